@@ -60,7 +60,7 @@ class Endpoints:
         config = self._configs.get(caller, parameters["EndpointConfigName"])
         fleet = self._fleet(caller, name, config)
         deployment = parameters.get("DeploymentConfig")
-        rollout_of(deployment, instance_count=fleet.instance_count)
+        rollout_of(deployment, instance_count=fleet.smallest_count)
         arn = self.records.arn(caller, name)
         moment = now()
         endpoint = Endpoint(caller.region, name, arn, config.name, moment, moment)
@@ -120,7 +120,11 @@ class Endpoints:
             deployment = parameters.get("DeploymentConfig")
             if parameters.get("RetainDeploymentConfig"):
                 deployment = endpoint.deployment_config
-            rollout = rollout_of(deployment, instance_count=fleet.instance_count)
+            rollout = rollout_of(
+                deployment,
+                instance_count=fleet.smallest_count,
+                variant_count=len(fleet.variants),
+            )
             endpoint.deployment_config = deployment
             endpoint.pending = fleet
             endpoint.failure_reason = None
@@ -180,6 +184,7 @@ class Endpoints:
                 self._context,
                 region=caller.region,
                 endpoint_name=endpoint_name,
+                config_name=config.name,
                 declared=declared,
                 model=self._models.get(caller, choices(declared)[0][1]).parameters,
                 volume_key=config.parameters.get("KmsKeyId"),

@@ -42,9 +42,9 @@ class Fleet:
         return {**self.variants, **shadows}
 
     @property
-    def instance_count(self) -> int:
-        """Returns the instances of all variants."""
-        return sum(variant.instance_count for variant in self.variants.values())
+    def smallest_count(self) -> int:
+        """Returns the instances of the smallest variant, which limits the size of a step."""
+        return min(variant.instance_count for variant in self.variants.values())
 
     def declared(self) -> dict[str, Mapping[str, Any]]:
         """Returns every variant as its configuration declares it, by name."""

@@ -49,6 +49,7 @@ class Invocation:
         region: the endpoint's region.
         endpoint_name: EndpointName of the metrics.
         variant_name: variant that served it.
+        config_name: the endpoint configuration of the fleet that served it.
         instance_count: the variant's instances.
         status: the container's HTTP status; 0 if it gave no answer.
         model_seconds: time until the container had answered.
@@ -58,6 +59,7 @@ class Invocation:
     region: str
     endpoint_name: str
     variant_name: str
+    config_name: str
     instance_count: int
     status: int
     model_seconds: float
@@ -84,12 +86,21 @@ class MetricOwner(NamedTuple):
         namespace: the metrics' namespace.
         endpoint_name: dimension EndpointName.
         variant_name: dimension VariantName.
+        config_name: dimension EndpointConfigName; None for a metric without it.
     """
 
     region: str
     namespace: str
     endpoint_name: str
     variant_name: str
+    config_name: str | None = None
+
+    def dimensions(self) -> list[dict[str, str]]:
+        """Returns the dimensions, as moto keeps them."""
+        found = {"EndpointName": self.endpoint_name, "VariantName": self.variant_name}
+        if self.config_name is not None:
+            found["EndpointConfigName"] = self.config_name
+        return [{"Name": name, "Value": value} for name, value in found.items()]
 
 
 _Key = tuple[MetricOwner, str, int]  # owner, metric, minute
@@ -136,9 +147,17 @@ class MetricPublisher:
         self._thread.start()
 
     def record(self, invocation: Invocation) -> None:
-        """Adds one request; it is visible in CloudWatch within a second."""
+        """Adds one request; it is visible in CloudWatch within a second.
+
+        SageMaker publishes it twice: for the variant, and for the variant in the fleet of one
+        endpoint configuration.
+        """
         owner = MetricOwner(
-            invocation.region, NAMESPACE, invocation.endpoint_name, invocation.variant_name
+            invocation.region,
+            NAMESPACE,
+            invocation.endpoint_name,
+            invocation.variant_name,
+            invocation.config_name,
         )
         self.record_values(owner, invocation.values())
 
@@ -155,7 +174,7 @@ class MetricPublisher:
             with self._lock:
                 pending, self._pending = self._pending, {}
             now_seconds = self._clock()
-            for key, values in pending.items():
+            for key, values in _of_variant_too(pending).items():
                 minute = self._minutes.setdefault(key, _Minute())
                 minute.add(values)
                 _put(key, minute, now_seconds)
@@ -187,6 +206,15 @@ class MetricPublisher:
             del data[: next(kept, len(data))]
 
 
+def _of_variant_too(pending: Mapping[_Key, list[float]]) -> dict[_Key, list[float]]:
+    """Returns the values of each fleet, and the values of each variant in all its fleets."""
+    found: dict[_Key, list[float]] = {}
+    for (owner, metric, minute), values in pending.items():
+        for each in {owner, owner._replace(config_name=None)}:
+            found.setdefault((each, metric, minute), []).extend(values)
+    return found
+
+
 def _put(key: _Key, minute: _Minute, now_seconds: float) -> None:
     """Puts a minute's datum into moto's back end, in place of its earlier version."""
     owner, metric, number = key
@@ -197,10 +225,7 @@ def _put(key: _Key, minute: _Minute, now_seconds: float) -> None:
     minute.datum = MinuteOfValues(
         namespace=owner.namespace,
         name=metric,
-        dimensions=[
-            {"Name": "EndpointName", "Value": owner.endpoint_name},
-            {"Name": "VariantName", "Value": owner.variant_name},
-        ],
+        dimensions=owner.dimensions(),
         timestamp=_naive_utc(min(now_seconds, last_seconds)),
         unit=_UNITS.get(metric, "None"),
         total=minute.total,

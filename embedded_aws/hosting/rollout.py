@@ -34,12 +34,17 @@ class Rollout:
     limit_seconds: float | None = None
 
 
-def rollout_of(config: Mapping[str, Any] | None, *, instance_count: int) -> Rollout:
+def rollout_of(
+    config: Mapping[str, Any] | None, *, instance_count: int, variant_count: int = 1
+) -> Rollout:
     """Returns the rollout of a DeploymentConfig.
 
     Args:
         config: from the request; None is SageMaker's default, all at once.
-        instance_count: instances of the new fleet.
+        instance_count: instances of the new fleet's smallest variant.
+        variant_count: variants of the new fleet. With several, a rolling deployment becomes all at
+            once without a wait:
+            https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html
 
     Raises:
         ApiError: the configuration breaks a rule of SageMaker.
@@ -60,6 +65,8 @@ def rollout_of(config: Mapping[str, Any] | None, *, instance_count: int) -> Roll
     if rolling is not None:
         step = _share(rolling["MaximumBatchSize"], instance_count, _ROLLING_PERCENT, "batch size")
         wait, limit = rolling["WaitIntervalInSeconds"], rolling.get(_LIMIT)
+        if variant_count > 1:
+            return Rollout(limit_seconds=limit)
         return Rollout(_steps(step), float(wait), 0.0, alarms, limit)
     routing = (blue_green or {})["TrafficRoutingConfiguration"]
     wait = float(routing["WaitIntervalInSeconds"])
@@ -72,11 +79,12 @@ def rollout_of(config: Mapping[str, Any] | None, *, instance_count: int) -> Roll
         size = _required(routing, "LinearStepSize")
         shares = _steps(_share(size, instance_count, _LINEAR_PERCENT, "linear step size"))
     limit = (blue_green or {}).get(_LIMIT)
-    if limit is not None and limit <= wait * len(shares) + termination_wait:
+    # One wait, however many steps there are: with two, an example of AWS's guide would be refused.
+    if limit is not None and limit <= wait + termination_wait:
         raise ApiError(
             VALIDATION,
             f"MaximumExecutionTimeoutInSeconds {limit} must be greater than the sum of the waits, "
-            f"{wait * len(shares) + termination_wait:g}.",
+            f"{wait + termination_wait:g}.",
         )
     return Rollout(shares, wait, termination_wait, alarms, limit)
 

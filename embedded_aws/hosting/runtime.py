@@ -266,6 +266,7 @@ class _Invocation:
                 region=self.region,
                 endpoint_name=self.endpoint_name,
                 variant_name=self.variant.name,
+                config_name=self.variant.config_name,
                 instance_count=self.variant.instance_count,
                 status=self.status,
                 model_seconds=model_seconds,

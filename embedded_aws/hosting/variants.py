@@ -73,11 +73,13 @@ class RunningVariant:
         context: objects that variants share.
         region: the endpoint's region.
         endpoint_name: EndpointName.
+        config_name: name of the endpoint configuration.
         declared: the variant of the endpoint configuration.
         model: the CreateModel request of its model.
         volume_key: KmsKeyId of the endpoint configuration; None without one.
 
     Attributes:
+        config_name: name of the endpoint configuration.
         image: the model's image.
         role: ARN of the model's execution role.
         home: the directory that stands for the instance's disk.
@@ -92,6 +94,7 @@ class RunningVariant:
         *,
         region: str,
         endpoint_name: str,
+        config_name: str,
         declared: Mapping[str, Any],
         model: Mapping[str, Any],
         volume_key: str | None,
@@ -99,6 +102,7 @@ class RunningVariant:
         self._context = context
         self._region = region
         self.name: str = declared["VariantName"]
+        self.config_name = config_name
         self.declared = declared
         self.instance_type = choices(declared)[0][0]
         self.weight = float(declared["InitialVariantWeight"])

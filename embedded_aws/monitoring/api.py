@@ -4,6 +4,8 @@ An operation that moto does not implement is answered with an error that says so
 """
 
 import functools
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from moto.cloudwatch.responses import CloudWatchResponse
@@ -13,6 +15,7 @@ from moto.moto_server.werkzeug_app import create_backend_app
 
 from embedded_aws.api import ApiError
 from embedded_aws.monitoring.definitions import AlarmRefusedError, definition_of
+from embedded_aws.monitoring.history import state_updates
 from embedded_aws.monitoring.states import AlarmStates
 from embedded_aws.validation import validation_problem
 
@@ -20,14 +23,17 @@ _REFUSED = "ValidationError"
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
-def cloudwatch_application(states: AlarmStates) -> Any:
+def cloudwatch_application(states: AlarmStates, put_again: Callable[[str, Any, Any], None]) -> Any:
     """Returns the WSGI application that answers CloudWatch's requests.
 
     Args:
         states: changes the states of alarms.
+        put_again: is told of an alarm that PutMetricAlarm changed: region, moto's old alarm and
+            its new one.
     """
     # moto makes an object of the class for every request, so the class carries the context.
-    responder: Any = type("CloudWatchApi", (_CloudWatchApi,), {"states": states})
+    context = {"states": states, "put_again": staticmethod(put_again)}
+    responder: Any = type("CloudWatchApi", (_CloudWatchApi,), context)
     application = create_backend_app("cloudwatch")
     for endpoint in application.view_functions:
         application.view_functions[endpoint] = convert_to_flask_response(responder.dispatch)
@@ -38,6 +44,7 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
     """One request; the methods are the operations' names in moto's spelling."""
 
     states: ClassVar[AlarmStates]
+    put_again: ClassVar[Callable[[str, Any, Any], None]]
 
     def call_action(self) -> Any:
         """Answers the request."""
@@ -54,8 +61,36 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         """Checks an alarm, and stores it with moto."""
         parameters = self._get_params()
         _check(parameters, self.region)
-        with self.states.put(self.cloudwatch_backend.alarms, parameters["AlarmName"]):
-            return super().put_metric_alarm()
+        alarms, name = self.cloudwatch_backend.alarms, parameters["AlarmName"]
+        before = alarms.get(name)
+        with self.states.put(alarms, name):
+            answer = super().put_metric_alarm()
+        if before is not None:
+            self.put_again(self.region, before, alarms[name])
+        return answer
+
+    def describe_alarm_history(self) -> Any:
+        """Describes the changes of state; other kinds of items are not kept."""
+        parameters = self._get_params()
+        problem = validation_problem(_shape_of("DescribeAlarmHistory"), parameters)
+        if problem is not None:
+            raise ApiError(_REFUSED, problem)
+        items = sorted(self._state_updates(parameters), key=lambda item: item["Timestamp"])
+        if parameters.get("ScanBy") != "TimestampAscending":
+            items.reverse()
+        return ActionResult({"AlarmHistoryItems": items[: parameters.get("MaxRecords", 100)]})
+
+    def _state_updates(self, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if parameters.get("HistoryItemType", "StateUpdate") != "StateUpdate":
+            return
+        name = parameters.get("AlarmName")
+        begin, end = (_naive(parameters.get(key)) for key in ("StartDate", "EndDate"))
+        for alarm in list(self.cloudwatch_backend.alarms.values()):
+            if name in (None, alarm.name):
+                for item in state_updates(alarm):
+                    after_begin = begin is None or item["Timestamp"] >= begin
+                    if after_begin and (end is None or item["Timestamp"] <= end):
+                        yield item
 
     def describe_alarms(self) -> Any:
         """Describes alarms with moto, and applies the filter that moto ignores beside another."""
@@ -77,7 +112,7 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
 
 
 def _check(parameters: dict[str, Any], region: str) -> None:
-    problem = validation_problem(_put_metric_alarm_shape(), parameters)
+    problem = validation_problem(_shape_of("PutMetricAlarm"), parameters)
     if problem is not None:
         raise ApiError(_REFUSED, problem)
     try:
@@ -92,6 +127,11 @@ def _check(parameters: dict[str, Any], region: str) -> None:
             )
 
 
+def _naive(moment: datetime | None) -> datetime | None:
+    # moto keeps times in UTC, without a time zone.
+    return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
 @functools.cache
-def _put_metric_alarm_shape() -> Any:
-    return get_service_model("cloudwatch").operation_model("PutMetricAlarm").input_shape
+def _shape_of(operation: str) -> Any:
+    return get_service_model("cloudwatch").operation_model(operation).input_shape

@@ -109,6 +109,29 @@ class AlarmEvaluator:
                     # A bug of Slipway; the other alarms are still evaluated.
                     logger.error("alarm %s failed:\n%s", alarm.name, traceback.format_exc())
 
+    def put_again(self, region: str, before: Any, alarm: Any) -> None:
+        """Evaluates an alarm at once if it was raised by other metrics than it has now.
+
+        CloudWatch does so within a minute, and SageMaker takes minutes to start the fleet that a
+        changed alarm guards. Here a fleet starts in seconds, and would be undone for the fault of
+        another one.
+
+        Args:
+            region: the alarm's region.
+            before: moto's alarm that was replaced.
+            alarm: moto's alarm as it is now.
+        """
+        if alarm.state_value != State.ALARM:
+            return
+        definition = definition_of(described(alarm))
+        if definition.metrics == definition_of(described(before)).metrics:
+            return
+        self._refresh()
+        backend = cloudwatch_backends[ACCOUNT_ID][region]
+        end_seconds = self._boundary(_cadence_seconds(definition))
+        data = _by_metric(list(backend.metric_data), [definition], end_seconds)
+        self._evaluate_one(backend.alarms, alarm, definition, data, end_seconds)
+
     def _run(self) -> None:
         while True:
             now = self._clock() - _GRACE_SECONDS

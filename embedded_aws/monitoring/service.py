@@ -30,8 +30,8 @@ class Monitoring:
         clock: Callable[[], float] = time.time,
     ) -> None:
         states = AlarmStates(Notifier(clients), clock)
-        self.api = cloudwatch_application(states)
         self._evaluator = AlarmEvaluator(states, clock=clock, refresh=refresh)
+        self.api = cloudwatch_application(states, self._evaluator.put_again)
 
     def start(self) -> None:
         """Starts evaluating."""

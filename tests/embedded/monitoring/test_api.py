@@ -1,6 +1,7 @@
 """CloudWatch's API, where it is not moto's."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -118,7 +119,7 @@ def test_refused_alarm_fails_its_stack(shared_account: Any) -> None:
     ("operation", "parameters"),
     [
         ("put_composite_alarm", {"AlarmName": "a", "AlarmRule": "ALARM(a)"}),
-        ("describe_alarm_history", {}),
+        ("get_metric_stream", {"Name": "a"}),
         ("put_anomaly_detector", {}),
     ],
 )
@@ -132,3 +133,52 @@ def test_operations_that_are_not_there(
         f"The embedded AWS does not implement cloudwatch:{name}. docs/embedded-aws/monitoring.md "
         "lists what it does."
     )
+
+
+def test_the_history_has_each_change_of_state(shared_account: Any) -> None:
+    cloudwatch = shared_account.cloudwatch
+    cloudwatch.put_metric_alarm(**on_metric("told", TreatMissingData="ignore"))
+    begun = datetime.now(UTC)
+    for state, reason in (("OK", "first"), ("ALARM", "second"), ("ALARM", "again"), ("OK", "end")):
+        cloudwatch.set_alarm_state(AlarmName="told", StateValue=state, StateReason=reason)
+
+    def summaries(**parameters: Any) -> list[str]:
+        answer = cloudwatch.describe_alarm_history(AlarmName="told", **parameters)
+        return [item["HistorySummary"] for item in answer["AlarmHistoryItems"]]
+
+    told = [
+        "Alarm updated from ALARM to OK",
+        "Alarm updated from OK to ALARM",
+        "Alarm updated from INSUFFICIENT_DATA to OK",
+    ]
+    assert summaries() == told
+    assert summaries(ScanBy="TimestampAscending") == told[::-1]
+    assert summaries(HistoryItemType="StateUpdate", StartDate=begun, MaxRecords=2) == told[:2]
+    assert summaries(HistoryItemType="Action") == []
+    assert summaries(EndDate=begun) == summaries(StartDate=datetime.now(UTC)) == []
+    (item,) = cloudwatch.describe_alarm_history(AlarmName="told", MaxRecords=1)["AlarmHistoryItems"]
+    assert json.loads(item["HistoryData"]) == {
+        "version": "1.0",
+        "oldState": {"stateValue": "ALARM", "stateReason": "again"},
+        "newState": {"stateValue": "OK", "stateReason": "end"},
+    }
+    with pytest.raises(ClientError, match="historyItemType"):
+        cloudwatch.describe_alarm_history(AlarmName="told", HistoryItemType="Anything")
+
+
+def test_an_alarm_that_is_put_again_with_other_metrics_forgets_the_old_ones(
+    shared_account: Any,
+) -> None:
+    cloudwatch = shared_account.cloudwatch
+
+    def state_after_put(**members: Any) -> str:
+        cloudwatch.put_metric_alarm(
+            **on_metric("moved", TreatMissingData="notBreaching", Period=86_400, **members)
+        )
+        (alarm,) = cloudwatch.describe_alarms(AlarmNames=["moved"])["MetricAlarms"]
+        return str(alarm["StateValue"])
+
+    state_after_put()
+    cloudwatch.set_alarm_state(AlarmName="moved", StateValue="ALARM", StateReason="a test")
+    assert state_after_put(Threshold=6) == "ALARM"
+    assert state_after_put(Dimensions=[{"Name": "EndpointConfigName", "Value": "new"}]) == "OK"

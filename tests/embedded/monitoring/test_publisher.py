@@ -31,11 +31,20 @@ class Bench:
         return cloudwatch_backends[ACCOUNT_ID][REGION]
 
     def record(self, model_seconds: float = 0.25, status: int = 200) -> None:
-        invocation = Invocation(REGION, "e", "v", 2, status, model_seconds, 0.001)
+        invocation = Invocation(REGION, "e", "v", "c", 2, status, model_seconds, 0.001)
         self.publisher.record(invocation)
 
-    def data(self, metric: str) -> list[Any]:
-        return [datum for datum in self.backend.metric_data if datum.name == metric]
+    def data(self, metric: str, config: str | None = None) -> list[Any]:
+        """The data of a metric: of the variant, or of the variant in one configuration's fleet."""
+        return [
+            datum
+            for datum in self.backend.metric_data
+            if datum.name == metric and config == dimensions(datum).get("EndpointConfigName")
+        ]
+
+
+def dimensions(datum: Any) -> dict[str, str]:
+    return {dimension.name: dimension.value for dimension in datum.dimensions}
 
 
 @pytest.fixture
@@ -51,20 +60,33 @@ def test_a_minute_is_one_datum_that_grows(bench: Bench) -> None:
         bench.now = SEVEN + second
         bench.record(second / 100, status=500 if second == 30 else 200)
         bench.publisher.publish()
-    assert len(bench.backend.metric_data) == METRICS
+    # Each metric is there for the variant and for its fleet.
+    assert len(bench.backend.metric_data) == 2 * METRICS
     (latency,) = bench.data("ModelLatency")
     assert (latency.sample_count, latency.min, latency.max) == (5.0, 100_000.0, 500_000.0)
     assert latency.sum == pytest.approx(1_500_000)
     assert list(latency.values) == [100_000, 200_000, 300_000, 400_000, 500_000]
     assert latency.unit == "Microseconds"
-    assert {(d.name, d.value) for d in latency.dimensions} == {
-        ("EndpointName", "e"), ("VariantName", "v"),
-    }  # fmt: skip
+    assert dimensions(latency) == {"EndpointName": "e", "VariantName": "v"}
     assert latency.timestamp == datetime(2026, 11, 21, 7, 0, 50)
     (errors,) = bench.data("Invocation5XXErrors")
     assert (list(errors.values), list(errors.counts), errors.sum) == ([0.0, 1.0], [4, 1], 1.0)
     (share,) = bench.data("InvocationsPerInstance")
     assert share.sum == 2.5
+
+
+def test_each_fleet_has_its_own_datum_beside_the_variants(bench: Bench) -> None:
+    for config, status in (("old", 200), ("new", 500), ("old", 200), ("old", 200)):
+        bench.publisher.record(Invocation(REGION, "e", "v", config, 2, status, 0.25, 0.001))
+    bench.publisher.publish()
+    (errors,) = bench.data("Invocation5XXErrors")
+    assert (errors.sample_count, errors.sum) == (4.0, 1.0)
+    for config, sums in (("old", (3.0, 0.0)), ("new", (1.0, 1.0))):
+        (of_fleet,) = bench.data("Invocation5XXErrors", config)
+        assert (of_fleet.sample_count, of_fleet.sum) == sums
+        assert dimensions(of_fleet) == {
+            "EndpointName": "e", "VariantName": "v", "EndpointConfigName": config,
+        }  # fmt: skip
 
 
 def test_what_was_recorded_before_the_minute_ended_belongs_to_it(bench: Bench) -> None:
@@ -146,7 +168,7 @@ def test_ten_minutes_of_load_fit_into_a_megabyte(bench: Bench) -> None:
         bench.publisher.publish()
     assert sum(datum.sample_count for datum in bench.data("Invocations")) == 300_000
     data = bench.backend.metric_data
-    assert len(data) == 10 * METRICS
+    assert len(data) == 10 * 2 * METRICS
     assert len(pickle.dumps(data)) < 1_000_000
     # Nothing else holds on to what was replaced, as moto does with the objects of its own classes.
     gc.collect()
