@@ -14,6 +14,7 @@ from stacks.constructs.endpoint_update import EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.mode_rights import ModeRights
+from stacks.constructs.rollout import GuardedRollout
 from stacks.constructs.scaling import VariantScaling
 from stacks.constructs.volume_key_rights import volume_key_rights
 from stacks.constructs.vpc_rights import vpc_rights
@@ -77,23 +78,30 @@ class EndpointStack(cdk.Stack):
         # The last step before the endpoint: if another step fails, nothing was deregistered.
         update.before.node.add_dependency(hosting.log_group, hosting.config)
         hosting.endpoint.node.add_dependency(update.before)
-        rollback_alarms = []
+        alarms = {}
         for variant in plan.variants:
             # Alarms of a single variant have ids without its name, so that renaming the variant
             # keeps them.
             suffix = variant.name if len(plan.variants) > 1 else ""
-            alarms = VariantAlarms(
+            alarms[variant.name] = VariantAlarms(
                 self,
                 f"Alarms{suffix}",
                 plan=plan,
                 variant=variant,
                 topic_arn=topic_arn,
             )
-            update.before.node.add_dependency(alarms)
-            if plan.rollout is not None:
-                rollback_alarms += [alarms.by_name[name] for name in plan.rollout.rollback_alarms]
+            update.before.node.add_dependency(alarms[variant.name])
         if plan.rollout is not None:
-            hosting.guard(plan.rollout, rollback_alarms)
+            rollout = GuardedRollout(
+                self,
+                "Rollout",
+                plan=plan,
+                rollout=plan.rollout,
+                hosting=hosting,
+                alarms=alarms,
+                topic_arn=topic_arn,
+            )
+            update.before.node.add_dependency(rollout)
         if plan.autoscaling is not None:
             after = update.add_after()
             after.node.add_dependency(hosting.endpoint)

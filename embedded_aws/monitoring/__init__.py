@@ -7,7 +7,8 @@ alarms. An alarm passes through it in this order:
 - `definitions` reads what an alarm compares, with `expressions` and `metric_math` for its formulas;
 - `samples` turns metric data into data points;
 - `evaluation` decides the state from the data points, and `reasons` explains it: pure functions;
-- `states` changes the state and `notifications` tells the alarm's topics;
+- `states` changes the state, `notifications` tells the alarm's topics, and `history` lists the
+  changes;
 - `evaluator` is the thread that does this on the clock, and `service` joins it with `api`.
 
 docs/embedded-aws/monitoring.md lists what is evaluated and what is not.

@@ -32,7 +32,7 @@ def cloudwatch_application(states: AlarmStates, put_again: Callable[[str, Any, A
             its new one.
     """
     # moto makes an object of the class for every request, so the class carries the context.
-    context = {"states": states, "put_again": staticmethod(put_again)}
+    context = {"states": states, "put_again": put_again}
     responder: Any = type("CloudWatchApi", (_CloudWatchApi,), context)
     application = create_backend_app("cloudwatch")
     for endpoint in application.view_functions:
@@ -66,7 +66,7 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         with self.states.put(alarms, name):
             answer = super().put_metric_alarm()
         if before is not None:
-            self.put_again(self.region, before, alarms[name])
+            type(self).put_again(self.region, before, alarms[name])
         return answer
 
     def describe_alarm_history(self) -> Any:

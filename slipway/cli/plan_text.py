@@ -10,9 +10,9 @@ from slipway.planning.plan import (
     ArtifactPlan,
     AutoscalingPlan,
     DeploymentPlan,
-    RolloutPlan,
     VariantPlan,
 )
+from slipway.planning.rollout_text import describe_rollout
 from slipway.planning.vpc import VpcPlan
 
 
@@ -119,7 +119,8 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         f"{plan.alarms.evaluation_periods_minutes} minutes",
     )
     if plan.rollout is not None:
-        yield "rollout", _rollout(plan.rollout)
+        for line in describe_rollout(plan.rollout):
+            yield "rollout", line
     key = "" if plan.log_key is None else f", encrypted with {_key_name(plan.log_key)}"
     yield "logs", f"{plan.log_group_name}, kept {plan.log_retention_days} days{key}"
     counted = (
@@ -130,16 +131,6 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
 
 def _key_name(key: str) -> str:
     return "the artifact key" if key == ARTIFACT_KEY else key
-
-
-def _rollout(rollout: RolloutPlan) -> str:
-    text = f"all at once, watched for {rollout.wait_seconds} s"
-    if rollout.termination_wait_seconds:
-        text += f", old fleet kept {rollout.termination_wait_seconds} s"
-    if rollout.max_execution_seconds is not None:
-        text += f", undone after {rollout.max_execution_seconds} s"
-    alarms = ", ".join(rollout.rollback_alarms)
-    return f"{text}, undone by {alarms}" if alarms else f"{text}, undone by no alarm"
 
 
 def _told(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:

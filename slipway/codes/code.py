@@ -85,6 +85,7 @@ class Code(StrEnum):
     TOO_MANY_TOKENS = "SW330"
     NETWORK = "SW331"
     SHADOW_EXCLUDES = "SW335"
+    ROLLOUT_WATCH = "SW336"
 
     # Of the LMI container.
     LMI_ENGINE = "SW340"

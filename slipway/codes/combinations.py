@@ -172,16 +172,16 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.ROLLOUT_STRATEGY,
         "The rollout strategy does not work here",
-        "SageMaker updates several variants, inf1 instances and single instances all at once. "
-        "Inference components have a strategy of their own.",
+        "SageMaker updates inf1 instances and single instances all at once. With several variants "
+        "there is no `rolling`. Inference components have a strategy of their own.",
         "Set `strategy: all_at_once`, or change what the message names.",
     ),
     Entry(
         Code.ROLLOUT_SETTING,
         "A rollout setting is missing or without effect",
         "A strategy with steps needs `step_percent`, within SageMaker's limits. The strategy "
-        "`all_at_once` has no steps. SageMaker updates inf1 endpoints without any of these "
-        "settings.",
+        "`all_at_once` has no steps, and `rolling` keeps no old fleet. SageMaker updates inf1 "
+        "endpoints without any of these settings.",
         "Add or delete the setting as the printed remedy says.",
     ),
     Entry(
@@ -243,5 +243,14 @@ ENTRIES: Sequence[Entry] = (
         "SageMaker copies the requests of an endpoint with one production variant, and only "
         "requests that wait for their answer.",
         "Remove `endpoint.shadow`, or the setting that the message names.",
+    ),
+    Entry(
+        Code.ROLLOUT_WATCH,
+        "The alarms cannot see a fault",
+        "An alarm goes off after `evaluation_periods_minutes` above its threshold. SageMaker "
+        "watches each step for `wait_seconds`, and then goes on. A shorter wait than the alarm's "
+        "minutes never undoes the update for a fault of the last step.",
+        "Raise `wait_seconds` to the number in the printed remedy, or lower "
+        "`evaluation_periods_minutes`.",
     ),
 )

@@ -215,6 +215,8 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
             [
                 "application-autoscaling:DescribeScalableTargets",
                 "application-autoscaling:DescribeScalingPolicies",
+                # Which alarm undid a rollout, after it is over.
+                *(["cloudwatch:DescribeAlarmHistory"] if plan.rollout else []),
                 "cloudwatch:DescribeAlarms",
                 "logs:DescribeLogGroups",
                 "sagemaker:ListEndpointConfigs",

@@ -16,6 +16,7 @@ from slipway.operations.alarms import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.operations.differences import Difference, find_differences
 from slipway.operations.live import Served, config_name, describe_endpoint, same_config, served_by
+from slipway.operations.trips import Trip, find_trips
 from slipway.planning.artifact_place import artifact_label
 from slipway.planning.plan import DeploymentPlan
 
@@ -100,6 +101,7 @@ class Status:
         deployment: its stack's last deployment; None where there is no stack.
         declared: what the stack's own endpoint configuration serves.
         alarms: of the stack.
+        trips: alarms that went off during the last deployment, if it was undone.
         log_group: the endpoint's log group.
         log_lines: the last lines of the two streams that were written to last, the newest stream
             last; a stream is one instance's container.
@@ -111,6 +113,7 @@ class Status:
     deployment: Deployment | None
     declared: Served | None
     alarms: tuple[Alarm, ...]
+    trips: tuple[Trip, ...]
     log_group: str
     log_lines: tuple[LogLine, ...]
 
@@ -187,6 +190,7 @@ class Status:
                 what = "failed and was undone"
             yield f"the last deployment {what}: the stack is {self.deployment.status}"
             yield from self.deployment.failures
+            yield from map(str, self.trips)
 
     def _alarm_troubles(self) -> Iterator[str]:
         for alarm in self.alarms:
@@ -225,6 +229,8 @@ def find_status(
         )
     endpoint = _endpoint(sagemaker, access, described) if described else None
     group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
+    cloudwatch = access.client("cloudwatch")
+    alarms = list(endpoint_alarms(cloudwatch, endpoint_name))
     return Status(
         planned=(
             Planned(plan.image.uri, artifact_label(plan.artifact.root, plan.artifact.digest))
@@ -244,7 +250,12 @@ def find_status(
                 reason=item.get("StateReason", ""),
                 since=item["StateUpdatedTimestamp"],
             )
-            for item in endpoint_alarms(access.client("cloudwatch"), endpoint_name)
+            for item in alarms
+        ),
+        trips=(
+            tuple(find_trips(cloudwatch, described, alarms, deployment.changed))
+            if described and deployment and "ROLLBACK" in deployment.status
+            else ()
         ),
         log_group=group,
         log_lines=tuple(_log_lines(access.client("logs"), group, log_line_count)),

@@ -7,6 +7,7 @@ from slipway.facts.regions import hosted_types, hosting_regions
 from slipway.planning.artifacts import has_source
 from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
+from slipway.planning.rollout import ALL_AT_ONCE
 from slipway.planning.situation import Situation
 from slipway.planning.sizes import (
     LARGEST_VOLUME_GB,
@@ -82,6 +83,42 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
             "the requests fails meanwhile."
         )
     yield PlanWarning("single-instance", text)
+
+
+def rollout_hardly_watched(subject: Subject) -> Iterator[PlanWarning]:
+    """Warns of steps that are watched for exactly the minutes that the alarms need.
+
+    A step begins in the middle of a minute. A container that never answers fails its first request
+    only after SageMaker's 60 seconds.
+    """
+    config = subject.situation.config
+    rollout, minutes = config.rollout, config.alarms.evaluation_periods_minutes
+    advised = 60 * (minutes + 1)
+    if rollout.is_guarded and rollout.rollback_alarms and rollout.wait_seconds < advised:
+        yield PlanWarning(
+            "rollout-hardly-watched",
+            f"Each step of the rollout is watched for {rollout.wait_seconds} s, and an alarm needs "
+            f"{minutes} whole minutes. A fault at the last step may be seen too late. Set "
+            f"`wait_seconds: {advised}`.",
+        )
+
+
+def rollout_step_below_instance(subject: Subject) -> Iterator[PlanWarning]:
+    """Warns of a step smaller than one instance, because no source says how SageMaker rounds it."""
+    config = subject.situation.config
+    step, scaling = config.rollout.step_percent, config.autoscaling
+    if config.rollout.strategy == ALL_AT_ONCE or step is None:
+        return
+    counts = [variant.instance_count for variant in config.endpoint.variants]
+    smallest = min(count or config.endpoint.instance_count for count in counts or [None])
+    if scaling is not None:
+        smallest = min(smallest, scaling.min_instance_count)
+    if step * smallest < 100:
+        yield PlanWarning(
+            "rollout-step-below-instance",
+            f"A step of {step} % of {smallest} instances is less than one instance. AWS does not "
+            "document how SageMaker rounds it, so the real share may be larger.",
+        )
 
 
 def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
@@ -193,6 +230,8 @@ ADVICE: tuple[Advice, ...] = (
     unpublished,
     legacy_image,
     single_instance,
+    rollout_hardly_watched,
+    rollout_step_below_instance,
     not_listed_in_region,
     memory_nearly_full,
     disk_nearly_full,

@@ -13,6 +13,7 @@ from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.artifact_place import ArtifactPlace, files_prefix
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
+from slipway.planning.rollout import RolloutPlan, of_new_fleet
 from slipway.planning.vpc import VpcPlan
 
 
@@ -217,24 +218,6 @@ class AlarmPlan:
 
 
 @dataclass(frozen=True)
-class RolloutPlan:
-    """How an update moves the traffic, if the config asks for more than SageMaker's default.
-
-    Args:
-        wait_seconds: time of watching the alarms after the traffic has moved, before the update is
-            complete.
-        termination_wait_seconds: how long the old fleet stays after that.
-        max_execution_seconds: an update that takes longer is undone; None for SageMaker's limit.
-        rollback_alarms: alarms of each variant that undo it, by their names in the config.
-    """
-
-    wait_seconds: int
-    termination_wait_seconds: int
-    max_execution_seconds: int | None
-    rollback_alarms: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class PlanWarning:
     """A warning for a reviewer; it stops nothing.
 
@@ -335,8 +318,8 @@ class DeploymentPlan:
         found = {
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
-            "AWS::CloudWatch::Alarm": variants * len(self.alarms.thresholds),
             "AWS::IAM::Policy": sum(mode is not None for mode in (self.vpc, self.volume_key_arn)),
+            "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant,
             "AWS::IAM::Role": 2,
             "AWS::Lambda::Function": 1,
             "AWS::Logs::LogGroup": 2,
@@ -348,6 +331,11 @@ class DeploymentPlan:
         }
         return {name: count for name, count in found.items() if count}
 
+    @property
+    def _alarms_of_a_variant(self) -> int:
+        guards = self.rollout.rollback_alarms if self.rollout is not None else ()
+        return len(self.alarms.thresholds) + len(of_new_fleet(guards))
+
     def as_json(self) -> dict[str, Any]:
         """Returns the plan as data, with what is derived from it."""
         content = asdict(self)
@@ -357,6 +345,8 @@ class DeploymentPlan:
         content["artifact"]["s3_uri"] = self.artifact.s3_uri
         if self.weights is not None:
             content["weights"]["s3_uri"] = self.weights.s3_uri
+        if self.rollout is not None:
+            content["rollout"] |= self.rollout.as_json()
         return content
 
 

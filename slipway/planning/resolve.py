@@ -26,9 +26,9 @@ from slipway.planning.plan import (
     AutoscalingPlan,
     DeploymentPlan,
     PlanWarning,
-    RolloutPlan,
     VariantPlan,
 )
+from slipway.planning.rollout import rollout_plan
 from slipway.planning.rules import RULES
 from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, variants_of
 from slipway.planning.support import unsupported
@@ -104,7 +104,7 @@ def resolve(
         cost=estimate_cost(fleets, environment.region),
         autoscaling=_autoscaling(config),
         alarms=_alarms(config.alarms),
-        rollout=_rollout(config),
+        rollout=rollout_plan(config),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
         log_retention_days=config.endpoint.log_retention_days,
         log_key=environment.log_key,
@@ -188,18 +188,6 @@ def _alarms(alarms: Alarms) -> AlarmPlan:
         if (threshold := alarms.threshold(kind)) is not None
     }
     return AlarmPlan(thresholds, alarms.evaluation_periods_minutes)
-
-
-def _rollout(config: ModelConfig) -> RolloutPlan | None:
-    rollout = config.rollout
-    if not rollout.is_guarded:
-        return None
-    return RolloutPlan(
-        rollout.wait_seconds,
-        rollout.termination_wait_seconds,
-        rollout.max_execution_seconds,
-        rollout.rollback_alarms,
-    )
 
 
 def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:

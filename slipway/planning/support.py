@@ -14,7 +14,6 @@ DEPLOYABLE: Mapping[tuple[str, str], str | None] = {
     ("autoscaling", "steps"): None,
     ("autoscaling", "schedules"): None,
     ("alarms", "at_max_capacity"): None,
-    ("rollout", "strategy"): "all_at_once",
 }
 """Fields that Slipway does not deploy yet, with the one value that it does deploy, if any."""
 

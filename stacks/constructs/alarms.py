@@ -1,6 +1,6 @@
 """Alarms of a variant: the rows of the table of alarms that the model has a threshold for."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -26,6 +26,9 @@ class VariantAlarms(Construct):
         plan: thresholds and names.
         variant: the variant that is watched.
         topic_arn: the topic that is notified.
+        names: the alarms to make, by their names in `rollout.rollback_alarms`.
+        config_name: the endpoint configuration of the only fleet that is watched; None for every
+            fleet of the endpoint.
 
     Attributes:
         by_name: the alarms by the names that `rollout.rollback_alarms` gives them.
@@ -39,16 +42,25 @@ class VariantAlarms(Construct):
         plan: DeploymentPlan,
         variant: VariantPlan,
         topic_arn: str,
+        names: Collection[str] = ALARM_KINDS,
+        config_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        dimensions = {"EndpointName": plan.endpoint_name, "VariantName": variant.name}
+        if config_name is not None:
+            dimensions["EndpointConfigName"] = config_name
         self._dimensions = [
-            cloudwatch.CfnAlarm.DimensionProperty(name="EndpointName", value=plan.endpoint_name),
-            cloudwatch.CfnAlarm.DimensionProperty(name="VariantName", value=variant.name),
+            cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value)
+            for name, value in dimensions.items()
         ]
-        several = len(plan.variants) > 1
-        subject = f"{plan.endpoint_name}, {variant.name}" if several else plan.endpoint_name
+        subject = plan.endpoint_name
+        if len(plan.variants) > 1:
+            subject += f", {variant.name}"
+        if config_name is not None:
+            subject += ", the newest fleet alone"
         self.by_name: dict[str, cloudwatch.CfnAlarm] = {}
-        for name, kind in ALARM_KINDS.items():
+        for name in names:
+            kind = ALARM_KINDS[name]
             threshold = plan.alarms.metric_threshold(kind, variant)
             if threshold is None:
                 continue

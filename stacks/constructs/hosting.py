@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 import aws_cdk as cdk
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from slipway.planning.plan import DeploymentPlan, RolloutPlan, VariantPlan
+from slipway.planning.plan import DeploymentPlan, VariantPlan
 from stacks.constructs.mode_rights import ModeRights
 
 
@@ -97,31 +96,6 @@ class HostedEndpoint(Construct):
             exclude_retained_variant_properties=_excluded(plan),
         )
         self.endpoint.add_resource_dependency(self.log_group)
-
-    def guard(self, rollout: RolloutPlan, alarms: Sequence[cloudwatch.CfnAlarm]) -> None:
-        """Makes SageMaker watch its updates: all at once, with the plan's waits and alarms.
-
-        The alarms name the endpoint literally, so the endpoint can refer to them.
-        """
-        rollback = None
-        if alarms:
-            rollback = sagemaker.CfnEndpoint.AutoRollbackConfigProperty(
-                alarms=[
-                    sagemaker.CfnEndpoint.AlarmProperty(alarm_name=alarm.ref) for alarm in alarms
-                ]
-            )
-        self.endpoint.deployment_config = sagemaker.CfnEndpoint.DeploymentConfigProperty(
-            auto_rollback_configuration=rollback,
-            blue_green_update_policy=sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
-                maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
-                termination_wait_in_seconds=rollout.termination_wait_seconds,
-                traffic_routing_configuration=sagemaker.CfnEndpoint.TrafficRoutingConfigProperty(
-                    # The other strategies have no plan yet (planning/support.py).
-                    type="ALL_AT_ONCE",
-                    wait_interval_in_seconds=rollout.wait_seconds,
-                ),
-            ),
-        )
 
 
 def _model_data(plan: DeploymentPlan) -> sagemaker.CfnModel.ModelDataSourceProperty:

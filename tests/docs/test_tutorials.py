@@ -27,6 +27,7 @@ LEFT_OUT = {
         "docker build --platform linux/amd64",
         "aws ecr create-repository --repository-name my-container",
     ],
+    "failing-canary.md": [],
 }
 
 
@@ -70,6 +71,16 @@ def test_a_language_model_is_planned_as_the_page_says(project: Path) -> None:
 @pytest.mark.size("all")
 def test_a_container_of_ones_own_keeps_the_contract(project: Path) -> None:
     run_page(TUTORIALS / "own-container.md", project, {"8080": str(free_port())})
+
+
+@pytest.mark.cdk
+@pytest.mark.size("all")
+@pytest.mark.timeout(900)
+def test_a_failing_canary_is_undone_and_told(project: Path) -> None:
+    before = (project / "model_configs/gpt2-autocomplete.yaml").read_bytes()
+    run_page(TUTORIALS / "failing-canary.md", project)
+    assert (project / "model_configs/gpt2-autocomplete.yaml").read_bytes() == before
+    assert not (project / "ask.py").exists()
 
 
 def test_every_tutorial_is_run() -> None:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import takewhile
 
 from tests.support.pages import ROOT
 from tools.reference.commands import commands
@@ -13,7 +14,8 @@ TARGETS = set(re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text("utf
 def check_command(line: str) -> None:
     """Fails where a line names no command of `slipway`, `make` or `cdk`, or a wrong option."""
     inner = re.sub(r'^eval "\$\((.*)\)"', r"\1", line)
-    words = shlex.split(inner, comments=True)
+    # Only the first command of a pipe or of alternatives.
+    words = list(takewhile(lambda word: word not in ("|", "||"), shlex.split(inner, comments=True)))
     if words[:1] == ["slipway"]:
         found = commands()
         count = 2 if words[1] == "local" else 1

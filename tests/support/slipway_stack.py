@@ -32,7 +32,7 @@ SCALING = {
     "target_invocations_per_instance_per_minute": 600,
 }
 _TESTS = Path(__file__).parents[1]
-_TEMPLATE = _TESTS / "golden" / "templates" / f"{MODEL}.json"
+_TEMPLATES = _TESTS / "golden" / "templates"
 _FUNCTION = _TESTS.parent / "stacks" / "endpoint_update" / "handler.py"
 _PROGRAM = _TESTS / "embedded" / "hosting" / "stand_in.py"
 # What the foundation lets CloudWatch Logs do with the artifact key.
@@ -53,12 +53,15 @@ class SlipwayStack:
     """One model's stack.
 
     Attributes:
+        name: of the stack and of its endpoint.
         stacks: the account's stacks.
         access: what Slipway's own operations are given.
         directory: where the embedded AWS keeps what serves.
     """
 
-    def __init__(self, stacks: Stacks, directory: Path) -> None:
+    def __init__(self, stacks: Stacks, directory: Path, model: str = MODEL) -> None:
+        self.name = f"{model}-local"
+        self._file = _TEMPLATES / f"{model}.json"
         self.stacks = stacks
         self.directory = directory
         self.access = Access(
@@ -82,10 +85,10 @@ class SlipwayStack:
         return digest
 
     def template(
-        self, mode: str, file: Path = _TEMPLATE, *, alarm_periods: int | None = None
+        self, mode: str, file: Path | None = None, *, alarm_periods: int | None = None
     ) -> dict[str, Any]:
         """The stack's template, or an older one of it, with weights that behave so."""
-        text = file.read_text("utf-8").replace(DIGEST, self.publish(mode))
+        text = (file or self._file).read_text("utf-8").replace(DIGEST, self.publish(mode))
         template: dict[str, Any] = json.loads(text)
         for resource in template["Resources"].values():
             if resource["Type"] == "AWS::CloudWatch::Alarm" and alarm_periods is not None:
@@ -94,17 +97,18 @@ class SlipwayStack:
         return template
 
     def create(self, mode: str, **options: Any) -> str:
-        return self.stacks.create(NAME, self.template(mode), **options)
+        return self.stacks.create(self.name, self.template(mode), **options)
 
     def update(self, mode: str) -> str:
-        return self.stacks.update(NAME, self.template(mode))
+        return self.stacks.update(self.name, self.template(mode))
 
     def delete(self) -> str:
-        return self.stacks.delete(NAME)
+        return self.stacks.delete(self.name)
 
     def invoke(self, body: str = "x") -> str:
         runtime = self.stacks.client("sagemaker-runtime")
-        text: str = runtime.invoke_endpoint(EndpointName=NAME, Body=body)["Body"].read().decode()
+        answer = runtime.invoke_endpoint(EndpointName=self.name, Body=body)
+        text: str = answer["Body"].read().decode()
         return text
 
     def invoke_or_none(self, body: str = "x") -> str | None:
@@ -148,16 +152,19 @@ def lay_foundation(stacks: Stacks) -> None:
 
 
 @contextmanager
-def slipway_stack(directory: Path, *, time_scale: float, **options: Any) -> Iterator[SlipwayStack]:
+def slipway_stack(
+    directory: Path, *, time_scale: float, model: str = MODEL, **options: Any
+) -> Iterator[SlipwayStack]:
     """An account in which every timeout and wait of an endpoint is scaled.
 
     Args:
         directory: for what serves.
         time_scale: the factor.
+        model: the golden case whose template is deployed.
         options: others of `EmbeddedAws`.
     """
     programs = {"slipway/tensorrt": ContainerProgram((sys.executable, str(_PROGRAM)))}
     with embedded_aws(directory, programs=programs, time_scale=time_scale, **options) as server:
         clients = LoopbackClients(server.url)
-        yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory)
+        yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory, model)
         clients.close()

@@ -40,6 +40,7 @@ _SCALING = {
 _SCHEDULE = {
     "name": "a", "at": "rate(1 day)", "min_instance_count": 2, "max_instance_count": 6,
 }  # fmt: skip
+_LINEAR = {"rollout.strategy": "linear", "rollout.step_percent": 25}
 _VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
 _SHAPE = {"layers": 12, "hidden_size": 768, "attention_heads": 12}
 
@@ -336,11 +337,13 @@ CHANGES: Mapping[str, Change] = {
         **{kind.field: 9 for kind in ALARM_KINDS.values()}, evaluation_periods_minutes=9,
     ),
     "alarms.at_max_capacity": Change("refused", "tensorrt", True),
-    "rollout.strategy": Change("refused", "tensorrt", "canary"),
-    "rollout.step_percent": Change("refused", "tensorrt", 9),
+    "rollout.strategy": Change(
+        "template", "guarded", "canary", along={"rollout.step_percent": 50}
+    ),
+    "rollout.step_percent": Change("template", "guarded", 50, over=_LINEAR),
     **_changes(
         "template", "guarded", "rollout.",
-        wait_seconds=9, termination_wait_seconds=9, max_execution_seconds=900,
+        wait_seconds=240, termination_wait_seconds=9, max_execution_seconds=900,
         rollback_alarms=["model_latency_p99"],
     ),
 }  # fmt: skip

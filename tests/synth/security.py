@@ -122,7 +122,7 @@ def make_app(folder: Path, *, lines: str = KEYS, models: Sequence[str] = ALL_MOD
     """
     (folder / "project").mkdir()
     files = {"scaled": config_text("scaled", AUTOSCALING)}
-    for name in ("lmi-built", "lmi-partition", "neuron-inf2"):
+    for name in ("lmi-built", "lmi-partition", "neuron-inf2", "rollout-linear"):
         files[name] = (_CASES / f"{name}.yaml").read_text("utf-8")
     # With a stack of its own for the key, and a compile role in it.
     files["lmi-partition"] = files["lmi-partition"].replace(

@@ -166,7 +166,7 @@ def test_every_alarm_has_a_test(alarms: dict[tuple[str, str], Any]):
 
 @pytest.mark.size("all")
 def test_cfn_lint_finds_nothing(paths: dict[str, Path]):
-    assert lint([paths["unlike"]]) == {paths["unlike"]: []}
+    assert lint(list(paths.values())) == {path: [] for path in paths.values()}
 
 
 @pytest.mark.parametrize("field", _EXPECTED)
@@ -248,6 +248,39 @@ def test_updates_are_guarded_by_the_alarms_of_every_variant(
         for variant in ("large", "small")
         for name in ("server_error_rate", "model_latency_p99")
     ]
+    # They watch the fleet of the stack's own configuration: in an update the new one.
+    (config_id,) = (
+        name for name, r in resources.items() if r["Type"] == "AWS::SageMaker::EndpointConfig"
+    )
+    own = {"Fn::GetAtt": [config_id, "EndpointConfigName"]}
+    for alarm in (resources[name]["Properties"] for name in named):
+        for stat in _stats(alarm):
+            found = {each["Name"]: each["Value"] for each in stat["Metric"]["Dimensions"]}
+            assert (found["EndpointName"], found["EndpointConfigName"]) == ("guarded-local", own)
+    assert resources[named[0]]["Properties"]["AlarmDescription"].startswith(
+        "guarded-local, large, the newest fleet alone: share of invocations that failed"
+    )
+
+
+def test_the_cdk_cli_tells_the_rollout(paths: dict[str, Path]):
+    folder = paths["guarded"].parent
+    told = {
+        name: [
+            entry["data"]
+            for entries in json.loads((folder / f"{name}.metadata.json").read_text()).values()
+            for entry in entries
+            if entry["type"] == "aws:cdk:info"
+        ]
+        for name in paths
+    }
+    assert told == {
+        "unlike": [],
+        "guarded": [
+            "Rollout of the next change: all at once, watched for 300 s; old fleet kept 120 s; "
+            "takes at least 420 s and the start of the new instances; undone after 1800 s; undone "
+            "by server_error_rate, model_latency_p99 of the new fleet."
+        ],
+    }
 
 
 def test_an_update_without_guards_is_sagemakers_own(templates: dict[str, dict[str, Any]]):

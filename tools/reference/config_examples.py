@@ -356,7 +356,15 @@ alarms:
     "rollout": _part(
         _GPT2,
         """\
+endpoint:
+  instance_count: 4
+autoscaling:
+  min_instance_count: 4
+  max_instance_count: 8
+  target_invocations_per_instance_per_minute: 600
 rollout:
+  strategy: canary
+  step_percent: 25
   rollback_alarms: [server_error_rate, model_latency_p99]
   wait_seconds: 300
   termination_wait_seconds: 300

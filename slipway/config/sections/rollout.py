@@ -25,29 +25,31 @@ class Rollout(Section):
 
     strategy: Literal["all_at_once", "canary", "linear", "rolling"] = Field(
         "all_at_once",
-        description="How the traffic moves: all at once, a first share, equal shares, or "
-        "instance by instance.",
+        description="How the traffic moves: all at once, a first share, equal shares, or equal "
+        "shares with few instances beside the old fleet.",
         examples=["canary"],
     )
     step_percent: int | None = Field(
         None,
         ge=5,
         le=50,
-        description="Share of a canary, a linear step or a rolling batch.",
+        description="Share of a canary, a linear step (10 at least) or a rolling batch.",
         examples=[25],
     )
     wait_seconds: int = Field(
         300,
         ge=0,
         le=3600,
-        description="Time that the alarms are watched after each step. `all_at_once` is one step.",
+        description="Time that the alarms are watched after each step. `all_at_once` is one step. "
+        "At least the alarms' `evaluation_periods_minutes`.",
         examples=[600],
     )
     termination_wait_seconds: int = Field(
         0,
         ge=0,
         le=3600,
-        description="Time that the old fleet stays, so that going back is quick.",
+        description="Time that the old fleet stays, so that going back is quick. Not with "
+        "`rolling`.",
         examples=[300],
     )
     max_execution_seconds: int | None = Field(

@@ -1,46 +1,78 @@
 """Rules about how an update moves the traffic, and what undoes it."""
 
-import math
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.config.sections.alarms import ALARM_KINDS
-from slipway.config.sections.rollout import Rollout
 from slipway.errors import Problem
-from slipway.planning.situation import Situation, problem
+from slipway.planning.rollout import ALL_AT_ONCE, LINEAR, ROLLING, shares_percent, waits_seconds
+from slipway.planning.situation import Situation, problem, variants_of
 
 _SMALLEST_GUARDED_FLEET = 2
 _MOST_ROLLBACK_ALARMS = 10  # botocore's maximum of AutoRollbackConfig.Alarms
+_MINUTE_SECONDS = 60
 
 
-def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
-    """A share of a fleet needs a fleet: two instances at least (facts: hosting, rule 14)."""
+def rollout_has_guardrails(situation: Situation) -> Iterator[Problem]:
+    """Refuses strategies where SageMaker would fall back to all at once without a warning.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html, read
+    2026-11-24: inf1 has no guardrails, and an endpoint with several variants no rolling deployment.
+    Before 2023 the page excluded several variants from canary and linear deployments too.
+    """
     config = situation.config
     rollout = config.rollout
-    if rollout.strategy == "all_at_once":
+    if rollout.strategy == ALL_AT_ONCE:
         return
-    if config.endpoint.variants:
-        yield problem(
-            Code.ROLLOUT_STRATEGY,
-            f"SageMaker moves several variants all at once; there is no `{rollout.strategy}` there",
-            "Remove `variants`, or set `strategy: all_at_once`.",
-            ("rollout", "strategy"),
-        )
-    elif any(item.name.startswith("ml.inf1.") for item in situation.instances):
+    if any(item.name.startswith("ml.inf1.") for item in situation.instances):
         yield problem(
             Code.ROLLOUT_STRATEGY,
             f"SageMaker moves inf1 fleets all at once; there is no `{rollout.strategy}` there",
             "Set `strategy: all_at_once`.",
             ("rollout", "strategy"),
         )
-    elif config.endpoint.instance_count < _SMALLEST_GUARDED_FLEET:
+    elif config.endpoint.variants and rollout.strategy == ROLLING:
         yield problem(
             Code.ROLLOUT_STRATEGY,
-            f"`{rollout.strategy}` needs 2 instances at least; there is "
-            f"{config.endpoint.instance_count}",
-            "Use 2 instances or more, or set `strategy: all_at_once`.",
+            "SageMaker moves several variants all at once; there is no `rolling` there",
+            "Remove `variants`, or set `strategy: linear`.",
             ("rollout", "strategy"),
         )
+
+
+def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
+    """A share of a fleet needs a fleet: two instances at least (facts: hosting, rule 14)."""
+    config = situation.config
+    rollout = config.rollout
+    if rollout.strategy == ALL_AT_ONCE:
+        return
+    for _, name, variant in variants_of(config):
+        count = (variant.instance_count if variant else None) or config.endpoint.instance_count
+        if count < _SMALLEST_GUARDED_FLEET:
+            of_variant = f" in `{name}`" if variant else ""
+            yield problem(
+                Code.ROLLOUT_STRATEGY,
+                f"`{rollout.strategy}` needs 2 instances at least; there is {count}{of_variant}",
+                "Use 2 instances or more, or set `strategy: all_at_once`.",
+                ("rollout", "strategy"),
+            )
+    scaling = config.autoscaling
+    # An update keeps the size that autoscaling gave the fleet.
+    if scaling is not None and scaling.min_instance_count < _SMALLEST_GUARDED_FLEET:
+        yield problem(
+            Code.ROLLOUT_STRATEGY,
+            f"`{rollout.strategy}` needs 2 instances at least; autoscaling may leave "
+            f"{scaling.min_instance_count} when the update begins",
+            "Set `min_instance_count: 2`, or `strategy: all_at_once`.",
+            ("autoscaling", "min_instance_count"),
+        )
+
+
+def rollout_has_steps(situation: Situation) -> Iterator[Problem]:
+    """A strategy with steps needs their size, within SageMaker's limits."""
+    rollout = situation.config.rollout
+    if rollout.strategy == ALL_AT_ONCE:
+        return
     if rollout.step_percent is None:
         yield problem(
             Code.ROLLOUT_SETTING,
@@ -48,7 +80,7 @@ def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
             "Add `step_percent`.",
             ("rollout", "strategy"),
         )
-    elif rollout.strategy == "linear" and rollout.step_percent < 10:
+    elif rollout.strategy == LINEAR and rollout.step_percent < 10:
         yield problem(
             Code.ROLLOUT_SETTING,
             f"a linear step of {rollout.step_percent} % is too small: SageMaker takes 10 to 50",
@@ -57,16 +89,21 @@ def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def guards_have_effect(situation: Situation) -> Iterator[Problem]:
-    """Refuses `rollout` where SageMaker has no deployment guardrails, because it would ignore it.
-
-    https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html, read
-    2026-11-22: an inf1 endpoint falls back to all at once without a baking period.
-    """
+def settings_have_effect(situation: Situation) -> Iterator[Problem]:
+    """Refuses fields of `rollout` that nothing reads."""
     config = situation.config
     rollout = config.rollout
-    if rollout.strategy != "all_at_once":
-        return  # `rollout_has_capacity` looks at those
+    if rollout.strategy == ROLLING and "termination_wait_seconds" in rollout.model_fields_set:
+        # RollingUpdatePolicy has no such member.
+        yield problem(
+            Code.ROLLOUT_SETTING,
+            "nothing reads `termination_wait_seconds` with `strategy: rolling`: each batch of the "
+            "old fleet ends after its step",
+            "Remove it, or set `strategy: linear`.",
+            ("rollout", "termination_wait_seconds"),
+        )
+    if rollout.strategy != ALL_AT_ONCE:
+        return  # `rollout_has_guardrails` looks at inf1 there
     if "step_percent" in rollout.model_fields_set:
         yield problem(
             Code.ROLLOUT_SETTING,
@@ -103,24 +140,38 @@ def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
     rollout = situation.config.rollout
     if rollout.max_execution_seconds is None:
         return
-    waits = _waits(rollout)
-    least = waits * rollout.wait_seconds + rollout.termination_wait_seconds
+    steps = len(shares_percent(rollout.strategy, rollout.step_percent))
+    least = waits_seconds(rollout)
     if rollout.max_execution_seconds <= least:
         yield problem(
             Code.ROLLOUT_TIME,
             f"the update takes longer than {rollout.max_execution_seconds} s: it waits "
-            f"{waits} x {rollout.wait_seconds} s, and {rollout.termination_wait_seconds} s at the "
+            f"{steps} x {rollout.wait_seconds} s, and {rollout.termination_wait_seconds} s at the "
             "end",
             f"Use more than {least} s, or wait less.",
             ("rollout", "max_execution_seconds"),
         )
 
 
-def _waits(rollout: Rollout) -> int:
-    """Returns how often the rollout waits between two steps."""
-    if rollout.strategy in ("all_at_once", "canary") or rollout.step_percent is None:
-        return 1
-    return math.ceil(100 / rollout.step_percent) - 1
+def alarms_see_each_step(situation: Situation) -> Iterator[Problem]:
+    """An alarm that needs more minutes than a step is watched cannot see a fault of that step.
+
+    After the last step, such an update ends before the alarm can go off.
+    """
+    config = situation.config
+    rollout = config.rollout
+    if not rollout.is_guarded or not rollout.rollback_alarms:
+        return
+    minutes = config.alarms.evaluation_periods_minutes
+    if rollout.wait_seconds < minutes * _MINUTE_SECONDS:
+        yield problem(
+            Code.ROLLOUT_WATCH,
+            f"the alarms cannot see a fault: they need {minutes} minutes in a row, and each step "
+            f"is watched for {rollout.wait_seconds} s",
+            f"Set `rollout.wait_seconds: {(minutes + 1) * _MINUTE_SECONDS}`, or fewer "
+            "`alarms.evaluation_periods_minutes`.",
+            ("rollout", "wait_seconds"),
+        )
 
 
 def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
@@ -128,7 +179,7 @@ def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
     config = situation.config
     if not config.rollout.is_guarded:
         return
-    if not config.rollout.rollback_alarms and config.rollout.strategy != "all_at_once":
+    if not config.rollout.rollback_alarms and config.rollout.strategy != ALL_AT_ONCE:
         yield problem(
             Code.ROLLBACK_ALARMS,
             f"no alarm would undo a `{config.rollout.strategy}` update",
@@ -170,10 +221,13 @@ def rollback_alarms_are_few(situation: Situation) -> Iterator[Problem]:
 
 
 RULES = (
+    rollout_has_guardrails,
     rollout_has_capacity,
-    guards_have_effect,
+    rollout_has_steps,
+    settings_have_effect,
     rollout_fits_mode,
     rollout_ends_in_time,
+    alarms_see_each_step,
     rollback_alarms_exist,
     rollback_alarms_are_few,
 )

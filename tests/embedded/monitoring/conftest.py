@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws
+from tests.support.clock import MovableClock
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
@@ -34,21 +34,6 @@ TRUST = {
         }
     ],
 }
-
-
-class MovableClock:
-    """The real time, plus what was skipped."""
-
-    def __init__(self) -> None:
-        self._skipped_seconds = 0.0
-
-    def __call__(self) -> float:
-        return time.time() + self._skipped_seconds
-
-    def pass_minute(self) -> None:
-        """Moves on to when the minute is over and its alarms are due."""
-        now = self()
-        self._skipped_seconds += 60 - now % 60 + 0.6
 
 
 class Account:

@@ -11,8 +11,9 @@ from slipway.errors import Kind, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.families import situation_of
 from slipway.planning.lock import Lock, LockedArtifact, LockedPart
-from slipway.planning.plan import DeploymentPlan, ImagePlan, RolloutPlan
+from slipway.planning.plan import DeploymentPlan, ImagePlan
 from slipway.planning.resolve import resolve
+from slipway.planning.rollout import RolloutPlan
 from tests.support.projects import (
     DIGEST,
     IMAGE_DIGESTS,
@@ -532,15 +533,15 @@ def test_sagemakers_own_rollout_needs_no_settings(rollout: dict[str, Any]):
         # The default of the field, but somebody asks to be protected by it.
         (
             {"rollback_alarms": ["server_error_rate"]},
-            RolloutPlan(300, 0, None, ("server_error_rate",)),
+            RolloutPlan("all_at_once", None, 300, 0, None, ("server_error_rate",)),
         ),
         (
             {"wait_seconds": 0, "rollback_alarms": []},
-            RolloutPlan(0, 0, None, ()),
+            RolloutPlan("all_at_once", None, 0, 0, None, ()),
         ),
         (
             {"termination_wait_seconds": 60, "max_execution_seconds": 900},
-            RolloutPlan(300, 60, 900, ("server_error_rate",)),
+            RolloutPlan("all_at_once", None, 300, 60, 900, ("server_error_rate",)),
         ),
     ],
 )

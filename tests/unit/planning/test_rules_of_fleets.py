@@ -1,19 +1,11 @@
-"""Variants, pools, autoscaling, modes, rollouts: what is refused, word for word, and what not."""
+"""Variants, pools, autoscaling, modes: what is refused, word for word, and what not."""
 
 from typing import Any
 
 import pytest
 
 from slipway.planning.families.tensorrt import rules as tensorrt
-from slipway.planning.rules import (
-    capacity,
-    compiling,
-    components,
-    hardware,
-    rollouts,
-    serving,
-    shadows,
-)
+from slipway.planning.rules import capacity, compiling, components, hardware, serving, shadows
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.rule_findings import findings, on, scaling
 
@@ -304,155 +296,6 @@ class TestModes:
             )
         ]
         assert findings(rule, endpoint=answers | {"mode": "async"}) == []
-
-    def test_a_guarded_rollout_needs_a_fleet(self):
-        rule = rollouts.rollout_has_capacity
-        canary = {"strategy": "canary", "step_percent": 25}
-        assert messages(rule, endpoint={"instance_count": 1}, rollout=canary) == [
-            ("rollout.strategy", "`canary` needs 2 instances at least; there is 1")
-        ]
-        assert findings(rule, rollout=canary) == []
-        assert messages(rule, endpoint=on("ml.inf1.xlarge"), rollout=canary) == [
-            (
-                "rollout.strategy",
-                "SageMaker moves inf1 fleets all at once; there is no `canary` there",
-            )
-        ]
-        several = variants(("a", 1), ("b", 1))
-        assert messages(rule, endpoint=several, rollout=canary) == [
-            (
-                "rollout.strategy",
-                "SageMaker moves several variants all at once; there is no `canary` there",
-            )
-        ]
-
-    def test_the_size_of_a_step_is_said_and_large_enough(self):
-        rule = rollouts.rollout_has_capacity
-        assert messages(rule, rollout={"strategy": "rolling"}) == [
-            ("rollout.strategy", "`rolling` needs the size of a step")
-        ]
-        assert messages(rule, rollout={"strategy": "linear", "step_percent": 5}) == [
-            (
-                "rollout.step_percent",
-                "a linear step of 5 % is too small: SageMaker takes 10 to 50",
-            )
-        ]
-        assert findings(rule, rollout={"strategy": "rolling", "step_percent": 5}) == []
-
-    def test_steps_need_a_strategy_with_steps(self):
-        rule = rollouts.guards_have_effect
-        assert findings(rule, rollout={"step_percent": 25}) == [
-            (
-                "rollout.step_percent",
-                "nothing reads `step_percent` with `strategy: all_at_once`",
-                "Remove it, or choose a strategy with steps.",
-            )
-        ]
-        assert findings(rule, rollout={"strategy": "canary", "step_percent": 25}) == []
-
-    def test_inf1_is_updated_without_guards(self):
-        rule = rollouts.guards_have_effect
-        guards = {"rollback_alarms": ["server_error_rate"], "wait_seconds": 600}
-        assert findings(rule, endpoint=on("ml.inf1.xlarge"), rollout=guards) == [
-            (
-                f"rollout.{name}",
-                f"SageMaker updates ml.inf1.xlarge without guards: `{name}` would have no effect",
-                "Remove it.",
-            )
-            for name in ("rollback_alarms", "wait_seconds")
-        ]
-        assert findings(rule, rollout=guards) == []
-        assert findings(rule, endpoint=on("ml.inf1.xlarge")) == []
-
-    def test_all_at_once_is_guarded_by_alarms_that_there_are(self):
-        rule = rollouts.rollback_alarms_exist
-        assert findings(rule, rollout={"rollback_alarms": ["disk_utilization"]}) == [
-            (
-                "rollout.rollback_alarms[0]",
-                "there is no alarm `disk_utilization` to undo an update",
-                "Add `alarms.disk_utilization_percent`, or remove it here.",
-            )
-        ]
-        assert findings(rule, rollout={"rollback_alarms": []}) == []
-
-    def test_an_update_watches_ten_alarms(self):
-        rule = rollouts.rollback_alarms_are_few
-        several = variants(*((f"v{number}", 1) for number in range(6)))
-        two = {"rollback_alarms": ["server_error_rate", "model_latency_p99"]}
-        assert findings(rule, endpoint=several, rollout=two) == [
-            (
-                "rollout.rollback_alarms",
-                "2 alarms of 6 variants are 12; an update watches 10 at most",
-                "Name 1 at most.",
-            )
-        ]
-        assert findings(rule, rollout=two) == []
-        # Nobody asked for guards: there is no deployment config to hold them.
-        assert findings(rule, endpoint=variants(*((f"v{n}", 1) for n in range(10)))) == []
-        twice = {"rollback_alarms": ["server_error_rate"] * 2}
-        assert findings(rule, rollout=twice) == [
-            ("rollout.rollback_alarms[1]", "`server_error_rate` is named twice", "Remove it here.")
-        ]
-
-    @pytest.mark.parametrize("strategy", ["canary", "linear"])
-    def test_a_component_has_no_second_fleet(self, strategy):
-        rule = rollouts.rollout_fits_mode
-        rollout = {"strategy": strategy, "step_percent": 25}
-        component = {"copy_memory_mib": 8192, "max_copies": 2}
-        endpoint = {"mode": "scale_to_zero", "scale_to_zero": component}
-        assert findings(rule, rollout=rollout, endpoint=endpoint) == [
-            (
-                "rollout.strategy",
-                f"an inference component is updated copy by copy; there is no `{strategy}` with "
-                "`mode: scale_to_zero`",
-                "Set `strategy: rolling`, or `strategy: all_at_once`.",
-            )
-        ]
-        assert findings(rule, rollout=rollout) == []
-        assert findings(rule, rollout=rollout | {"strategy": "rolling"}, endpoint=endpoint) == []
-
-    def test_it_ends_before_it_is_stopped(self):
-        rule = rollouts.rollout_ends_in_time
-        linear = {
-            "strategy": "linear",
-            "step_percent": 25,
-            "wait_seconds": 300,
-            "termination_wait_seconds": 120,
-        }
-        assert findings(rule, rollout=linear | {"max_execution_seconds": 1020}) == [
-            (
-                "rollout.max_execution_seconds",
-                "the update takes longer than 1020 s: it waits 3 x 300 s, and 120 s at the end",
-                "Use more than 1020 s, or wait less.",
-            )
-        ]
-        assert findings(rule, rollout=linear | {"max_execution_seconds": 1021}) == []
-        assert findings(rule, rollout=linear) == []
-        canary = linear | {"strategy": "canary", "max_execution_seconds": 600}
-        assert findings(rule, rollout=canary) == []
-        at_once = {"wait_seconds": 300, "max_execution_seconds": 600}
-        assert findings(rule, rollout=at_once) == []
-
-    def test_what_undoes_it_is_there(self):
-        rule = rollouts.rollback_alarms_exist
-        canary = {"strategy": "canary", "step_percent": 25}
-        assert findings(rule, rollout=canary) == []
-        assert findings(rule, rollout=canary | {"rollback_alarms": []}) == [
-            (
-                "rollout.rollback_alarms",
-                "no alarm would undo a `canary` update",
-                "Name an alarm at least, for example `server_error_rate`.",
-            )
-        ]
-        watched = canary | {"rollback_alarms": ["model_latency_p99", "client_error_rate"]}
-        assert findings(rule, rollout=watched) == [
-            (
-                "rollout.rollback_alarms[1]",
-                "there is no alarm `client_error_rate` to undo an update",
-                "Add `alarms.client_error_rate_percent`, or remove it here.",
-            )
-        ]
-        assert findings(rule, rollout=watched, alarms={"client_error_rate_percent": 5}) == []
 
 
 class TestShadow:

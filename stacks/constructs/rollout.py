@@ -1,0 +1,107 @@
+"""How an update of the endpoint moves the traffic, and the alarms that undo it."""
+
+from collections.abc import Mapping
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.rollout import ALL_AT_ONCE, CANARY, LINEAR, ROLLING, RolloutPlan, of_new_fleet
+from slipway.planning.rollout_text import describe_rollout
+from stacks.constructs.alarms import VariantAlarms
+from stacks.constructs.hosting import HostedEndpoint
+
+_ROUTING = {ALL_AT_ONCE: "ALL_AT_ONCE", CANARY: "CANARY", LINEAR: "LINEAR"}
+
+
+class GuardedRollout(Construct):
+    """Makes SageMaker update the endpoint in the plan's steps, and undo an update by alarms.
+
+    An alarm on requests watches only the fleet of the stack's endpoint configuration: during an
+    update the new fleet. A small share of failing requests then raises it too, and a failing old
+    fleet does not stop the update that repairs it. CloudFormation moves these alarms to the new
+    configuration before it updates the endpoint, and back after a rollback. The metrics of machines
+    are not published for each fleet, so their alarms watch both.
+
+    The alarms name the endpoint literally, so the endpoint can refer to them.
+
+    Args:
+        scope: the endpoint's stack.
+        construct_id: name within the scope.
+        plan: the resolved config.
+        rollout: its rollout.
+        hosting: the endpoint and its configuration.
+        alarms: the alarms of each variant, by the variant's name.
+        topic_arn: the topic that is notified.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: DeploymentPlan,
+        rollout: RolloutPlan,
+        hosting: HostedEndpoint,
+        alarms: Mapping[str, VariantAlarms],
+        topic_arn: str,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        undoing: list[cloudwatch.CfnAlarm] = []
+        for variant in plan.variants:
+            new_fleet = VariantAlarms(
+                self,
+                f"NewFleet{variant.name if len(plan.variants) > 1 else ''}",
+                plan=plan,
+                variant=variant,
+                topic_arn=topic_arn,
+                names=of_new_fleet(rollout.rollback_alarms),
+                config_name=hosting.config.attr_endpoint_config_name,
+            )
+            by_name = {**alarms[variant.name].by_name, **new_fleet.by_name}
+            undoing += [by_name[name] for name in rollout.rollback_alarms]
+        hosting.endpoint.deployment_config = _deployment_config(rollout, undoing)
+        # `cdk diff` and `cdk deploy` print it beside the changes.
+        cdk.Annotations.of(hosting.endpoint).add_info(
+            f"Rollout of the next change: {'; '.join(describe_rollout(rollout))}."
+        )
+
+
+def _deployment_config(
+    rollout: RolloutPlan, alarms: list[cloudwatch.CfnAlarm]
+) -> sagemaker.CfnEndpoint.DeploymentConfigProperty:
+    rollback = None
+    if alarms:
+        rollback = sagemaker.CfnEndpoint.AutoRollbackConfigProperty(
+            alarms=[sagemaker.CfnEndpoint.AlarmProperty(alarm_name=alarm.ref) for alarm in alarms]
+        )
+    # A percentage, because autoscaling changes the number of instances.
+    step = None
+    if rollout.step_percent is not None:
+        step = sagemaker.CfnEndpoint.CapacitySizeProperty(
+            type="CAPACITY_PERCENT", value=rollout.step_percent
+        )
+    if rollout.strategy == ROLLING and step is not None:
+        return sagemaker.CfnEndpoint.DeploymentConfigProperty(
+            auto_rollback_configuration=rollback,
+            rolling_update_policy=sagemaker.CfnEndpoint.RollingUpdatePolicyProperty(
+                maximum_batch_size=step,
+                maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
+                wait_interval_in_seconds=rollout.wait_seconds,
+            ),
+        )
+    return sagemaker.CfnEndpoint.DeploymentConfigProperty(
+        auto_rollback_configuration=rollback,
+        blue_green_update_policy=sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
+            maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
+            termination_wait_in_seconds=rollout.termination_wait_seconds,
+            traffic_routing_configuration=sagemaker.CfnEndpoint.TrafficRoutingConfigProperty(
+                type=_ROUTING[rollout.strategy],
+                canary_size=step if rollout.strategy == CANARY else None,
+                linear_step_size=step if rollout.strategy == LINEAR else None,
+                wait_interval_in_seconds=rollout.wait_seconds,
+            ),
+        ),
+    )

@@ -1,0 +1,347 @@
+"""Rollouts: what is refused, word for word, what is advised, and what a plan tells of them."""
+
+from typing import Any
+
+import pytest
+
+from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.planning.advice import Subject, rollout_hardly_watched, rollout_step_below_instance
+from slipway.planning.families import situation_of
+from slipway.planning.plan import ArtifactPlan, PlanWarning
+from slipway.planning.rollout import of_new_fleet, rollout_plan, shares_percent
+from slipway.planning.rollout_text import describe_rollout
+from slipway.planning.rules import rollouts
+from tests.support.projects import LOCAL, model_config
+from tests.unit.planning.rule_findings import findings, on, scaling
+
+CANARY = {"strategy": "canary", "step_percent": 25}
+LINEAR = {"strategy": "linear", "step_percent": 25}
+ROLLING = {"strategy": "rolling", "step_percent": 25}
+
+
+def variants(*names: str, **more: Any) -> dict[str, Any]:
+    return {"variants": [{"name": name, "weight": 1, **more} for name in names]}
+
+
+class TestStrategy:
+    rule = staticmethod(rollouts.rollout_has_guardrails)
+
+    def test_inf1_has_no_guardrails(self):
+        assert findings(self.rule, endpoint=on("ml.inf1.xlarge"), rollout=CANARY) == [
+            (
+                "rollout.strategy",
+                "SageMaker moves inf1 fleets all at once; there is no `canary` there",
+                "Set `strategy: all_at_once`.",
+            )
+        ]
+        assert findings(self.rule, rollout=CANARY) == []
+
+    def test_several_variants_have_no_rolling_deployment(self):
+        assert findings(self.rule, endpoint=variants("a", "b"), rollout=ROLLING) == [
+            (
+                "rollout.strategy",
+                "SageMaker moves several variants all at once; there is no `rolling` there",
+                "Remove `variants`, or set `strategy: linear`.",
+            )
+        ]
+        assert findings(self.rule, rollout=ROLLING) == []
+        for rollout in (CANARY, LINEAR):
+            assert findings(self.rule, endpoint=variants("a", "b"), rollout=rollout) == []
+
+    @pytest.mark.parametrize("strategy", ["canary", "linear"])
+    def test_a_component_has_no_second_fleet(self, strategy):
+        rule = rollouts.rollout_fits_mode
+        rollout = {"strategy": strategy, "step_percent": 25}
+        component = {"copy_memory_mib": 8192, "max_copies": 2}
+        endpoint = {"mode": "scale_to_zero", "scale_to_zero": component}
+        assert findings(rule, rollout=rollout, endpoint=endpoint) == [
+            (
+                "rollout.strategy",
+                f"an inference component is updated copy by copy; there is no `{strategy}` with "
+                "`mode: scale_to_zero`",
+                "Set `strategy: rolling`, or `strategy: all_at_once`.",
+            )
+        ]
+        assert findings(rule, rollout=rollout) == []
+        assert findings(rule, rollout=rollout | {"strategy": "rolling"}, endpoint=endpoint) == []
+
+
+class TestCapacity:
+    rule = staticmethod(rollouts.rollout_has_capacity)
+
+    def test_a_fixed_fleet_has_two_instances(self):
+        assert findings(self.rule, endpoint={"instance_count": 1}, rollout=CANARY) == [
+            (
+                "rollout.strategy",
+                "`canary` needs 2 instances at least; there is 1",
+                "Use 2 instances or more, or set `strategy: all_at_once`.",
+            )
+        ]
+        assert findings(self.rule, rollout=CANARY) == []
+        assert findings(self.rule, endpoint={"instance_count": 1}) == []
+
+    def test_each_variant_has_two(self):
+        endpoint = variants("a", "b")
+        endpoint["variants"][1]["instance_count"] = 1
+        assert findings(self.rule, endpoint=endpoint, rollout=LINEAR) == [
+            (
+                "rollout.strategy",
+                "`linear` needs 2 instances at least; there is 1 in `b`",
+                "Use 2 instances or more, or set `strategy: all_at_once`.",
+            )
+        ]
+        assert findings(self.rule, endpoint=variants("a", "b"), rollout=LINEAR) == []
+
+    def test_an_autoscaled_fleet_does_not_shrink_below_two(self):
+        assert findings(self.rule, autoscaling=scaling(1, 4), rollout=ROLLING) == [
+            (
+                "autoscaling.min_instance_count",
+                "`rolling` needs 2 instances at least; autoscaling may leave 1 when the update "
+                "begins",
+                "Set `min_instance_count: 2`, or `strategy: all_at_once`.",
+            )
+        ]
+        assert findings(self.rule, autoscaling=scaling(2, 4), rollout=ROLLING) == []
+        assert findings(self.rule, autoscaling=scaling(1, 4)) == []
+
+
+class TestSettings:
+    def test_the_size_of_a_step_is_said_and_large_enough(self):
+        rule = rollouts.rollout_has_steps
+        assert findings(rule, rollout={"strategy": "rolling"}) == [
+            ("rollout.strategy", "`rolling` needs the size of a step", "Add `step_percent`.")
+        ]
+        assert findings(rule, rollout={"strategy": "linear", "step_percent": 5}) == [
+            (
+                "rollout.step_percent",
+                "a linear step of 5 % is too small: SageMaker takes 10 to 50",
+                "Use 10 or more.",
+            )
+        ]
+        assert findings(rule, rollout={"strategy": "rolling", "step_percent": 5}) == []
+        assert findings(rule) == []
+
+    def test_steps_need_a_strategy_with_steps(self):
+        rule = rollouts.settings_have_effect
+        assert findings(rule, rollout={"step_percent": 25}) == [
+            (
+                "rollout.step_percent",
+                "nothing reads `step_percent` with `strategy: all_at_once`",
+                "Remove it, or choose a strategy with steps.",
+            )
+        ]
+        assert findings(rule, rollout=CANARY) == []
+
+    def test_rolling_keeps_no_old_fleet(self):
+        rule = rollouts.settings_have_effect
+        kept = {"termination_wait_seconds": 60}
+        assert findings(rule, rollout=ROLLING | kept) == [
+            (
+                "rollout.termination_wait_seconds",
+                "nothing reads `termination_wait_seconds` with `strategy: rolling`: each batch of "
+                "the old fleet ends after its step",
+                "Remove it, or set `strategy: linear`.",
+            )
+        ]
+        assert findings(rule, rollout=LINEAR | kept) == []
+
+    def test_inf1_is_updated_without_guards(self):
+        rule = rollouts.settings_have_effect
+        guards = {"rollback_alarms": ["server_error_rate"], "wait_seconds": 600}
+        assert findings(rule, endpoint=on("ml.inf1.xlarge"), rollout=guards) == [
+            (
+                f"rollout.{name}",
+                f"SageMaker updates ml.inf1.xlarge without guards: `{name}` would have no effect",
+                "Remove it.",
+            )
+            for name in ("rollback_alarms", "wait_seconds")
+        ]
+        assert findings(rule, rollout=guards) == []
+        assert findings(rule, endpoint=on("ml.inf1.xlarge")) == []
+
+    def test_it_ends_before_it_is_stopped(self):
+        rule = rollouts.rollout_ends_in_time
+        linear = LINEAR | {"wait_seconds": 300, "termination_wait_seconds": 120}
+        assert findings(rule, rollout=linear | {"max_execution_seconds": 1320}) == [
+            (
+                "rollout.max_execution_seconds",
+                "the update takes longer than 1320 s: it waits 4 x 300 s, and 120 s at the end",
+                "Use more than 1320 s, or wait less.",
+            )
+        ]
+        assert findings(rule, rollout=linear | {"max_execution_seconds": 1321}) == []
+        assert findings(rule, rollout=linear) == []
+        # The canary is watched, and so is the whole fleet after it.
+        canary = CANARY | {"wait_seconds": 300, "max_execution_seconds": 600}
+        assert len(findings(rule, rollout=canary)) == 1
+        assert findings(rule, rollout=canary | {"max_execution_seconds": 601}) == []
+        at_once = {"wait_seconds": 300, "max_execution_seconds": 600}
+        assert findings(rule, rollout=at_once) == []
+
+
+class TestAlarms:
+    def test_a_step_is_watched_for_the_minutes_of_an_alarm(self):
+        rule = rollouts.alarms_see_each_step
+        alarms = {"evaluation_periods_minutes": 5}
+        assert findings(rule, rollout=CANARY | {"wait_seconds": 299}, alarms=alarms) == [
+            (
+                "rollout.wait_seconds",
+                "the alarms cannot see a fault: they need 5 minutes in a row, and each step is "
+                "watched for 299 s",
+                "Set `rollout.wait_seconds: 360`, or fewer `alarms.evaluation_periods_minutes`.",
+            )
+        ]
+        assert findings(rule, rollout=CANARY | {"wait_seconds": 300}, alarms=alarms) == []
+        # Nobody watches: nobody is misled.
+        unwatched = {"wait_seconds": 0, "rollback_alarms": []}
+        assert findings(rule, rollout=unwatched, alarms=alarms) == []
+        assert findings(rule, alarms={"evaluation_periods_minutes": 10}) == []
+
+    def test_all_at_once_is_guarded_by_alarms_that_there_are(self):
+        rule = rollouts.rollback_alarms_exist
+        assert findings(rule, rollout={"rollback_alarms": ["disk_utilization"]}) == [
+            (
+                "rollout.rollback_alarms[0]",
+                "there is no alarm `disk_utilization` to undo an update",
+                "Add `alarms.disk_utilization_percent`, or remove it here.",
+            )
+        ]
+        assert findings(rule, rollout={"rollback_alarms": []}) == []
+
+    def test_an_update_watches_ten_alarms(self):
+        rule = rollouts.rollback_alarms_are_few
+        several = variants(*(f"v{number}" for number in range(6)))
+        two = {"rollback_alarms": ["server_error_rate", "model_latency_p99"]}
+        assert findings(rule, endpoint=several, rollout=two) == [
+            (
+                "rollout.rollback_alarms",
+                "2 alarms of 6 variants are 12; an update watches 10 at most",
+                "Name 1 at most.",
+            )
+        ]
+        assert findings(rule, rollout=two) == []
+        # Nobody asked for guards: there is no deployment config to hold them.
+        assert findings(rule, endpoint=variants(*(f"v{n}" for n in range(10)))) == []
+        twice = {"rollback_alarms": ["server_error_rate"] * 2}
+        assert findings(rule, rollout=twice) == [
+            ("rollout.rollback_alarms[1]", "`server_error_rate` is named twice", "Remove it here.")
+        ]
+
+    def test_what_undoes_it_is_there(self):
+        rule = rollouts.rollback_alarms_exist
+        assert findings(rule, rollout=CANARY) == []
+        assert findings(rule, rollout=CANARY | {"rollback_alarms": []}) == [
+            (
+                "rollout.rollback_alarms",
+                "no alarm would undo a `canary` update",
+                "Name an alarm at least, for example `server_error_rate`.",
+            )
+        ]
+        watched = CANARY | {"rollback_alarms": ["model_latency_p99", "client_error_rate"]}
+        assert findings(rule, rollout=watched) == [
+            (
+                "rollout.rollback_alarms[1]",
+                "there is no alarm `client_error_rate` to undo an update",
+                "Add `alarms.client_error_rate_percent`, or remove it here.",
+            )
+        ]
+        assert findings(rule, rollout=watched, alarms={"client_error_rate_percent": 5}) == []
+
+
+def advised(advice: Any, **sections: Any) -> list[PlanWarning]:
+    artifact = ArtifactPlan("bucket", "0" * 64, 1, 1, "cpu", published=True)
+    return list(advice(Subject(situation_of(model_config(**sections), LOCAL), artifact)))
+
+
+def test_one_minute_more_than_the_alarms_need_is_advised():
+    alarms = {"evaluation_periods_minutes": 3}
+    assert advised(rollout_hardly_watched, rollout={"wait_seconds": 239}, alarms=alarms) == [
+        PlanWarning(
+            "rollout-hardly-watched",
+            "Each step of the rollout is watched for 239 s, and an alarm needs 3 whole minutes. A "
+            "fault at the last step may be seen too late. Set `wait_seconds: 240`.",
+        )
+    ]
+    for rollout in ({"wait_seconds": 240}, {"wait_seconds": 0, "rollback_alarms": []}, {}):
+        assert advised(rollout_hardly_watched, rollout=rollout, alarms=alarms) == []
+
+
+def test_a_step_smaller_than_an_instance_is_pointed_out():
+    assert advised(rollout_step_below_instance, rollout=CANARY) == [
+        PlanWarning(
+            "rollout-step-below-instance",
+            "A step of 25 % of 2 instances is less than one instance. AWS does not document how "
+            "SageMaker rounds it, so the real share may be larger.",
+        )
+    ]
+    four = {"instance_count": 4}
+    assert advised(rollout_step_below_instance, rollout=CANARY, endpoint=four) == []
+    scaled = advised(
+        rollout_step_below_instance, rollout=CANARY, endpoint=four, autoscaling=scaling(3, 6)
+    )
+    assert [warning.message.split(" is ")[0] for warning in scaled] == [
+        "A step of 25 % of 3 instances"
+    ]
+    assert advised(rollout_step_below_instance) == []
+
+
+@pytest.mark.parametrize(
+    ("strategy", "step_percent", "shares"),
+    [
+        ("all_at_once", None, (100,)),
+        ("canary", 10, (10, 100)),
+        ("canary", 50, (50, 100)),
+        ("linear", 50, (50, 100)),
+        ("linear", 30, (30, 60, 90, 100)),
+        ("rolling", 5, (*range(5, 100, 5), 100)),
+    ],
+)
+def test_the_steps_of_a_strategy(strategy: str, step_percent: int | None, shares: tuple[int, ...]):
+    assert shares_percent(strategy, step_percent) == shares
+
+
+def test_only_metrics_of_requests_are_published_for_each_fleet():
+    assert of_new_fleet(list(ALARM_KINDS)) == [
+        "server_error_rate",
+        "model_latency_p99",
+        "overhead_latency_p99",
+        "client_error_rate",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rollout", "lines"),
+    [
+        (
+            {"rollback_alarms": []},
+            (
+                "all at once, watched for 300 s",
+                "takes at least 300 s and the start of the new instances; CloudFormation waits 970 "
+                "minutes",
+                "undone by no alarm",
+            ),
+        ),
+        (
+            CANARY | {"termination_wait_seconds": 60, "max_execution_seconds": 900},
+            (
+                "canary: 25 %, 100 % of the requests, each watched for 300 s; old fleet kept 60 s",
+                "takes at least 660 s and the start of the new instances; undone after 900 s",
+                "undone by server_error_rate of the new fleet",
+            ),
+        ),
+        (
+            ROLLING | {"rollback_alarms": ["memory_utilization", "server_error_rate"]},
+            (
+                "rolling: 25 %, 50 %, 75 %, 100 % of the requests, each watched for 300 s; each "
+                "batch of the old fleet ends after its step",
+                "takes at least 1200 s and the start of the new instances; CloudFormation waits "
+                "970 minutes",
+                "undone by server_error_rate of the new fleet, memory_utilization of both fleets",
+            ),
+        ),
+    ],
+)
+def test_a_rollout_in_words(rollout: dict[str, Any], lines: tuple[str, ...]):
+    plan = rollout_plan(model_config(rollout=rollout))
+    assert plan is not None
+    assert describe_rollout(plan) == lines
