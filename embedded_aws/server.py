@@ -20,6 +20,7 @@ from embedded_aws.listener import Listener
 from embedded_aws.monitoring.service import Monitoring
 from embedded_aws.objects.copies import follow_copy_conditions
 from embedded_aws.objects.front import ObjectFront
+from embedded_aws.quotas import EndpointQuotas
 from embedded_aws.training.service import Training
 
 
@@ -57,7 +58,7 @@ class EmbeddedAws:
         self.port = self._listener.port
         self.url = self._listener.url
         self._clients = LoopbackClients(self.url)
-        tags = Tags()
+        tags, quotas = Tags(), EndpointQuotas()
         self._training = Training(
             self._clients, directory, tags, programs=programs, time_scale=time_scale
         )
@@ -68,6 +69,7 @@ class EmbeddedAws:
             engine=engine,
             time_scale=time_scale,
             tags=tags,
+            quotas=quotas,
             beside=self._training.operations,
         )
         self._builds = Builds(self._clients, directory, time_scale=time_scale)
@@ -81,6 +83,7 @@ class EmbeddedAws:
         self._listener.mount("cloudformation", self._cloudformation.api)
         self._listener.mount("monitoring", self._monitoring.api)
         self._listener.mount("sagemaker", self._hosting.api)
+        self._listener.mount("servicequotas", quotas.api)
         self._listener.mount_invocations(
             InvocationApi(self._hosting, timeout_seconds=response_timeout_seconds)
         )

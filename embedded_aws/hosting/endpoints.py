@@ -7,6 +7,7 @@ stops the fleet that is no longer needed. A failure leaves the endpoint on its p
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from embedded_aws.hosting.rollout import Rollout, rollout_of
 from embedded_aws.hosting.scaling import ScalableVariants
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.hosting.variants import HostingContext, RunningVariant, VariantStartError
+from embedded_aws.quotas import EndpointQuotas
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +38,7 @@ class Endpoints:
         models: the models.
         configs: the endpoint configurations.
         tags: keeps the tags.
+        quotas: limits the instances.
     """
 
     def __init__(
@@ -44,11 +47,13 @@ class Endpoints:
         models: Records[Declared],
         configs: Records[Declared],
         tags: Tags,
+        quotas: EndpointQuotas,
     ) -> None:
         self._context = context
         self._models = models
         self._configs = configs
         self._tags = tags
+        self._quotas = quotas
         self._closing = threading.Event()
         self._threads: set[threading.Thread] = set()
         self._threads_lock = threading.Lock()
@@ -61,6 +66,9 @@ class Endpoints:
         fleet = self._fleet(caller, name, config)
         deployment = parameters.get("DeploymentConfig")
         rollout_of(deployment, instance_count=fleet.smallest_count)
+        self._quotas.check(
+            caller.region, used=self._running(caller.region), wanted=fleet.instances()
+        )
         arn = self.records.arn(caller, name)
         moment = now()
         endpoint = Endpoint(caller.region, name, arn, config.name, moment, moment)
@@ -110,6 +118,8 @@ class Endpoints:
                 VALIDATION,
                 "ExcludeRetainedVariantProperties needs RetainAllVariantProperties true.",
             )
+        # Before this endpoint's lock, because it takes the locks of all.
+        running = self._running(caller.region)
         with endpoint.lock:
             live = self._require_in_service(endpoint)
             # SageMaker refuses in these words if a configuration was deleted too early.
@@ -125,6 +135,7 @@ class Endpoints:
                 instance_count=fleet.smallest_count,
                 variant_count=len(fleet.variants),
             )
+            self._quotas.check(caller.region, used=running, wanted=fleet.instances(rollout.beside))
             endpoint.deployment_config = deployment
             endpoint.pending = fleet
             endpoint.failure_reason = None
@@ -195,6 +206,14 @@ class Endpoints:
             variant(declared) for declared in config.parameters.get("ShadowProductionVariants", ())
         ]
         return Fleet(config, production, now(), shadows[0] if shadows else None)
+
+    def _running(self, region: str) -> Counter[str]:
+        """Returns the instances of all endpoints of a region, by type."""
+        found: Counter[str] = Counter()
+        for endpoint in self.records.all(region):
+            for fleet in endpoint.fleets():
+                found += fleet.instances()
+        return found
 
     def _scalable(self, endpoint: Endpoint) -> ScalableVariants:
         return ScalableVariants(self._context.clients, endpoint.region, endpoint.name)

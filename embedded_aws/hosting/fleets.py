@@ -1,7 +1,9 @@
 """Fleets, which are the running variants of one endpoint configuration, and their endpoint."""
 
+import math
 import random
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -45,6 +47,13 @@ class Fleet:
     def smallest_count(self) -> int:
         """Returns the instances of the smallest variant, which limits the size of a step."""
         return min(variant.instance_count for variant in self.variants.values())
+
+    def instances(self, part: float = 1.0) -> Counter[str]:
+        """Returns the number of instances by type; of a part of the fleet, rounded up."""
+        found: Counter[str] = Counter()
+        for variant in self.variants.values():
+            found[variant.instance_type] += math.ceil(part * variant.instance_count)
+        return found
 
     def declared(self) -> dict[str, Mapping[str, Any]]:
         """Returns every variant as its configuration declares it, by name."""

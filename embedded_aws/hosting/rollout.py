@@ -25,6 +25,7 @@ class Rollout:
         termination_wait_seconds: how long the old fleet is kept after the update.
         alarms: names of alarms; one in state ALARM undoes the update.
         limit_seconds: an update that takes longer is undone; None is no limit.
+        beside: the part of the new fleet that runs beside the whole old fleet, in (0, 1].
     """
 
     shares: tuple[float, ...] = (1.0,)
@@ -32,6 +33,7 @@ class Rollout:
     termination_wait_seconds: float = 0.0
     alarms: tuple[str, ...] = ()
     limit_seconds: float | None = None
+    beside: float = 1.0
 
 
 def rollout_of(
@@ -67,7 +69,7 @@ def rollout_of(
         wait, limit = rolling["WaitIntervalInSeconds"], rolling.get(_LIMIT)
         if variant_count > 1:
             return Rollout(limit_seconds=limit)
-        return Rollout(_steps(step), float(wait), 0.0, alarms, limit)
+        return Rollout(_steps(step), float(wait), 0.0, alarms, limit, beside=step)
     routing = (blue_green or {})["TrafficRoutingConfiguration"]
     wait = float(routing["WaitIntervalInSeconds"])
     termination_wait = float((blue_green or {}).get("TerminationWaitInSeconds", 0))

@@ -26,6 +26,7 @@ from embedded_aws.hosting.tags import Tags
 from embedded_aws.hosting.variants import HostingContext
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.network_rules import follow_network_rules
+from embedded_aws.quotas import EndpointQuotas
 from embedded_aws.scaling_rules import follow_scaling_rules
 
 
@@ -39,6 +40,7 @@ class Hosting:
         engine: runs endpoints in their images; None runs them as processes.
         time_scale: factor on every timeout and wait that a caller configures; tests shorten them.
         tags: keeps the tags.
+        quotas: limits the instances behind endpoints; None for those that nobody changed.
         beside: SageMaker's operations that other objects handle and the same API answers.
 
     Attributes:
@@ -55,6 +57,7 @@ class Hosting:
         engine: Engine | None = None,
         time_scale: float = 1.0,
         tags: Tags | None = None,
+        quotas: EndpointQuotas | None = None,
         beside: Mapping[str, Operation] | None = None,
     ) -> None:
         follow_scaling_rules()
@@ -74,7 +77,9 @@ class Hosting:
         tags = tags or Tags()
         models = Models(clients, tags)
         configs = EndpointConfigs(models.records, tags)
-        self._endpoints = Endpoints(self._context, models.records, configs.records, tags)
+        self._endpoints = Endpoints(
+            self._context, models.records, configs.records, tags, quotas or EndpointQuotas()
+        )
         self._machines = MachineSampler(
             self._endpoints.records.all, self.metrics, time_scale=time_scale
         )

@@ -99,9 +99,10 @@ ENTRIES: Sequence[Entry] = (
         Code.QUOTA,
         "The account's quota is too small",
         "AWS limits how many instances of each type an account may use. New accounts often "
-        "have a quota of 0 for types with accelerators.",
-        "Ask for more in Service Quotas, as the printed remedy shows, or choose another "
-        "instance type.",
+        "have a quota of 0 for types with accelerators. An update needs room for the new fleet "
+        "beside the old one.",
+        "Ask for more in Service Quotas, as the printed remedy shows, choose another instance "
+        "type, or set `rollout.strategy: rolling`.",
     ),
     Entry(
         Code.ARTIFACT_KEY,

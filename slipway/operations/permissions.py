@@ -222,6 +222,8 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
                 "sagemaker:ListEndpointConfigs",
                 "sagemaker:ListEndpoints",
                 "sagemaker:ListModels",
+                "servicequotas:ListAWSDefaultServiceQuotas",
+                "servicequotas:ListServiceQuotas",
             ],
             "*",
         ),

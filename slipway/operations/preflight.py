@@ -8,6 +8,7 @@ from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
 from slipway.image_sources import IMAGE_SOURCES
 from slipway.operations.network import compare_network
+from slipway.operations.quotas import compare_quotas
 from slipway.operations.repository_keys import compare_key
 from slipway.operations.scaling import compare_scaling
 from slipway.operations.volume_key import examine_key
@@ -118,10 +119,16 @@ def preflight(
                 passed.append(f"volume key {plan.volume_key_arn}")
             else:
                 problems.append(unusable)
-        live, refused = compare_scaling(plan, access)
     except ClientError as error:
         raise _closed(error) from None
-    problems += refused
+    live: list[str] = []
+    for compare in (compare_scaling, compare_quotas):
+        try:
+            found_live, refused = compare(plan, access)
+        except ClientError as error:
+            raise _closed(error) from None
+        live += found_live
+        problems += refused
     if problems:
         raise UserError(problems)
     return passed + live
@@ -152,5 +159,5 @@ def _closed(error: ClientError) -> UserError:
         Code.LOOKUP_FAILED,
         f"the account could not be examined: {error}",
         "Use credentials that may read SSM parameters, the artifact bucket, ECR, EC2's "
-        "networks, SageMaker's endpoints, scalable targets and stacks.",
+        "networks, SageMaker's endpoints, scalable targets, stacks and Service Quotas.",
     )

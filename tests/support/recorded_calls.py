@@ -21,7 +21,7 @@ _ACTIONS = {
     "s3:DeleteObjects": "s3:DeleteObject",
     "s3:ListMultipartUploads": "s3:ListBucketMultipartUploads",
 }
-_SERVICES = {"sagemaker-runtime": "sagemaker"}
+_SERVICES = {"sagemaker-runtime": "sagemaker", "service-quotas": "servicequotas"}
 # The parameter that is the ARN of an operation's resource.
 _ARNS = {"sagemaker:ListTags": "ResourceArn", "cloudformation:GetTemplate": "StackName"}
 # The parameter that names an operation's resource, and the resource's form.

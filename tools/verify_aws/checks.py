@@ -14,6 +14,7 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, nearest
 from slipway.facts.instances import instance_types
 from slipway.facts.regions import hosted_types
+from slipway.operations.quotas import quota_name
 from slipway.project import Project
 from tools.verify_aws.project import ENVIRONMENT, MODEL, Target, image_uri
 
@@ -27,8 +28,6 @@ _MANIFESTS = [
     "application/vnd.oci.image.index.v1+json",
 ]
 _IMAGE = re.compile(r"(?P<account>\d+)\.dkr\.ecr\.[^/]+/(?P<repository>[^:]+):(?P<tag>.+)")
-# The names in Service Quotas of a type's instances behind real-time endpoints.
-_QUOTA = "{instance_type} for endpoint usage"
 
 
 @dataclass(frozen=True)
@@ -230,7 +229,7 @@ def _image(caller: Caller, target: Target) -> Iterator[Problem]:
 
 
 def _quota(caller: Caller, target: Target) -> Iterator[Problem]:
-    name = _QUOTA.format(instance_type=target.instance_type)
+    name = quota_name(target.instance_type)
     client = caller.access.client("service-quotas")
     try:
         quota = _find_quota(client, "list_service_quotas", name)

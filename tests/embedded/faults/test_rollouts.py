@@ -11,8 +11,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from slipway.facts.instances import instance_types
+from slipway.operations.quotas import compare_quotas
 from slipway.operations.status import find_status
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
 from tests.support.clock import MovableClock
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
 
@@ -197,6 +202,58 @@ def test_a_second_deploy_is_refused_until_the_first_is_over(deployed: SlipwaySta
     assert stack.stacks.settled(stack.name) == "UPDATE_COMPLETE"
     assert described(stack)["EndpointConfigName"] == new["EndpointConfigName"]
     assert stack.update("ok") == "UPDATE_COMPLETE"
+
+
+def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(deployed: SlipwayStack) -> None:
+    stack = deployed
+    old = described(stack)["EndpointConfigName"]
+    quotas = stack.stacks.client("service-quotas")
+    name = "ml.g4dn.xlarge for endpoint usage"
+    pages = quotas.get_paginator("list_aws_default_service_quotas").paginate(
+        ServiceCode="sagemaker"
+    )
+    (code,) = (
+        quota["QuotaCode"]
+        for page in pages
+        for quota in page["Quotas"]
+        if quota["QuotaName"] == name
+    )
+
+    def allow(count: int) -> None:
+        quotas.request_service_quota_increase(
+            ServiceCode="sagemaker", QuotaCode=code, DesiredValue=count
+        )
+
+    allow(3)
+    _, (problem,) = compare_quotas(planned("canary"), stack.access)
+    assert problem.message == (
+        f"the quota '{name}' is 3 in us-east-1, and the deployment needs 4: 2 run, and 2 start "
+        "beside them"
+    )
+    assert problem.remedy == (
+        "Ask for more with `aws service-quotas request-service-quota-increase --service-code "
+        f"sagemaker --quota-code {code} --desired-value 4 --region us-east-1`, or set "
+        "`rollout.strategy: rolling`."
+    )
+    assert stack.update("slow") == "UPDATE_ROLLBACK_COMPLETE"
+    assert (
+        f"The account-level service limit '{name}' is 3 Instances, with current utilization of 2 "
+        "Instances and a request delta of 2 Instances."
+    ) in stack.stacks.reason(stack.name, ENDPOINT, "UPDATE_FAILED")
+    assert described(stack)["EndpointConfigName"] == old
+    assert answer_of(stack) == "x"
+
+    # One batch beside the old fleet has room.
+    assert compare_quotas(planned("rolling"), stack.access) == ([f"quota '{name}' of 3 for 3"], [])
+    # Here the remedy is granted at once.
+    allow(4)
+    assert compare_quotas(planned("canary"), stack.access) == ([f"quota '{name}' of 4 for 4"], [])
+    assert stack.update("slow") == "UPDATE_COMPLETE"
+
+
+def planned(strategy: str) -> DeploymentPlan:
+    config = model_config(MODEL, rollout={"strategy": strategy, "step_percent": 50})
+    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
 
 
 @pytest.mark.size("all")

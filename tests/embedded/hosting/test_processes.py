@@ -164,7 +164,8 @@ def blue_green(kind: str, **sizes: Any) -> dict[str, Any]:
 def test_rollout_steps(config: dict[str, Any] | None, shares: tuple[float, ...]) -> None:
     rollout = rollout_of(config, instance_count=10)
     assert rollout.shares == shares
-    assert rollout == Rollout(shares, wait_seconds=60.0 if config else 0.0)
+    beside = shares[0] if config and "RollingUpdatePolicy" in config else 1.0
+    assert rollout == Rollout(shares, wait_seconds=60.0 if config else 0.0, beside=beside)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +206,28 @@ def test_rollout_rules(config: dict[str, Any], message: str | None) -> None:
     with pytest.raises(ApiError) as caught:
         rollout_of(config, instance_count=10)
     assert message in caught.value.message
+
+
+def test_an_example_of_awss_guide_is_accepted() -> None:
+    # Two waits of 600 s and the old fleet's 600 s are as long as the limit, and the guide has it.
+    config = blue_green("CANARY", CanarySize={"Type": "CAPACITY_PERCENT", "Value": 30})
+    policy = config["BlueGreenUpdatePolicy"]
+    policy["TrafficRoutingConfiguration"]["WaitIntervalInSeconds"] = 600
+    policy |= {"TerminationWaitInSeconds": 600, "MaximumExecutionTimeoutInSeconds": 1800}
+    rollout = rollout_of(config, instance_count=10)
+    assert rollout == Rollout((0.3, 1.0), 600.0, 600.0, limit_seconds=1800)
+
+
+def test_several_variants_have_no_rolling_deployment() -> None:
+    policy = {
+        "MaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 25},
+        "WaitIntervalInSeconds": 60,
+    }
+    config = {"RollingUpdatePolicy": policy}
+    assert rollout_of(config, instance_count=4, variant_count=2) == Rollout()
+    assert rollout_of(config, instance_count=4) == Rollout(
+        (0.25, 0.5, 0.75, 1.0), 60.0, beside=0.25
+    )
 
 
 def test_environment_of_a_container_is_complete(tmp_path: Path) -> None:

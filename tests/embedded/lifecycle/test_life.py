@@ -17,7 +17,7 @@ def test_published_deployed_changed_and_destroyed(account: Workbench) -> None:
     lock = account.project / "model_configs" / f"{MODEL}.lock.json"
     committed = (ROOT / "model_configs" / f"{MODEL}.lock.json").read_bytes()
     assert lock.read_bytes() == committed
-    assert account.must("slipway", "preflight", MODEL).count("ok  ") == 3
+    assert account.must("slipway", "preflight", MODEL).count("ok  ") == 4
 
     account.deploy(MODEL)
     check_the_answer(account)

@@ -1,0 +1,120 @@
+"""The account's quota of instances beside the instances that the next update needs.
+
+An update starts the new fleet beside the old one. Without room for both it fails after minutes, or
+in the middle of the night in which the old fleet had scaled out.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.errors import Kind, Problem
+from slipway.operations.live import describe_endpoint, served_by
+from slipway.planning.plan import DeploymentPlan, VariantPlan
+from slipway.planning.rollout import ROLLING
+
+_SERVICE = "sagemaker"
+
+
+def quota_name(instance_type: str) -> str:
+    """Returns the name in Service Quotas of a type's instances behind real-time endpoints."""
+    return f"{instance_type} for endpoint usage"
+
+
+def compare_quotas(plan: DeploymentPlan, access: Access) -> tuple[list[str], list[Problem]]:
+    """Compares the quotas of a plan's instance types with the fleets of its next update.
+
+    The instances of other endpoints count too. They are not looked at, so the room may be smaller.
+
+    Returns:
+        The quotas that are large enough, or that Service Quotas does not list, and the problems.
+
+    Raises:
+        ClientError: the account could not be examined.
+    """
+    sagemaker = access.client("sagemaker")
+    described = describe_endpoint(sagemaker, plan.endpoint_name) or {}
+    live = {
+        item["VariantName"]: int(item.get("CurrentInstanceCount", 0))
+        for item in described.get("ProductionVariants", ())
+    }
+    live_types: Mapping[str, tuple[str, ...]] = {}
+    if described:
+        _, live_types = served_by(sagemaker, described["EndpointConfigName"])
+    needs = {
+        name: _instances(plan, live, live_types, name)
+        for name in dict.fromkeys(name for each in plan.variants for name in each.instance_types)
+    }
+    quotas = dict(_quotas(access.client("service-quotas"), needs))
+    found: list[str] = []
+    short: dict[str, Problem] = {}
+    for name, (running, new) in needs.items():
+        quota = quotas.get(name)
+        if quota is None:
+            found.append(f"quota {quota_name(name)!r}: Service Quotas does not list it")
+        elif running + new <= quota["Value"]:
+            found.append(f"quota {quota_name(name)!r} of {quota['Value']:g} for {running + new}")
+        else:
+            short[name] = _too_small(plan, name, quota, running, new)
+    # SageMaker tries the next type of a pool.
+    refused = [
+        problem
+        for name, problem in short.items()
+        if any(set(each.instance_types) <= short.keys() for each in _with(plan, name))
+    ]
+    return found, refused
+
+
+def _with(plan: DeploymentPlan, instance_type: str) -> Iterator[VariantPlan]:
+    return (each for each in plan.variants if instance_type in each.instance_types)
+
+
+def _instances(
+    plan: DeploymentPlan,
+    live: Mapping[str, int],
+    live_types: Mapping[str, tuple[str, ...]],
+    instance_type: str,
+) -> tuple[int, int]:
+    """Returns the endpoint's running instances of a type, and those that start beside them."""
+    running = sum(
+        count for name, count in live.items() if instance_type in live_types.get(name, ())
+    )
+    new = 0
+    for variant in _with(plan, instance_type):
+        count = variant.instance_count
+        if plan.autoscaling is not None:
+            # The update keeps the fleet's size.
+            count = live.get(variant.name, count)
+        if live and plan.rollout is not None and plan.rollout.strategy == ROLLING:
+            count = math.ceil(count * plan.rollout.shares_percent[0] / 100)
+        new += count
+    return running, new
+
+
+def _quotas(client: Any, types: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the quotas of instance types; the last one of a type is the one that applies."""
+    names = {quota_name(name): name for name in types}
+    # A quota that was never changed may have only a default.
+    for operation in ("list_aws_default_service_quotas", "list_service_quotas"):
+        for page in client.get_paginator(operation).paginate(ServiceCode=_SERVICE):
+            for quota in page["Quotas"]:
+                if quota["QuotaName"] in names:
+                    yield names[quota["QuotaName"]], quota
+
+
+def _too_small(
+    plan: DeploymentPlan, name: str, quota: Mapping[str, Any], running: int, new: int
+) -> Problem:
+    beside = f": {running} run, and {new} start beside them" if running else ""
+    return Problem(
+        Code.QUOTA,
+        Kind.STATE,
+        f"the quota {quota_name(name)!r} is {quota['Value']:g} in {plan.region}, and the "
+        f"deployment needs {running + new}{beside}",
+        "Ask for more with `aws service-quotas request-service-quota-increase --service-code "
+        f"{_SERVICE} --quota-code {quota['QuotaCode']} --desired-value {running + new} --region "
+        f"{plan.region}`"
+        + (", or set `rollout.strategy: rolling`." if running else ", or choose another type."),
+    )

@@ -1,0 +1,116 @@
+"""The quota of instances beside the fleets of an update, for pools, variants and regions."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from embedded_aws.listener import Listener
+from embedded_aws.quotas import EndpointQuotas
+from slipway.access import Access
+from slipway.facts.instances import instance_types
+from slipway.operations.quotas import compare_quotas
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+
+FIRST, SECOND = "ml.g4dn.xlarge", "ml.g4dn.2xlarge"
+
+
+@pytest.fixture
+def access() -> Iterator[Access]:
+    server = Listener(port=0)
+    server.mount("servicequotas", EndpointQuotas().api)
+    server.start()
+    yield Access(
+        LOCAL.region,
+        {
+            "AWS_ENDPOINT_URL": server.url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+        },
+    )
+    server.stop()
+
+
+def planned(**endpoint: Any) -> DeploymentPlan:
+    config = model_config(endpoint=endpoint)
+    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+
+
+def code_of(client: Any, instance_type: str) -> str:
+    quotas = client.list_aws_default_service_quotas(ServiceCode="sagemaker")["Quotas"]
+    (code,) = (
+        quota["QuotaCode"]
+        for quota in quotas
+        if quota["QuotaName"] == f"{instance_type} for endpoint usage"
+    )
+    return str(code)
+
+
+def allow(access: Access, instance_type: str, count: int) -> None:
+    client = access.client("service-quotas")
+    client.request_service_quota_increase(
+        ServiceCode="sagemaker", QuotaCode=code_of(client, instance_type), DesiredValue=count
+    )
+
+
+def test_a_first_deployment_needs_one_fleet(access: Access) -> None:
+    assert compare_quotas(planned(), access) == (
+        [f"quota '{FIRST} for endpoint usage' of 1000 for 2"],
+        [],
+    )
+    allow(access, FIRST, 1)
+    found, (problem,) = compare_quotas(planned(), access)
+    assert found == []
+    assert problem.message == (
+        f"the quota '{FIRST} for endpoint usage' is 1 in us-east-1, and the deployment needs 2"
+    )
+    assert problem.remedy.endswith("--desired-value 2 --region us-east-1`, or choose another type.")
+
+
+def test_variants_of_one_type_add_up(access: Access) -> None:
+    allow(access, FIRST, 3)
+    variants = [{"name": name, "weight": 1} for name in ("a", "b")]
+    _, (problem,) = compare_quotas(planned(variants=variants), access)
+    assert problem.message.endswith("is 3 in us-east-1, and the deployment needs 4")
+
+
+def test_a_pool_needs_room_in_one_of_its_types(access: Access) -> None:
+    pool = planned(instances=[FIRST, SECOND])
+    allow(access, FIRST, 0)
+    assert compare_quotas(pool, access) == (
+        [f"quota '{SECOND} for endpoint usage' of 1000 for 2"],
+        [],
+    )
+    allow(access, SECOND, 1)
+    _, problems = compare_quotas(pool, access)
+    assert [problem.message.split("'")[1] for problem in problems] == [
+        f"{FIRST} for endpoint usage",
+        f"{SECOND} for endpoint usage",
+    ]
+
+
+def test_a_type_that_service_quotas_does_not_list_is_named(access: Access) -> None:
+    plan = planned()
+    (variant,) = plan.variants
+    unlisted = dataclasses.replace(variant, instance_types=("ml.new.xlarge",))
+    assert compare_quotas(dataclasses.replace(plan, variants=(unlisted,)), access) == (
+        ["quota 'ml.new.xlarge for endpoint usage': Service Quotas does not list it"],
+        [],
+    )
+
+
+def test_quotas_are_of_a_region_and_of_sagemaker(access: Access) -> None:
+    client = access.client("service-quotas")
+    allow(access, FIRST, 5)
+    named = {"ServiceCode": "sagemaker", "QuotaCode": code_of(client, FIRST)}
+    assert client.get_service_quota(**named)["Quota"]["Value"] == 5
+    (applied,) = client.list_service_quotas(ServiceCode="sagemaker")["Quotas"]
+    assert applied["QuotaName"] == f"{FIRST} for endpoint usage"
+    with pytest.raises(ClientError, match="the quotas of sagemaker for instances behind endpoints"):
+        client.list_service_quotas(ServiceCode="ec2")
+    with pytest.raises(ClientError, match="the specified quota does not exist"):
+        client.get_service_quota(ServiceCode="sagemaker", QuotaCode="L-00000000")
