@@ -51,7 +51,7 @@ class Fleet:
     def instances(self, part: float = 1.0) -> Counter[str]:
         """Returns the number of instances by type; of a part of the fleet, rounded up."""
         found: Counter[str] = Counter()
-        for variant in self.variants.values():
+        for variant in self.every_variant.values():
             found[variant.instance_type] += math.ceil(part * variant.instance_count)
         return found
 

@@ -38,14 +38,17 @@ def compare_quotas(plan: DeploymentPlan, access: Access) -> tuple[list[str], lis
     described = describe_endpoint(sagemaker, plan.endpoint_name) or {}
     live = {
         item["VariantName"]: int(item.get("CurrentInstanceCount", 0))
-        for item in described.get("ProductionVariants", ())
+        for variants in ("ProductionVariants", "ShadowProductionVariants")
+        for item in described.get(variants, ())
     }
     live_types: Mapping[str, tuple[str, ...]] = {}
     if described:
         _, live_types = served_by(sagemaker, described["EndpointConfigName"])
     needs = {
         name: _instances(plan, live, live_types, name)
-        for name in dict.fromkeys(name for each in plan.variants for name in each.instance_types)
+        for name in dict.fromkeys(
+            name for each in plan.every_variant for name in each.instance_types
+        )
     }
     quotas = dict(_quotas(access.client("service-quotas"), needs))
     found: list[str] = []
@@ -68,7 +71,7 @@ def compare_quotas(plan: DeploymentPlan, access: Access) -> tuple[list[str], lis
 
 
 def _with(plan: DeploymentPlan, instance_type: str) -> Iterator[VariantPlan]:
-    return (each for each in plan.variants if instance_type in each.instance_types)
+    return (each for each in plan.every_variant if instance_type in each.instance_types)
 
 
 def _instances(
@@ -84,7 +87,7 @@ def _instances(
     new = 0
     for variant in _with(plan, instance_type):
         count = variant.instance_count
-        if plan.autoscaling is not None:
+        if plan.autoscaling is not None and variant is not plan.shadow:
             # The update keeps the fleet's size.
             count = live.get(variant.name, count)
         if live and plan.rollout is not None and plan.rollout.strategy == ROLLING:

@@ -306,6 +306,11 @@ class DeploymentPlan:
     warnings: tuple[PlanWarning, ...]
 
     @property
+    def every_variant(self) -> tuple[VariantPlan, ...]:
+        """Returns the production variants, and the shadow variant if there is one."""
+        return self.variants if self.shadow is None else (*self.variants, self.shadow)
+
+    @property
     def parameter_prefix(self) -> str:
         """Returns the beginning of the names of the foundation's parameters in SSM."""
         return parameter_prefix(self.project, self.environment)

@@ -78,6 +78,21 @@ def test_variants_of_one_type_add_up(access: Access) -> None:
     assert problem.message.endswith("is 3 in us-east-1, and the deployment needs 4")
 
 
+def test_a_shadow_variant_counts(access: Access) -> None:
+    allow(access, FIRST, 2)
+    shadow = {"sampling_percent": 50, "instance_count": 1}
+    _, (problem,) = compare_quotas(planned(shadow=shadow), access)
+    assert problem.message.endswith("is 2 in us-east-1, and the deployment needs 3")
+    elsewhere = planned(shadow={**shadow, "instances": [SECOND]})
+    assert compare_quotas(elsewhere, access) == (
+        [
+            f"quota '{FIRST} for endpoint usage' of 2 for 2",
+            f"quota '{SECOND} for endpoint usage' of 1000 for 1",
+        ],
+        [],
+    )
+
+
 def test_a_pool_needs_room_in_one_of_its_types(access: Access) -> None:
     pool = planned(instances=[FIRST, SECOND])
     allow(access, FIRST, 0)
