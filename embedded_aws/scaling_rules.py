@@ -5,19 +5,25 @@
   registered again would have its policies back.
 - A target or a policy that does not exist is an ObjectNotFoundException (botocore's model of the
   API). moto answers ValidationException, which CloudFormation does not take for "gone already".
-- PutScalingPolicy needs a registered target. moto keeps a policy without one.
+- PutScalingPolicy and PutScheduledAction need a registered target. moto keeps both without one.
+- PutScheduledAction refuses a schedule or a time zone that there is not. moto keeps any text. AWS's
+  words for it are not public. Times of start and end are refused, because nothing here reads them.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from moto.applicationautoscaling.exceptions import AWSValidationException
 from moto.applicationautoscaling.models import ApplicationAutoscalingBackend
 from moto.core.exceptions import JsonRESTError
 
+from embedded_aws.scaling.expressions import ScheduleError, parse_schedule
+
 _MISSING = "ObjectNotFoundException"
 _deregister = ApplicationAutoscalingBackend.deregister_scalable_target
 _put_policy = ApplicationAutoscalingBackend.put_scaling_policy
 _delete_policy = ApplicationAutoscalingBackend.delete_scaling_policy
+_put_action = ApplicationAutoscalingBackend.put_scheduled_action
 
 
 def follow_scaling_rules() -> None:
@@ -25,6 +31,7 @@ def follow_scaling_rules() -> None:
     ApplicationAutoscalingBackend.deregister_scalable_target = _deregistered
     ApplicationAutoscalingBackend.put_scaling_policy = _policy_put
     ApplicationAutoscalingBackend.delete_scaling_policy = _policy_deleted
+    ApplicationAutoscalingBackend.put_scheduled_action = _action_put
 
 
 def _deregistered(backend: Any, namespace: str, r_id: str, dimension: str) -> None:
@@ -49,6 +56,25 @@ def _deregistered(backend: Any, namespace: str, r_id: str, dimension: str) -> No
 
 
 def _policy_put(backend: Any, **request: Any) -> Any:
+    _require_target(backend, request)
+    return _put_policy(backend, **request)
+
+
+def _action_put(backend: Any, **request: Any) -> None:
+    _require_target(backend, request)
+    if request["start_time"] is not None or request["end_time"] is not None:
+        raise AWSValidationException(
+            "The embedded AWS does not emulate StartTime and EndTime of scheduled actions."
+        )
+    if request["schedule"] is not None:
+        try:
+            parse_schedule(request["schedule"], request["timezone"] or "UTC")
+        except ScheduleError as error:
+            raise AWSValidationException(str(error)) from None
+    _put_action(backend, **request)
+
+
+def _require_target(backend: Any, request: Mapping[str, Any]) -> None:
     namespace, dimension = request["service_namespace"], request["scalable_dimension"]
     resource_id = request["resource_id"]
     if resource_id not in backend.targets.get(dimension, {}):
@@ -57,7 +83,6 @@ def _policy_put(backend: Any, **request: Any) -> Any:
             f"No scalable target found for service namespace: {namespace}, resource ID: "
             f"{resource_id}, scalable dimension: {dimension}",
         )
-    return _put_policy(backend, **request)
 
 
 def _policy_deleted(backend: Any, **request: Any) -> None:

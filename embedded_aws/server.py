@@ -21,6 +21,7 @@ from embedded_aws.monitoring.service import Monitoring
 from embedded_aws.objects.copies import follow_copy_conditions
 from embedded_aws.objects.front import ObjectFront
 from embedded_aws.quotas import EndpointQuotas
+from embedded_aws.scaling.service import Scaling
 from embedded_aws.training.service import Training
 
 
@@ -35,7 +36,8 @@ class EmbeddedAws:
         time_scale: factor on every timeout and wait of endpoints, jobs and builds; tests shorten
             them.
         response_timeout_seconds: longest time until a container answers; tests shorten it.
-        clock: returns seconds since the epoch, by which alarms are evaluated; tests move it.
+        clock: returns seconds since the epoch, by which metrics are dated, alarms are
+            evaluated and scheduled actions run; tests move it.
 
     Use as a context manager, or call `start` and `stop`.
 
@@ -71,12 +73,14 @@ class EmbeddedAws:
             tags=tags,
             quotas=quotas,
             beside=self._training.operations,
+            clock=clock,
         )
         self._builds = Builds(self._clients, directory, time_scale=time_scale)
         self._cloudformation = CloudFormation(clients=self._clients)
         self._monitoring = Monitoring(
             self._clients, refresh=self._hosting.metrics.publish, clock=clock
         )
+        self._scaling = Scaling(self._clients, clock)
         follow_copy_conditions()
         self._listener.mount("s3", ObjectFront(self._listener.moto))
         self._listener.mount("codebuild", self._builds.in_front_of(self._listener.moto))
@@ -93,9 +97,11 @@ class EmbeddedAws:
         """Starts answering; returns as soon as connections are accepted."""
         self._listener.start()
         self._monitoring.start()
+        self._scaling.start()
 
     def stop(self) -> None:
         """Stops every deployment and every serving process, then the server."""
+        self._scaling.close()
         self._monitoring.close()
         self._cloudformation.close()
         # Before the listener, because the last log lines go through it.

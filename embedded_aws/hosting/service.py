@@ -1,7 +1,8 @@
 """SageMaker's control plane for hosting: maps operations to the objects that handle them."""
 
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from embedded_aws.api import Operation, ServiceApi
@@ -42,6 +43,7 @@ class Hosting:
         tags: keeps the tags.
         quotas: limits the instances behind endpoints; None for those that nobody changed.
         beside: SageMaker's operations that other objects handle and the same API answers.
+        clock: returns seconds since the epoch, by which metrics are dated; tests move it.
 
     Attributes:
         api: the WSGI application of the control plane.
@@ -59,6 +61,7 @@ class Hosting:
         tags: Tags | None = None,
         quotas: EndpointQuotas | None = None,
         beside: Mapping[str, Operation] | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         follow_scaling_rules()
         follow_network_rules()
@@ -72,7 +75,7 @@ class Hosting:
             model_data.remove(home / "model")
         for left in ("instances", "logs"):
             shutil.rmtree(directory / left, ignore_errors=True)
-        self.metrics = MetricPublisher()
+        self.metrics = MetricPublisher(clock=clock)
         self._context = HostingContext(clients, directory, launcher, time_scale)
         tags = tags or Tags()
         models = Models(clients, tags)

@@ -10,6 +10,7 @@ from slipway.planning.plan import (
     ArtifactPlan,
     AutoscalingPlan,
     DeploymentPlan,
+    SchedulePlan,
     VariantPlan,
 )
 from slipway.planning.rollout_text import describe_rollout
@@ -65,6 +66,8 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.memory is not None:
         yield "memory", describe_memory(plan.memory)
     yield "autoscaling", _scaling(plan.autoscaling) if plan.autoscaling else "none: a fixed count"
+    if plan.autoscaling:
+        yield from (("schedule", _schedule(each)) for each in plan.autoscaling.schedules)
     yield "cost", costs.describe(plan.cost)
     yield (
         "timeouts",
@@ -110,6 +113,12 @@ def _scaling(scaling: AutoscalingPlan) -> str:
     return f"{scaling.min_instance_count} to {scaling.max_instance_count} instances at {target}"
 
 
+def _schedule(schedule: SchedulePlan) -> str:
+    bounds = f"{schedule.min_instance_count} to {schedule.max_instance_count} instances"
+    zone = f" in {schedule.time_zone}" if schedule.time_zone else ""
+    return f"{schedule.name}: {bounds} from {schedule.expression}{zone}"
+
+
 def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     thresholds = plan.alarms.thresholds
     yield (
@@ -118,6 +127,8 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         f"{thresholds['model_latency_p99_microseconds'] / 1000:g} ms, for "
         f"{plan.alarms.evaluation_periods_minutes} minutes",
     )
+    if plan.alarms.at_max_capacity_instances is not None:
+        yield "at maximum", f"alarm at {plan.alarms.at_max_capacity_instances} instances"
     if plan.rollout is not None:
         for line in describe_rollout(plan.rollout):
             yield "rollout", line

@@ -178,6 +178,9 @@ class Code(StrEnum):
     SEVERAL_ENVIRONMENTS = "SW429"
     NETWORK_IN_ACCOUNT = "SW435"
     VOLUME_KEY = "SW436"
+    CAPACITY_ALARM = "SW445"
+    SCHEDULE = "SW446"
+    TIME_ZONE = "SW447"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"

@@ -215,4 +215,24 @@ ENTRIES: Sequence[Entry] = (
         "The endpoint would fail after minutes.",
         "Enable the key, or name a symmetric key of the endpoint's region.",
     ),
+    Entry(
+        Code.CAPACITY_ALARM,
+        "The fleet has no maximum to watch",
+        "`alarms.at_max_capacity` is raised when the fleet is as large as `autoscaling` may make "
+        "it. A fleet of a fixed size has no such maximum, or is always at it.",
+        "Remove the alarm, or let `autoscaling` choose between two numbers of instances.",
+    ),
+    Entry(
+        Code.SCHEDULE,
+        "A schedule's time is wrong",
+        "Application Auto Scaling takes `cron(...)` with six fields, `rate(...)` and `at(...)`. "
+        "The stack would fail with another expression.",
+        "Write the expression as the printed remedy shows.",
+    ),
+    Entry(
+        Code.TIME_ZONE,
+        "There is no such time zone",
+        "A schedule's `time_zone` is a name of the IANA time zone database.",
+        "Use a name such as `Europe/Zurich`, or delete it for UTC.",
+    ),
 )

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slipway.config.alarm_kinds import AlarmKind
+from slipway.config.alarm_kinds import AlarmKind, Watch
+from slipway.config.capacity_alarm import CAPACITY_WATCH
 from slipway.config.sections.alarms import ALARM_KINDS
 
 
@@ -27,11 +28,17 @@ def endpoint_alarms(cloudwatch: Any, endpoint_name: str) -> Iterator[dict[str, A
 
 def kind_of(alarm: Mapping[str, Any]) -> AlarmKind | None:
     """Returns the row of the table of alarms that reads the metrics of an alarm, or None."""
+    return next((kind for kind in ALARM_KINDS.values() if _reads(alarm, kind.watch)), None)
+
+
+def is_capacity_alarm(alarm: Mapping[str, Any]) -> bool:
+    """Returns whether an alarm compares the size of the fleet with its maximum."""
+    return _reads(alarm, CAPACITY_WATCH)
+
+
+def _reads(alarm: Mapping[str, Any], watch: Watch) -> bool:
     read = {(stat["Metric"]["MetricName"], stat["Stat"]) for stat in _metric_stats(alarm)}
-    for kind in ALARM_KINDS.values():
-        if {(metric.name, metric.statistic) for metric in kind.watch.metrics} == read:
-            return kind
-    return None
+    return {(metric.name, metric.statistic) for metric in watch.metrics} == read
 
 
 def variant_of(alarm: Mapping[str, Any]) -> str | None:

@@ -6,7 +6,12 @@ from typing import Any
 
 from slipway.access import Access
 from slipway.config.sections.alarms import ALARM_KINDS
-from slipway.operations.alarms import endpoint_alarms, kind_of, variant_of
+from slipway.operations.alarms import (
+    endpoint_alarms,
+    is_capacity_alarm,
+    kind_of,
+    variant_of,
+)
 from slipway.operations.live import described_config, described_model, instance_types_of
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
@@ -67,7 +72,7 @@ def find_differences(
         **_model(model),
         **_variants(variants, is_scaled=plan.autoscaling is not None),
         **_shadow(config),
-        **_scaling(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
+        **_scaling(access, plan, [item["VariantName"] for item in variants]),
         **_alarms(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
     }
     files = _planned(plan)
@@ -115,6 +120,7 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
             if (threshold := plan.alarms.metric_threshold(kind, variant)) is not None
         },
         "alarms.evaluation_periods_minutes": plan.alarms.evaluation_periods_minutes,
+        "alarms.at_max_capacity": plan.alarms.at_max_capacity_instances is not None or None,
     }
     if scaling is not None:
         found |= {
@@ -128,8 +134,23 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
             ),
             "autoscaling.scale_in_cooldown_seconds": scaling.scale_in_cooldown_seconds,
             "autoscaling.scale_out_cooldown_seconds": scaling.scale_out_cooldown_seconds,
+            "autoscaling.schedules": sorted(
+                _schedule(
+                    each.name,
+                    each.expression,
+                    each.time_zone,
+                    each.min_instance_count,
+                    each.max_instance_count,
+                )
+                for each in scaling.schedules
+            )
+            or None,
         }
     return found
+
+
+def _schedule(name: str, expression: str, time_zone: str | None, low: int, high: int) -> str:
+    return f"{name} ({low} to {high} from {expression} in {time_zone or 'UTC'})"
 
 
 def _model(model: Mapping[str, Any]) -> _Settings:
@@ -183,18 +204,36 @@ def _shadow_settings(share: float, instances: list[str], count: int | None) -> _
     }
 
 
-def _scaling(access: Access, endpoint_name: str, variants: list[str]) -> _Settings:
+def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Settings:
     autoscaling = access.client("application-autoscaling")
-    resources = {f"endpoint/{endpoint_name}/variant/{name}": name for name in variants}
+    resources = {f"endpoint/{plan.endpoint_name}/variant/{name}": name for name in variants}
     several = len(variants) > 1
     found: _Settings = {}
     targets = autoscaling.describe_scalable_targets(
         ServiceNamespace=_NAMESPACE, ResourceIds=list(resources)
     )["ScalableTargets"]
     for target in targets:
+        bounds = (target["MinCapacity"], target["MaxCapacity"])
+        actions = autoscaling.describe_scheduled_actions(
+            ServiceNamespace=_NAMESPACE, ResourceId=target["ResourceId"]
+        )["ScheduledActions"]
+        scheduled = [_bounds(action) for action in actions]
+        if bounds in scheduled and plan.autoscaling is not None:
+            # A scheduled action has set them, and the next one changes them again.
+            bounds = (plan.autoscaling.min_instance_count, plan.autoscaling.max_instance_count)
         settings = {
-            "autoscaling.min_instance_count": target["MinCapacity"],
-            "autoscaling.max_instance_count": target["MaxCapacity"],
+            "autoscaling.min_instance_count": bounds[0],
+            "autoscaling.max_instance_count": bounds[1],
+            "autoscaling.schedules": sorted(
+                _schedule(
+                    action["ScheduledActionName"],
+                    action["Schedule"],
+                    action.get("Timezone"),
+                    *_bounds(action),
+                )
+                for action in actions
+            )
+            or None,
         }
         policies = autoscaling.describe_scaling_policies(
             ServiceNamespace=_NAMESPACE, ResourceId=target["ResourceId"]
@@ -213,10 +252,18 @@ def _scaling(access: Access, endpoint_name: str, variants: list[str]) -> _Settin
     return found
 
 
+def _bounds(action: Mapping[str, Any]) -> tuple[int, int]:
+    bounds = action["ScalableTargetAction"]
+    return bounds.get("MinCapacity"), bounds.get("MaxCapacity")
+
+
 def _alarms(access: Access, endpoint_name: str, variants: list[str]) -> _Settings:
     found: _Settings = {}
     for alarm in endpoint_alarms(access.client("cloudwatch"), endpoint_name):
         kind, variant = kind_of(alarm), variant_of(alarm)
+        if variant in variants and is_capacity_alarm(alarm):
+            raised = {"alarms.at_max_capacity": True}
+            found |= _named(raised, variant, several=len(variants) > 1)
         if kind is None or variant not in variants:
             continue
         settings = {

@@ -217,6 +217,7 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
                 "application-autoscaling:DescribeScalingPolicies",
                 # Which alarm undid a rollout, after it is over.
                 *(["cloudwatch:DescribeAlarmHistory"] if plan.rollout else []),
+                "application-autoscaling:DescribeScheduledActions",
                 "cloudwatch:DescribeAlarms",
                 "logs:DescribeLogGroups",
                 "sagemaker:ListEndpointConfigs",

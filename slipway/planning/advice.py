@@ -70,9 +70,7 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a single instance, because it lies in a single zone."""
     config = subject.situation.config
     least = (
-        config.autoscaling.min_instance_count
-        if config.autoscaling
-        else config.endpoint.instance_count
+        config.autoscaling.smallest_count if config.autoscaling else config.endpoint.instance_count
     )
     if least != 1:
         return

@@ -172,6 +172,25 @@ class VariantPlan:
 
 
 @dataclass(frozen=True)
+class SchedulePlan:
+    """A change of the bounds at certain times.
+
+    Args:
+        name: of the scheduled action.
+        expression: `cron(...)`, `rate(...)` or `at(...)`.
+        time_zone: of the expression; None for a rate, which has none.
+        min_instance_count: the fewest instances from then on.
+        max_instance_count: the most instances from then on.
+    """
+
+    name: str
+    expression: str
+    time_zone: str | None
+    min_instance_count: int
+    max_instance_count: int
+
+
+@dataclass(frozen=True)
 class AutoscalingPlan:
     """Target tracking of every variant; one of the two targets is set."""
 
@@ -181,6 +200,12 @@ class AutoscalingPlan:
     target_concurrent_requests_per_instance: float | None
     scale_in_cooldown_seconds: int
     scale_out_cooldown_seconds: int
+    schedules: tuple[SchedulePlan, ...] = ()
+
+    @property
+    def alarming_count(self) -> int:
+        """Returns the size of a fleet at its maximum, which schedules set if there are any."""
+        return max((s.max_instance_count for s in self.schedules), default=self.max_instance_count)
 
 
 @dataclass(frozen=True)
@@ -191,10 +216,17 @@ class AlarmPlan:
         thresholds: in the units of their metrics, by names that have the unit. An alarm without
             a threshold has no entry.
         evaluation_periods_minutes: minutes in a row above the threshold that raise an alarm.
+        at_max_capacity_instances: size of a fleet at its maximum; None without the alarm.
     """
 
     thresholds: Mapping[str, float]
     evaluation_periods_minutes: int
+    at_max_capacity_instances: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Returns the number of alarms of a variant."""
+        return len(self.thresholds) + (self.at_max_capacity_instances is not None)
 
     def metric_threshold(self, kind: AlarmKind, variant: VariantPlan) -> float | None:
         """Returns the threshold of a variant's alarm in its metric's unit; None without the alarm.
@@ -214,6 +246,7 @@ class AlarmPlan:
         return {
             **{name: self.thresholds.get(name) for name in names},
             "evaluation_periods_minutes": self.evaluation_periods_minutes,
+            "at_max_capacity_instances": self.at_max_capacity_instances,
         }
 
 
@@ -323,8 +356,8 @@ class DeploymentPlan:
         found = {
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
-            "AWS::IAM::Policy": sum(mode is not None for mode in (self.vpc, self.volume_key_arn)),
             "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant,
+            "AWS::IAM::Policy": sum(mode is not None for mode in (self.vpc, self.volume_key_arn)),
             "AWS::IAM::Role": 2,
             "AWS::Lambda::Function": 1,
             "AWS::Logs::LogGroup": 2,
@@ -339,7 +372,7 @@ class DeploymentPlan:
     @property
     def _alarms_of_a_variant(self) -> int:
         guards = self.rollout.rollback_alarms if self.rollout is not None else ()
-        return len(self.alarms.thresholds) + len(of_new_fleet(guards))
+        return self.alarms.count + len(of_new_fleet(guards))
 
     def as_json(self) -> dict[str, Any]:
         """Returns the plan as data, with what is derived from it."""

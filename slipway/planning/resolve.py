@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.alarms import ALARM_KINDS, Alarms
+from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.base import UnknownValueError
 from slipway.config.sections.endpoint import Shadow, Variant
 from slipway.errors import Problem, UserError
@@ -26,6 +26,7 @@ from slipway.planning.plan import (
     AutoscalingPlan,
     DeploymentPlan,
     PlanWarning,
+    SchedulePlan,
     VariantPlan,
 )
 from slipway.planning.rollout import rollout_plan
@@ -103,7 +104,7 @@ def resolve(
         memory=estimate(situation, situation.instance),
         cost=estimate_cost(fleets, environment.region),
         autoscaling=_autoscaling(config),
-        alarms=_alarms(config.alarms),
+        alarms=_alarms(config),
         rollout=rollout_plan(config),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
         log_retention_days=config.endpoint.log_retention_days,
@@ -181,13 +182,15 @@ def _variant(
     )
 
 
-def _alarms(alarms: Alarms) -> AlarmPlan:
+def _alarms(config: ModelConfig) -> AlarmPlan:
+    alarms, scaling = config.alarms, _autoscaling(config)
     thresholds = {
         kind.threshold_name: threshold * kind.metric_units_per_field_unit
         for kind in ALARM_KINDS.values()
         if (threshold := alarms.threshold(kind)) is not None
     }
-    return AlarmPlan(thresholds, alarms.evaluation_periods_minutes)
+    at_maximum = scaling.alarming_count if scaling and alarms.at_max_capacity else None
+    return AlarmPlan(thresholds, alarms.evaluation_periods_minutes, at_maximum)
 
 
 def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
@@ -201,6 +204,16 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
         scaling.target_concurrent_requests_per_instance,
         scaling.scale_in_cooldown_seconds,
         scaling.scale_out_cooldown_seconds,
+        tuple(
+            SchedulePlan(
+                schedule.name,
+                schedule.at,
+                None if schedule.at.startswith("rate(") else schedule.time_zone,
+                schedule.min_instance_count,
+                schedule.max_instance_count,
+            )
+            for schedule in scaling.schedules
+        ),
     )
 
 
@@ -211,8 +224,8 @@ def _fleet(variant: VariantPlan, config: ModelConfig) -> Fleet:
         return _fixed_fleet(variant)
     return replace(
         _fixed_fleet(variant),
-        minimum_count=scaling.min_instance_count,
-        maximum_count=scaling.max_instance_count,
+        minimum_count=scaling.smallest_count,
+        maximum_count=scaling.largest_count,
     )
 
 

@@ -12,8 +12,6 @@ DEPLOYABLE: Mapping[tuple[str, str], str | None] = {
     ("endpoint", "mode"): "realtime",
     ("endpoint", "data_capture"): None,
     ("autoscaling", "steps"): None,
-    ("autoscaling", "schedules"): None,
-    ("alarms", "at_max_capacity"): None,
 }
 """Fields that Slipway does not deploy yet, with the one value that it does deploy, if any."""
 

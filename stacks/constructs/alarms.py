@@ -7,6 +7,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from slipway.config.alarm_kinds import Metric, Watch
+from slipway.config.capacity_alarm import CAPACITY_WATCH, MARGIN_INSTANCES
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
@@ -75,6 +76,20 @@ class VariantAlarms(Construct):
                 alarm_actions=[topic_arn],
                 ok_actions=[topic_arn],
                 **self._watched(kind.watch),
+            )
+        if plan.alarms.at_max_capacity_instances is not None:
+            cloudwatch.CfnAlarm(
+                self,
+                CAPACITY_WATCH.construct_id,
+                alarm_description=f"{subject}: {CAPACITY_WATCH.description}, of at most "
+                f"{plan.alarms.at_max_capacity_instances}",
+                comparison_operator="GreaterThanThreshold",
+                threshold=plan.alarms.at_max_capacity_instances - MARGIN_INSTANCES,
+                evaluation_periods=plan.alarms.evaluation_periods_minutes,
+                treat_missing_data=CAPACITY_WATCH.group.missing_data,
+                alarm_actions=[topic_arn],
+                ok_actions=[topic_arn],
+                **self._watched(CAPACITY_WATCH),
             )
 
     def _watched(self, watch: Watch) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from slipway.planning.plan import DeploymentPlan, VariantPlan
+from slipway.planning.plan import DeploymentPlan, SchedulePlan, VariantPlan
 from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.scaling import tracking_policy
 from stacks.constructs.statements import acknowledge_wildcards, allow
@@ -98,6 +98,10 @@ class EndpointUpdate(Construct):
                 "ScaleInCooldown": scaling.scale_in_cooldown_seconds,
                 "ScaleOutCooldown": scaling.scale_out_cooldown_seconds,
             }
+            if scaling.schedules:
+                described["Scaling"]["Schedules"] = [
+                    _schedule(schedule) for schedule in scaling.schedules
+                ]
         return described
 
     def _add_function(self, log_key_arn: str | None) -> lambda_.CfnFunction:
@@ -123,6 +127,7 @@ class EndpointUpdate(Construct):
                 [
                     "application-autoscaling:DescribeScalableTargets",
                     "application-autoscaling:DescribeScalingPolicies",
+                    "application-autoscaling:DescribeScheduledActions",
                 ],
                 "*",
             ),
@@ -131,6 +136,7 @@ class EndpointUpdate(Construct):
                 [
                     "application-autoscaling:DeregisterScalableTarget",
                     "application-autoscaling:PutScalingPolicy",
+                    "application-autoscaling:PutScheduledAction",
                     "application-autoscaling:RegisterScalableTarget",
                 ],
                 targets,
@@ -166,3 +172,17 @@ class EndpointUpdate(Construct):
             },
         )
         return function.resource
+
+
+def _schedule(schedule: SchedulePlan) -> Mapping[str, Any]:
+    """Returns a schedule in the form of PutScheduledAction."""
+    zone = {"Timezone": schedule.time_zone} if schedule.time_zone else {}
+    return {
+        "ScheduledActionName": schedule.name,
+        "Schedule": schedule.expression,
+        **zone,
+        "ScalableTargetAction": {
+            "MinCapacity": schedule.min_instance_count,
+            "MaxCapacity": schedule.max_instance_count,
+        },
+    }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from aws_cdk import aws_applicationautoscaling as autoscaling
 from constructs import Construct, IDependable
 
-from slipway.planning.plan import AutoscalingPlan
+from slipway.planning.plan import AutoscalingPlan, SchedulePlan
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
@@ -61,6 +61,7 @@ class VariantScaling(Construct):
             resource_id=resource_id,
             min_capacity=scaling.min_instance_count,
             max_capacity=scaling.max_instance_count,
+            scheduled_actions=[_scheduled_action(each) for each in scaling.schedules] or None,
         )
         # The variant must exist before it is registered, and is deregistered before it is deleted.
         target.node.add_dependency(after)
@@ -83,6 +84,19 @@ class VariantScaling(Construct):
                 )
             ),
         )
+
+
+def _scheduled_action(
+    schedule: SchedulePlan,
+) -> autoscaling.CfnScalableTarget.ScheduledActionProperty:
+    return autoscaling.CfnScalableTarget.ScheduledActionProperty(
+        scheduled_action_name=schedule.name,
+        schedule=schedule.expression,
+        timezone=schedule.time_zone,
+        scalable_target_action=autoscaling.CfnScalableTarget.ScalableTargetActionProperty(
+            min_capacity=schedule.min_instance_count, max_capacity=schedule.max_instance_count
+        ),
+    )
 
 
 def tracking_policy(scaling: AutoscalingPlan) -> TrackingPolicy:

@@ -9,9 +9,9 @@ Before and After do the same, and may be called any number of times. They compar
 scalable targets with the live endpoint:
 
 - A registered target is deregistered if its variant is removed, gets other instance types, or is
-  not scaled any more. Its scaling policies are deleted with it.
-- A wanted target that is not registered is registered, with its policy, as soon as its variant runs
-  as wanted.
+  not scaled any more. Its scaling policies and scheduled actions are deleted with it.
+- A wanted target that is not registered is registered, with its policy and scheduled actions, as
+  soon as its variant runs as wanted.
 
 A target that the stack has not created yet is left to CloudFormation, and so is a target that the
 stack does not own.
@@ -43,6 +43,8 @@ Wait = Callable[[float], None]
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 _POLICY_TYPE = "TargetTrackingScaling"
+# Members of a scheduled action beside its bounds.
+_SCHEDULE = ("ScheduledActionName", "Schedule", "Timezone")
 _IN_PROGRESS = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
 # Less than the 15 minutes that Lambda gives a function.
 _ENDPOINT_POLLS, _ENDPOINT_POLL_SECONDS = 80, 10.0
@@ -202,6 +204,7 @@ class Endpoint:
                 is_new = name not in registered - set(stale)
                 if is_new:
                     self._register(name, scaling, tags)
+                    self._put_schedules(name, scaling.get("Schedules", []))
                     done.append(f"registered {name}")
                 if self._put_policy(name, scaling, policies):
                     done.append(f"put the policy {scaling['PolicyName']} of {name}")
@@ -226,13 +229,14 @@ class Endpoint:
                     for policy in self._policies(self._target(name))
                     if policy["PolicyName"] in policies and policy["PolicyType"] == _POLICY_TYPE
                 },
+                "Schedules": self._schedules(name),
             }
         text = json.dumps(kept, separators=(",", ":"))
         packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
         if len(packed) > longest:
             raise RefusedError(
-                f"The scaling policies of {self._name} are too long to be remembered while the "
-                "endpoint is updated."
+                f"The scaling policies and schedules of {self._name} are too long to be "
+                "remembered while the endpoint is updated."
             )
         return packed
 
@@ -265,6 +269,7 @@ class Endpoint:
                     PolicyType=_POLICY_TYPE,
                     TargetTrackingScalingPolicyConfiguration=configuration,
                 )
+            self._put_schedules(name, was["Schedules"])
             done.append(f"registered {name} as it was")
         return done
 
@@ -388,6 +393,32 @@ class Endpoint:
             },
         )
         return True
+
+    def _put_schedules(self, name: str, schedules: list[dict[str, Any]]) -> None:
+        """Puts the scheduled actions of a variant."""
+        for schedule in schedules:
+            bounds = schedule["ScalableTargetAction"]
+            self._retrying(
+                self._scaling.put_scheduled_action,
+                **self._target(name),
+                **{key: schedule[key] for key in _SCHEDULE if key in schedule},
+                ScalableTargetAction={key: int(value) for key, value in bounds.items()},
+            )
+
+    def _schedules(self, name: str) -> list[dict[str, Any]]:
+        """Returns a variant's scheduled actions, in the form of `_put_schedules`."""
+        target = self._target(name)
+        actions: list[dict[str, Any]] = []
+        token: dict[str, str] = {}
+        while True:
+            page = self._scaling.describe_scheduled_actions(**target, **token)
+            actions += page["ScheduledActions"]
+            if "NextToken" not in page:
+                return [
+                    {key: item[key] for key in (*_SCHEDULE, "ScalableTargetAction") if key in item}
+                    for item in actions
+                ]
+            token = {"NextToken": page["NextToken"]}
 
     def _policies(self, target: Mapping[str, str]) -> list[dict[str, Any]]:
         found = self._scaling.describe_scaling_policies(**target)["ScalingPolicies"]

@@ -38,7 +38,7 @@ _SCALING = {
     "target_invocations_per_instance_per_minute": 600,
 }  # fmt: skip
 _SCHEDULE = {
-    "name": "a", "at": "rate(1 day)", "min_instance_count": 2, "max_instance_count": 6,
+    "name": "a", "at": "cron(0 8 ? * * *)", "min_instance_count": 2, "max_instance_count": 6,
 }  # fmt: skip
 _LINEAR = {"rollout.strategy": "linear", "rollout.step_percent": 25}
 _VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
@@ -328,15 +328,15 @@ CHANGES: Mapping[str, Change] = {
         "refused", "stepped", "autoscaling.steps.", from_backlog=5, add_instances=2
     ),
     **_changes(
-        "refused", "scheduled", "autoscaling.schedules.",
-        name="b", at="rate(2 days)", time_zone="Europe/Zurich", min_instance_count=3,
+        "template", "scheduled", "autoscaling.schedules.",
+        name="b", at="cron(0 9 ? * * *)", time_zone="Europe/Zurich", min_instance_count=3,
         max_instance_count=5,
     ),
     **_changes(
         "template", "tensorrt", "alarms.",
         **{kind.field: 9 for kind in ALARM_KINDS.values()}, evaluation_periods_minutes=9,
     ),
-    "alarms.at_max_capacity": Change("refused", "tensorrt", True),
+    "alarms.at_max_capacity": Change("template", "scaled", True),
     "rollout.strategy": Change(
         "template", "guarded", "canary", along={"rollout.step_percent": 50}
     ),

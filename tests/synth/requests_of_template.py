@@ -30,6 +30,9 @@ _REFERENCES = {
         "endpoint/NAME/variant/AllTraffic|sagemaker:variant:DesiredInstanceCount|sagemaker"
     ),
     "ArtifactKeyArn": "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d",
+    "OwnArtifactKeyArn": (
+        "arn:aws:kms:us-east-1:123456789012:key/1b2c3d4e-5f6a-7b8c-9d0e-1f2a3b4c5d6e"
+    ),
     "NotificationTopicArn": "arn:aws:sns:us-east-1:123456789012:foundation-topic",
 }
 _ATTRIBUTES = {
@@ -227,7 +230,12 @@ def _endpoint(_: str, properties: Properties) -> Iterator[Call]:
 
 def _scalable_target(_: str, properties: Properties) -> Iterator[Call]:
     tags = {tag["Key"]: tag["Value"] for tag in properties.pop("Tags", ())}
+    actions = properties.pop("ScheduledActions", ())
     yield "application-autoscaling", "RegisterScalableTarget", {**properties, "Tags": tags}
+    names = ("ServiceNamespace", "ScalableDimension", "ResourceId")
+    for action in actions:
+        target = {name: properties[name] for name in names}
+        yield "application-autoscaling", "PutScheduledAction", {**target, **action}
 
 
 def _scaling_policy(_: str, properties: Properties) -> Iterator[Call]:

@@ -12,7 +12,7 @@ import pytest
 
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.facts.instances import instance_types
-from slipway.operations.alarms import kind_of, variant_of
+from slipway.operations.alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
@@ -108,6 +108,13 @@ _EXPECTED = {
 }
 _ALARMS = {field: expected.setting for field, expected in _EXPECTED.items()}
 
+_FEWEST_ALARMS = {"model_latency_p99_milliseconds": 600}
+_SCALING = {
+    "min_instance_count": 1,
+    "max_instance_count": 4,
+    "target_invocations_per_instance_per_minute": 600,
+}
+
 _ROLLOUT = {
     "rollback_alarms": ["server_error_rate", "model_latency_p99"],
     "termination_wait_seconds": 120,
@@ -131,6 +138,12 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     plans = [
         _plan("unlike", alarms=_ALARMS, endpoint={"variants": variants}),
         _plan("guarded", endpoint={"variants": variants}, rollout=_ROLLOUT),
+        _plan(
+            "full",
+            endpoint={"variants": variants},
+            alarms=_FEWEST_ALARMS | {"at_max_capacity": True, "evaluation_periods_minutes": 5},
+            autoscaling=_SCALING,
+        ),
     ]
     for plan in plans:
         env = cdk.Environment(account=plan.account, region=plan.region)
@@ -206,6 +219,30 @@ def test_an_alarm_in_the_account_is_recognised(field: str, alarms: dict[tuple[st
     assert kind.field == field
     assert variant_of(alarm) == "small"
     assert kind_of({**alarm, "MetricName": "CPUUtilization", "Statistic": "Average"}) is None
+
+
+def test_the_alarm_of_a_full_fleet_divides_requests_by_requests_of_an_instance(
+    templates: dict[str, dict[str, Any]],
+):
+    found = {
+        variant_of(resource["Properties"]): resource["Properties"]
+        for logical_id, resource in templates["full"].items()
+        if "AtMaxCapacity" in logical_id
+    }
+    assert set(found) == {"large", "small"}
+    alarm = found["small"]
+    assert is_capacity_alarm(alarm)
+    assert kind_of(alarm) is None
+    assert alarm["AlarmDescription"] == "full-local, small: number of instances, of at most 4"
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 3.5)
+    assert (alarm["EvaluationPeriods"], alarm["TreatMissingData"]) == (5, "notBreaching")
+    assert {stat["Metric"]["MetricName"]: stat["Stat"] for stat in _stats(alarm)} == {
+        "Invocations": "Sum",
+        "InvocationsPerInstance": "Sum",
+    }
+    assert alarm["Metrics"][-1]["Expression"] == "invocations / invocations_per_instance"
+    others = [r["Properties"] for r in templates["unlike"].values() if "Alarm" in r["Type"]]
+    assert not any(is_capacity_alarm(each) for each in others)
 
 
 def _stats(alarm: dict[str, Any]) -> list[dict[str, Any]]:

@@ -57,6 +57,7 @@ class Account:
         self.stack_status = "UPDATE_IN_PROGRESS"
         self.targets: dict[str, dict[str, Any]] = {}
         self.policies: dict[str, dict[str, Any]] = {}
+        self.schedules: dict[str, list[dict[str, Any]]] = {}
         self.made: list[dict[str, str]] = []
         self.calls: list[str] = []
         self.waits: list[float] = []
@@ -160,6 +161,7 @@ class Account:
         self.calls.append(f"deregister {ResourceId.rpartition('/')[2]}")
         del self.targets[ResourceId]
         self.policies.pop(ResourceId, None)
+        self.schedules.pop(ResourceId, None)
 
     def register_scalable_target(
         self, *, ServiceNamespace: str, ScalableDimension: str, ResourceId: str, **target: Any
@@ -167,6 +169,21 @@ class Account:
         assert (ServiceNamespace, ScalableDimension) == ("sagemaker", DIMENSION)
         self.calls.append(f"register {ResourceId.rpartition('/')[2]}")
         self.targets[ResourceId] = target
+
+    def describe_scheduled_actions(
+        self, *, ResourceId: str, NextToken: str = "", **_: Any
+    ) -> dict[str, Any]:
+        page, actions = int(NextToken or 0), self.schedules.get(ResourceId, [])
+        more = {"NextToken": str(page + 1)} if page + 1 < len(actions) else {}
+        found = [{"ScheduledActionARN": "arn", **each} for each in actions[page : page + 1]]
+        return {"ScheduledActions": found, **more}
+
+    def put_scheduled_action(
+        self, *, ServiceNamespace: str, ScalableDimension: str, ResourceId: str, **action: Any
+    ) -> None:
+        assert (ServiceNamespace, ScalableDimension) == ("sagemaker", DIMENSION)
+        assert ResourceId in self.targets
+        self.schedules.setdefault(ResourceId, []).append(action)
 
     def put_scaling_policy(
         self,
@@ -343,6 +360,69 @@ def test_a_deployment_that_is_not_taken_back_is_not_undone(status: str):
     answer = ask(account, "Delete", step="Undo", PhysicalResourceId=undo)
     assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", undo)
     assert account.targets == {}
+
+
+# As a custom resource has them: CloudFormation makes every number a text.
+SCHEDULES = [
+    {
+        "ScheduledActionName": "workday",
+        "Schedule": "cron(0 7 ? * MON-FRI *)",
+        "Timezone": "Europe/Zurich",
+        "ScalableTargetAction": {"MinCapacity": "4", "MaxCapacity": "12"},
+    },
+    {
+        "ScheduledActionName": "hourly",
+        "Schedule": "rate(1 hour)",
+        "ScalableTargetAction": {"MinCapacity": "2", "MaxCapacity": "6"},
+    },
+]
+PUT = [
+    SCHEDULES[0] | {"ScalableTargetAction": {"MinCapacity": 4, "MaxCapacity": 12}},
+    SCHEDULES[1] | {"ScalableTargetAction": {"MinCapacity": 2, "MaxCapacity": 6}},
+]
+
+
+def test_a_target_that_is_registered_again_has_its_schedules():
+    account = Account(a="ml.g5.xlarge")
+    account.schedules[resource_id("a")] = copy.deepcopy(PUT)
+    changed = variant("a", "ml.g5.2xlarge") | {"Scaling": SCALING | {"Schedules": SCHEDULES}}
+    ask(account, "Update", changed)
+    assert account.schedules == {}
+    account.live["a"] = "ml.g5.2xlarge"
+    ask(account, "Update", changed, step="After")
+    assert account.schedules == {resource_id("a"): PUT}
+    # A target that stayed registered keeps them, and they are not put again.
+    ask(account, "Update", changed, step="After")
+    assert account.schedules == {resource_id("a"): PUT}
+
+
+def test_a_deployment_that_is_taken_back_puts_the_schedules_back():
+    account = Account(a="ml.g5.xlarge")
+    account.schedules[resource_id("a")] = copy.deepcopy(PUT)
+    undo = ask(account, "Create", step="Undo")["PhysicalResourceId"]
+    ask(account, "Update", variant("b", "ml.g5.xlarge"))
+    assert account.schedules == {}
+    account.stack_status = "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
+    answer = ask(account, "Delete", step="Undo", PhysicalResourceId=undo)
+    assert answer["Reason"] == "registered a as it was"
+    assert account.schedules == {resource_id("a"): PUT}
+
+
+def test_twenty_schedules_are_remembered():
+    account = Account(a="ml.g5.xlarge")
+    account.schedules[resource_id("a")] = [
+        {
+            "ScheduledActionName": f"{day}-{hour}",
+            "Schedule": f"cron({7 * hour} {hour} ? * {day.upper()} *)",
+            "Timezone": "America/Argentina/Buenos_Aires",
+            "ScalableTargetAction": {"MinCapacity": hour, "MaxCapacity": 3 * hour},
+        }
+        for day in ("mon", "tue", "wed", "thu")
+        for hour in (3, 5, 7, 8, 11)
+    ]
+    answer = ask(account, "Create", step="Undo")
+    assert answer["Status"] == "SUCCESS"
+    assert len(answer["PhysicalResourceId"]) <= 1024
 
 
 def test_an_id_that_is_not_its_own_is_deleted_without_work():

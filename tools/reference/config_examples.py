@@ -333,7 +333,9 @@ autoscaling:
 """,
         name=_FIXED_COUNT,
     ),
-    "autoscaling.schedules": _refused("""\
+    "autoscaling.schedules": _part(
+        _GPT2,
+        """\
 autoscaling:
   schedules:
     - name: workday
@@ -341,7 +343,8 @@ autoscaling:
       time_zone: Europe/Zurich
       min_instance_count: 4
       max_instance_count: 12
-"""),
+""",
+    ),
     "alarms": _part(
         _GPT2,
         """\

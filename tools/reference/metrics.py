@@ -16,6 +16,7 @@ from containers.serving.settings import ServingSettings
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
+from slipway.config.capacity_alarm import CAPACITY_WATCH
 from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 from tools.reference.configs import split_description
 
@@ -202,6 +203,8 @@ def _alarm_table() -> Iterator[str]:
     for name, kind in ALARM_KINDS.items():
         meaning, _ = split_description(Alarms.model_fields[kind.field].description or "")
         yield f"| {kind.watch.construct_id} | `{kind.field}` | `{name}` | {meaning} |"
+    meaning, _ = split_description(Alarms.model_fields["at_max_capacity"].description or "")
+    yield f"| {CAPACITY_WATCH.construct_id} | none: `at_max_capacity` | none | {meaning} |"
     yield ""
 
 
@@ -211,7 +214,8 @@ def _metric_tables() -> Iterator[str]:
         yield _GROUP.format(namespace=group.namespace, missing=group.missing_data)
         yield "| metric | alarm | unit | statistic | meaning |"
         yield "|---|---|---|---|---|"
-        for watch in (kind.watch for kind in ALARM_KINDS.values() if kind.watch.group == group):
+        watches = [*(kind.watch for kind in ALARM_KINDS.values()), CAPACITY_WATCH]
+        for watch in (watch for watch in watches if watch.group == group):
             for metric in watch.metrics:
                 yield (
                     f"| `{metric.name}` | {watch.construct_id} | {metric.unit} "

@@ -23,7 +23,15 @@ class ScalableTargetHandler(ResourceHandler):
 
     type_name = "AWS::ApplicationAutoScaling::ScalableTarget"
     properties = frozenset(
-        {*_TARGET, "MaxCapacity", "MinCapacity", "RoleARN", "SuspendedState", "Tags"}
+        {
+            *_TARGET,
+            "MaxCapacity",
+            "MinCapacity",
+            "RoleARN",
+            "ScheduledActions",
+            "SuspendedState",
+            "Tags",
+        }
     )
     attributes = frozenset({"Id"})
 
@@ -37,15 +45,20 @@ class ScalableTargetHandler(ResourceHandler):
         if _is_registered(context, physical_id):
             raise ResourceFailedError(f"{physical_id} already exists")
         self._register(context, properties)
+        self._schedule(context, {}, properties)
         return Physical(physical_id, {"Id": physical_id})
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Registers the target again, which changes its limits; a deleted target stays deleted."""
+        """Registers the target again, which changes its limits, and puts its scheduled actions.
+
+        A deleted target stays deleted.
+        """
         if not _is_registered(context, physical_id):
             raise _not_found(self.type_name, physical_id)
         self._register(context, new)
+        self._schedule(context, old, new)
         return {"Id": physical_id}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -60,6 +73,18 @@ class ScalableTargetHandler(ResourceHandler):
         # This API takes tags as a map, CloudFormation as a list.
         request["Tags"] = tag_map(properties) or None
         call(context.client(_SERVICE), "RegisterScalableTarget", request)
+
+    def _schedule(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        """Puts the scheduled actions of a template, and deletes those that it had before."""
+        client, target = context.client(_SERVICE), selected(new, *_TARGET)
+        actions = {item["ScheduledActionName"]: item for item in new.get("ScheduledActions", [])}
+        for action in actions.values():
+            call(client, "PutScheduledAction", {**target, **action})
+        for item in old.get("ScheduledActions", []):
+            name = item["ScheduledActionName"]
+            if name not in actions:
+                with ignoring("ObjectNotFoundException"):
+                    call(client, "DeleteScheduledAction", {**target, "ScheduledActionName": name})
 
 
 class ScalingPolicyHandler(ResourceHandler):

@@ -208,7 +208,8 @@ class Alarms(Section):
     )
     at_max_capacity: bool = Field(
         False,
-        description="Raises an alarm when the fleet is as large as autoscaling may make it.",
+        description="Raises an alarm when the fleet stays as large as autoscaling may make it. "
+        "With schedules, that is their largest `max_instance_count`.",
         examples=[True],
     )
     evaluation_periods_minutes: int = Field(

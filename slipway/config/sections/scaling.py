@@ -22,13 +22,15 @@ class Schedule(Section):
     )
     at: str = Field(
         pattern=r"^(cron\(.+\)|rate\(.+\)|at\(.+\))$",
-        description="Application autoscaling's `cron(...)`, `rate(...)` or `at(...)`.",
+        description="Time of the change: Application Auto Scaling's `cron(...)`, `rate(...)` or "
+        "`at(...)`.",
         examples=["cron(0 7 ? * MON-FRI *)"],
     )
     time_zone: str = Field(
         "UTC",
         pattern=r"^[\w+-]+(/[\w+-]+)*$",
-        description="IANA time zone of the schedule.",
+        description="IANA time zone of `cron(...)` and `at(...)`. The schedule follows its "
+        "daylight saving time.",
         examples=["Europe/Zurich"],
     )
     min_instance_count: int = Field(
@@ -104,3 +106,13 @@ class Autoscaling(Section):
     scale_out_cooldown_seconds: int = Field(
         60, ge=0, le=3600, description="Pause after adding instances.", examples=[60]
     )
+
+    @property
+    def smallest_count(self) -> int:
+        """Returns the fewest instances at any time, schedules included."""
+        return min([self.min_instance_count, *(each.min_instance_count for each in self.schedules)])
+
+    @property
+    def largest_count(self) -> int:
+        """Returns the most instances at any time, schedules included."""
+        return max([self.max_instance_count, *(each.max_instance_count for each in self.schedules)])

@@ -200,6 +200,15 @@ def test_scaling(stacks):
         ScalableDimension="sagemaker:variant:DesiredInstanceCount",
         MinCapacity="1",
         MaxCapacity=4,
+        ScheduledActions=[
+            {
+                "ScheduledActionName": "day",
+                "Schedule": "cron(0 7 ? * * *)",
+                "Timezone": "Europe/Zurich",
+                "ScalableTargetAction": {"MinCapacity": "2"},
+            },
+            {"ScheduledActionName": "night", "Schedule": "cron(0 19 ? * * *)"},
+        ],
     )
     policy = resource(
         "AWS::ApplicationAutoScaling::ScalingPolicy",
@@ -222,12 +231,32 @@ def test_scaling(stacks):
     shown = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"][0]
     assert shown["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 300.0
 
+    def actions() -> list[tuple[str, str, str | None, dict[str, int]]]:
+        found = scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")
+        return [
+            (
+                item["ScheduledActionName"],
+                item["Schedule"],
+                item.get("Timezone"),
+                item.get("ScalableTargetAction", {}),
+            )
+            for item in found["ScheduledActions"]
+        ]
+
+    assert actions() == [
+        ("day", "cron(0 7 ? * * *)", "Europe/Zurich", {"MinCapacity": 2}),
+        ("night", "cron(0 19 ? * * *)", None, {}),
+    ]
+    target["Properties"]["ScheduledActions"].pop()
+    target["Properties"]["ScheduledActions"][0]["Schedule"] = "cron(0 8 ? * * *)"
     target["Properties"]["MaxCapacity"] = 8
     assert stacks.update("scaling", body) == "UPDATE_COMPLETE"
+    assert actions() == [("day", "cron(0 8 ? * * *)", "Europe/Zurich", {"MinCapacity": 2})]
     known = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"][0]
     assert (known["MinCapacity"], known["MaxCapacity"]) == (1, 8)
     assert stacks.delete("scaling") == "DELETE_COMPLETE"
     assert not scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+    assert actions() == []
 
     orphan = {
         **policy["Properties"],

@@ -16,7 +16,7 @@ from slipway.operations.quotas import compare_quotas
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from tests.support.clock import MovableClock
+from tests.support.clocks import MovableClock
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually

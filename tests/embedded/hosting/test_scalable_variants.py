@@ -101,3 +101,28 @@ def test_deleting_an_endpoint_deregisters_its_variants(account: Account, endpoin
     assert scaling(account).describe_scalable_targets(**resource)["ScalableTargets"] != []
     account.delete(endpoint)
     assert scaling(account).describe_scalable_targets(**resource)["ScalableTargets"] == []
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        ({"Schedule": "cron(0 7 * * MON *)"}, r"needs `\?` as its day of the month"),
+        ({"Timezone": "Mars/Olympus"}, "there is no time zone 'Mars/Olympus'"),
+        ({"StartTime": 0}, "does not emulate StartTime and EndTime of scheduled actions"),
+    ],
+)
+def test_wrong_schedules_are_refused(
+    account: Account, endpoint: str, over: dict[str, Any], message: str
+) -> None:
+    request = {
+        **target(endpoint),
+        "ScheduledActionName": "mine",
+        "Schedule": "cron(0 7 ? * MON *)",
+        "ScalableTargetAction": {"MinCapacity": 2},
+    }
+    with pytest.raises(ClientError, match=message) as caught:
+        scaling(account).put_scheduled_action(**{**request, **over})
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+    with pytest.raises(ClientError, match="No scalable target found") as caught:
+        scaling(account).put_scheduled_action(**{**request, **target("none")})
+    assert caught.value.response["Error"]["Code"] == "ObjectNotFoundException"

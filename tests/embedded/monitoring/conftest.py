@@ -14,7 +14,7 @@ import pytest
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws
-from tests.support.clock import MovableClock
+from tests.support.clocks import MovableClock
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
 

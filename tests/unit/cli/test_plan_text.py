@@ -50,3 +50,36 @@ def test_an_isolated_model_shows_its_prefix_and_key(artifacts: dict[str, str], k
     shared = model_config()
     plan = resolve(shared, instance_types(), PRODUCTION, lock_for(shared), IMAGE_DIGESTS)
     assert "isolated" not in describe_plan(plan)
+
+
+def test_schedules_and_the_maximum_are_told():
+    schedule = {"min_instance_count": 4, "max_instance_count": 12}
+    config = model_config(
+        autoscaling={
+            "min_instance_count": 1,
+            "max_instance_count": 6,
+            "target_invocations_per_instance_per_minute": 600,
+            "schedules": [
+                schedule
+                | {
+                    "name": "workday",
+                    "at": "cron(0 7 ? * MON-FRI *)",
+                    "time_zone": "Europe/Zurich",
+                },
+                schedule | {"name": "hourly", "at": "rate(1 hour)", "max_instance_count": 9},
+            ],
+        },
+        alarms={"model_latency_p99_milliseconds": 600, "at_max_capacity": True},
+    )
+    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    lines = [line.split("  ", 1) for line in describe_plan(plan).splitlines()]
+    told = [text.strip() for label, text in lines if label.strip() == "schedule"]
+    assert told == [
+        "workday: 4 to 12 instances from cron(0 7 ? * MON-FRI *) in Europe/Zurich",
+        "hourly: 4 to 9 instances from rate(1 hour)",
+    ]
+    assert ["at maximum", "alarm at 12 instances"] in [[a, b.strip()] for a, b in lines]
+    # The cost goes up to the largest fleet of any schedule.
+    least, most = plan.cost.instances.minimum, plan.cost.instances.maximum
+    assert least is not None
+    assert most == pytest.approx(12 * least)

@@ -1,6 +1,7 @@
-"""A clock for the alarms of an embedded AWS that a test moves."""
+"""A clock that tests move."""
 
 import time
+from datetime import datetime
 
 
 class MovableClock:
@@ -16,3 +17,7 @@ class MovableClock:
         """Moves on to when the minute is over and its alarms are due."""
         now = self()
         self._skipped_seconds += 60 - now % 60 + 0.6
+
+    def move_to(self, moment: str) -> None:
+        """Moves to a time with its offset from UTC, such as `2027-03-29T06:59:59+02:00`."""
+        self._skipped_seconds += datetime.fromisoformat(moment).timestamp() - self()

@@ -1,0 +1,107 @@
+"""Rules about schedules, and about the alarm of a fleet that cannot grow."""
+
+from collections.abc import Iterator
+
+from embedded_aws.scaling.expressions import ScheduleError, parse_schedule, zone_of
+from slipway.codes.code import Code
+from slipway.errors import Problem
+from slipway.planning.situation import Situation, problem
+
+
+def schedules_are_told_apart(situation: Situation) -> Iterator[Problem]:
+    """A scalable target has its scheduled actions by name."""
+    scaling = situation.config.autoscaling
+    names = [schedule.name for schedule in scaling.schedules] if scaling else []
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield problem(
+                Code.NAMED_TWICE,
+                f"there are two schedules {name!r}",
+                "Give each schedule its own name.",
+                ("autoscaling", "schedules", index, "name"),
+            )
+
+
+def schedules_have_times(situation: Situation) -> Iterator[Problem]:
+    """Application Auto Scaling refuses other expressions and time zones while the stack deploys."""
+    scaling = situation.config.autoscaling
+    for index, schedule in enumerate(scaling.schedules if scaling else ()):
+        place = ("autoscaling", "schedules", index)
+        try:
+            zone_of(schedule.time_zone)
+        except ScheduleError as error:
+            yield problem(
+                Code.TIME_ZONE,
+                str(error),
+                "Use a name of the IANA time zone database, such as `Europe/Zurich`.",
+                (*place, "time_zone"),
+            )
+        try:
+            parse_schedule(schedule.at)
+        except ScheduleError as error:
+            yield problem(
+                Code.SCHEDULE,
+                str(error),
+                "Write it as `cron(0 7 ? * MON-FRI *)`, `rate(1 day)` or "
+                "`at(2027-01-31T07:00:00)`.",
+                (*place, "at"),
+            )
+        if schedule.at.startswith("rate(") and "time_zone" in schedule.model_fields_set:
+            yield problem(
+                Code.SCHEDULE,
+                "a rate is the same in every time zone: `time_zone` would have no effect",
+                "Remove it, or write the times as `cron(...)`.",
+                (*place, "time_zone"),
+            )
+
+
+def schedules_have_bounds(situation: Situation) -> Iterator[Problem]:
+    """A schedule's bounds follow the same rules as the bounds of `autoscaling`."""
+    scaling = situation.config.autoscaling
+    for index, schedule in enumerate(scaling.schedules if scaling else ()):
+        field = ("autoscaling", "schedules", index, "min_instance_count")
+        low, high = schedule.min_instance_count, schedule.max_instance_count
+        if low > high:
+            yield problem(
+                Code.SCALING_RANGE,
+                f"the minimum, {low}, is above the maximum, {high}",
+                "Raise `max_instance_count` or lower `min_instance_count`.",
+                field,
+            )
+        elif low == 0 and situation.config.endpoint.mode == "realtime":
+            yield problem(
+                Code.SCALING_OF_MODE,
+                "a realtime endpoint keeps one instance at least",
+                "Use 1 or more; `mode: async` and `mode: scale_to_zero` can go to 0.",
+                field,
+            )
+
+
+def capacity_alarm_can_end(situation: Situation) -> Iterator[Problem]:
+    """A fleet that cannot grow is always at its maximum."""
+    config, scaling = situation.config, situation.config.autoscaling
+    if not config.alarms.at_max_capacity:
+        return
+    field = ("alarms", "at_max_capacity")
+    if scaling is None:
+        yield problem(
+            Code.CAPACITY_ALARM,
+            "without `autoscaling` the fleet has no maximum",
+            "Add `autoscaling`, or remove this alarm.",
+            field,
+        )
+    elif scaling.largest_count == scaling.smallest_count:
+        yield problem(
+            Code.CAPACITY_ALARM,
+            f"the fleet always has {scaling.largest_count}, so this alarm would never end",
+            "Raise `max_instance_count`, or remove this alarm.",
+            field,
+        )
+
+
+RULES = (
+    schedules_are_told_apart,
+    schedules_have_times,
+    schedules_have_bounds,
+    capacity_alarm_can_end,
+)

@@ -1,0 +1,146 @@
+"""Schedules and the alarm of a full fleet: what is refused, word for word, and what not."""
+
+from typing import Any
+
+import pytest
+
+from slipway.planning.rules import schedules
+from tests.unit.planning.rule_findings import findings
+
+SCHEDULE = {
+    "name": "workday",
+    "at": "cron(0 7 ? * MON-FRI *)",
+    "min_instance_count": 2,
+    "max_instance_count": 6,
+}
+SCALING = {
+    "min_instance_count": 1,
+    "max_instance_count": 4,
+    "target_invocations_per_instance_per_minute": 600,
+}
+
+
+def scheduled(*over: dict[str, Any]) -> dict[str, Any]:
+    return {"autoscaling": SCALING | {"schedules": [SCHEDULE | each for each in over]}}
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"time_zone": "Europe/Zurich"},
+        {"at": "rate(12 hours)"},
+        {"at": "at(2027-03-01T06:00:00)", "time_zone": "America/Los_Angeles"},
+    ],
+)
+def test_schedules_that_aws_takes_are_fine(over: dict[str, Any]):
+    for rule in schedules.RULES:
+        assert findings(rule, **scheduled(over)) == []
+        assert findings(rule, autoscaling=None) == []
+
+
+def test_names_are_told_apart():
+    assert findings(schedules.schedules_are_told_apart, **scheduled({}, {})) == [
+        (
+            "autoscaling.schedules[1].name",
+            "there are two schedules 'workday'",
+            "Give each schedule its own name.",
+        )
+    ]
+
+
+_FORMS = "Write it as `cron(0 7 ? * MON-FRI *)`, `rate(1 day)` or `at(2027-01-31T07:00:00)`."
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        (
+            "cron(0 7 * * MON *)",
+            "cron(0 7 * * MON *) needs `?` as its day of the month or as its day of the week, and "
+            "not as both",
+        ),
+        (
+            "cron(0 7 ? * MON)",
+            "cron(0 7 ? * MON) has 5 fields, and needs 6: minutes, hours, day of the month, "
+            "month, day of the week, year",
+        ),
+        ("cron(0 24 ? * MON *)", "'24' is no hours: use 0 to 23"),
+        ("cron(0 7 ? * MO *)", "'MO' is no day of the week: use 1 to 7, or SUN to SAT"),
+        ("rate(1 days)", "'1 days' needs the unit `day`"),
+        ("rate(0 days)", "'0 days' is not a rate such as `1 hour` or `5 minutes`"),
+        ("at(2027-02-30T07:00:00)", "'2027-02-30T07:00:00' is not a time of the form "
+         "yyyy-mm-ddThh:mm:ss"),
+    ],
+)  # fmt: skip
+def test_a_time_has_a_form_that_aws_takes(at: str, message: str):
+    assert findings(schedules.schedules_have_times, **scheduled({"at": at})) == [
+        ("autoscaling.schedules[0].at", message, _FORMS)
+    ]
+
+
+def test_a_time_zone_exists():
+    over = {"time_zone": "Europe/Zuerich"}
+    assert findings(schedules.schedules_have_times, **scheduled(over)) == [
+        (
+            "autoscaling.schedules[0].time_zone",
+            "there is no time zone 'Europe/Zuerich'",
+            "Use a name of the IANA time zone database, such as `Europe/Zurich`.",
+        )
+    ]
+
+
+def test_a_rate_has_no_time_zone():
+    over = {"at": "rate(1 day)", "time_zone": "Europe/Zurich"}
+    assert findings(schedules.schedules_have_times, **scheduled(over)) == [
+        (
+            "autoscaling.schedules[0].time_zone",
+            "a rate is the same in every time zone: `time_zone` would have no effect",
+            "Remove it, or write the times as `cron(...)`.",
+        )
+    ]
+
+
+def test_bounds_are_in_order_and_keep_a_realtime_endpoint_alive():
+    over = {"min_instance_count": 7}, {"min_instance_count": 0}
+    assert findings(schedules.schedules_have_bounds, **scheduled(*over)) == [
+        (
+            "autoscaling.schedules[0].min_instance_count",
+            "the minimum, 7, is above the maximum, 6",
+            "Raise `max_instance_count` or lower `min_instance_count`.",
+        ),
+        (
+            "autoscaling.schedules[1].min_instance_count",
+            "a realtime endpoint keeps one instance at least",
+            "Use 1 or more; `mode: async` and `mode: scale_to_zero` can go to 0.",
+        ),
+    ]
+
+
+class TestCapacityAlarm:
+    rule = staticmethod(schedules.capacity_alarm_can_end)
+    alarms = {"model_latency_p99_milliseconds": 600, "at_max_capacity": True}  # noqa: RUF012
+
+    def test_a_fleet_that_scales_has_a_maximum(self):
+        assert findings(self.rule, alarms=self.alarms, autoscaling=SCALING) == []
+
+    def test_without_autoscaling_there_is_none(self):
+        assert findings(self.rule, alarms=self.alarms) == [
+            (
+                "alarms.at_max_capacity",
+                "without `autoscaling` the fleet has no maximum",
+                "Add `autoscaling`, or remove this alarm.",
+            )
+        ]
+
+    def test_a_fleet_of_one_size_is_always_there(self):
+        scaling = SCALING | {"min_instance_count": 4}
+        assert findings(self.rule, alarms=self.alarms, autoscaling=scaling) == [
+            (
+                "alarms.at_max_capacity",
+                "the fleet always has 4, so this alarm would never end",
+                "Raise `max_instance_count`, or remove this alarm.",
+            )
+        ]
+        # A schedule makes it grow.
+        scaling |= {"schedules": [SCHEDULE]}
+        assert findings(self.rule, alarms=self.alarms, autoscaling=scaling) == []
