@@ -78,7 +78,7 @@ class EmbeddedAws:
         self._builds = Builds(self._clients, directory, time_scale=time_scale)
         self._cloudformation = CloudFormation(clients=self._clients)
         self._monitoring = Monitoring(
-            self._clients, refresh=self._hosting.metrics.publish, clock=clock
+            self._clients, refresh=self._hosting.publish_metrics, clock=clock
         )
         self._scaling = Scaling(self._clients, clock)
         follow_copy_conditions()

@@ -97,6 +97,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         r"\p{M}": "",
         r"\p{S}": r"$+<=>^`|~",
         r"\p{IsLetter}": r"\w",
+        r"\p{Print}": r"\x20-\x7e",
+        r"\p{ASCII}*": r"[\x00-\x7f]*",
+        r"\z": r"\Z",
     }
     for java, python in classes.items():
         pattern = pattern.replace(java, python)

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedded_aws.api import ApiError, Caller
+from embedded_aws.hosting.asynchronous.requests import AsyncSettings, WrongRequestError
 from embedded_aws.hosting.declared import Declared, DeclaredResources
 from embedded_aws.hosting.records import VALIDATION, Records
 from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.tags import Tags
 
 _UNSUPPORTED = {
-    "AsyncInferenceConfig": "asynchronous inference",
     "ExplainerConfig": "explainers",
     "ExecutionRoleArn": "inference components",
     "VpcConfig": "inference components",
@@ -68,6 +68,8 @@ class EndpointConfigs(DeclaredResources):
         if metrics.get("EnableEnhancedMetrics") or metrics.get("EnableDetailedObservability"):
             raise ApiError(VALIDATION, "The embedded AWS does not emulate enhanced metrics.")
         variants, shadows = parameters["ProductionVariants"], _shadows(parameters)
+        if "AsyncInferenceConfig" in parameters:
+            _check_async(parameters["AsyncInferenceConfig"], variants)
         names = [variant["VariantName"] for variant in (*variants, *shadows)]
         for repeated in {name for name in names if names.count(name) > 1}:
             raise ApiError(VALIDATION, f'Duplicate variant name "{repeated}".')
@@ -133,6 +135,19 @@ def _weighted(variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def instance_types(variant: Mapping[str, Any]) -> list[str]:
     """Returns the instance types that a variant names, the preferred type first."""
     return [instance_type for instance_type, _ in choices(variant)]
+
+
+def _check_async(config: Mapping[str, Any], variants: list[Any]) -> None:
+    if len(variants) > 1:
+        raise ApiError(
+            VALIDATION,
+            "The embedded AWS does not emulate an asynchronous endpoint of several variants: "
+            "InvokeEndpointAsync names none, and the backlog's metrics have none.",
+        )
+    try:
+        AsyncSettings.of(config)
+    except WrongRequestError as error:
+        raise ApiError(VALIDATION, str(error)) from None
 
 
 def _check_ami(ami: str, types: list[str]) -> None:

@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from embedded_aws.api import ApiError, Caller
+from embedded_aws.hosting.asynchronous.queue import AsyncQueue
 from embedded_aws.hosting.declared import Declared
 from embedded_aws.hosting.endpoint_configs import choices
 from embedded_aws.hosting.fleets import Endpoint, Fleet
+from embedded_aws.hosting.limit import Limit
 from embedded_aws.hosting.records import VALIDATION, Records, now, page
 from embedded_aws.hosting.rollout import Rollout, rollout_of
 from embedded_aws.hosting.scaling import ScalableVariants
@@ -28,6 +30,8 @@ _IN_PROGRESS = ("Creating", "Updating", "Deleting", "RollingBack", "SystemUpdati
 # Longer than any request may take, so that a fleet is never stopped during a request.
 _DRAIN_SECONDS = 65.0
 _ALARM_POLL_SECONDS = 1.0
+# An asynchronous request may take an hour (InvocationTimeoutSeconds).
+_ASYNC_DRAIN_SECONDS = 3600.0
 
 
 class Endpoints:
@@ -39,6 +43,7 @@ class Endpoints:
         configs: the endpoint configurations.
         tags: keeps the tags.
         quotas: limits the instances.
+        new_queue: makes the queue of an asynchronous endpoint.
     """
 
     def __init__(
@@ -48,8 +53,10 @@ class Endpoints:
         configs: Records[Declared],
         tags: Tags,
         quotas: EndpointQuotas,
+        new_queue: Callable[[Endpoint], AsyncQueue],
     ) -> None:
         self._context = context
+        self._new_queue = new_queue
         self._models = models
         self._configs = configs
         self._tags = tags
@@ -75,6 +82,8 @@ class Endpoints:
         endpoint.pending = fleet
         endpoint.deployment_config = deployment
         self.records.add(caller, endpoint)
+        if fleet.async_settings is not None:
+            endpoint.queue = self._new_queue(endpoint)
         self._tags.create(arn, parameters.get("Tags", []))
         self._in_background(lambda: self._bring_up(endpoint, fleet))
         return {"EndpointArn": arn}
@@ -125,6 +134,12 @@ class Endpoints:
             # SageMaker refuses in these words if a configuration was deleted too early.
             self._configs.get(caller, live.config_name)
             self._scalable(endpoint).check_update(live.declared(), fleet.declared())
+            if (live.async_settings is None) != (fleet.async_settings is None):
+                raise ApiError(
+                    VALIDATION,
+                    "The embedded AWS does not emulate an update that makes an endpoint "
+                    "asynchronous, or makes it no longer so: AWS does not document it.",
+                )
             if retained:
                 fleet.retain(live, {item["VariantPropertyType"] for item in excluded})
             deployment = parameters.get("DeploymentConfig")
@@ -151,14 +166,14 @@ class Endpoints:
             changes = parameters["DesiredWeightsAndCapacities"]
             for change in changes:
                 self._check_change(endpoint, live, change)
+            before = {name: variant.instance_count for name, variant in live.variants.items()}
             for change in changes:
                 variant = live.every_variant[change["VariantName"]]
                 variant.weight = float(change.get("DesiredWeight", variant.weight))
                 variant.instance_count = change.get("DesiredInstanceCount", variant.instance_count)
             endpoint.failure_reason = None
             self._set_status(endpoint, "Updating")
-        # No process has to start, but the caller sees SageMaker's statuses all the same.
-        self._in_background(lambda: self._set_status(endpoint, "InService"))
+        self._in_background(lambda: self._resize(caller, endpoint, live, before))
         return {"EndpointArn": endpoint.arn}
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -176,6 +191,8 @@ class Endpoints:
         self._closing.set()
         endpoints = self.records.all()
         for endpoint in endpoints:
+            if endpoint.queue is not None:
+                endpoint.queue.close()
             for fleet in endpoint.fleets():
                 fleet.request_stop()
         with self._threads_lock:
@@ -189,21 +206,13 @@ class Endpoints:
     def _fleet(self, caller: Caller, endpoint_name: str, config: Declared) -> Fleet:
         if self._closing.is_set():
             raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
-
-        def variant(declared: Mapping[str, Any]) -> RunningVariant:
-            return RunningVariant(
-                self._context,
-                region=caller.region,
-                endpoint_name=endpoint_name,
-                config_name=config.name,
-                declared=declared,
-                model=self._models.get(caller, choices(declared)[0][1]).parameters,
-                volume_key=config.parameters.get("KmsKeyId"),
-            )
-
-        production = [variant(declared) for declared in config.parameters["ProductionVariants"]]
+        production = [
+            self._variant(caller, endpoint_name, config, declared)
+            for declared in config.parameters["ProductionVariants"]
+        ]
         shadows = [
-            variant(declared) for declared in config.parameters.get("ShadowProductionVariants", ())
+            self._variant(caller, endpoint_name, config, declared)
+            for declared in config.parameters.get("ShadowProductionVariants", ())
         ]
         return Fleet(config, production, now(), shadows[0] if shadows else None)
 
@@ -214,6 +223,23 @@ class Endpoints:
             for fleet in endpoint.fleets():
                 found += fleet.instances()
         return found
+
+    def _variant(
+        self,
+        caller: Caller,
+        endpoint_name: str,
+        config: Declared,
+        declared: Mapping[str, Any],
+    ) -> RunningVariant:
+        return RunningVariant(
+            self._context,
+            region=caller.region,
+            endpoint_name=endpoint_name,
+            config_name=config.name,
+            declared=declared,
+            model=self._models.get(caller, choices(declared)[0][1]).parameters,
+            volume_key=config.parameters.get("KmsKeyId"),
+        )
 
     def _scalable(self, endpoint: Endpoint) -> ScalableVariants:
         return ScalableVariants(self._context.clients, endpoint.region, endpoint.name)
@@ -240,12 +266,39 @@ class Endpoints:
             )
         if "ServerlessUpdateConfig" in change:
             raise ApiError(VALIDATION, "The embedded AWS does not emulate serverless inference.")
-        if change.get("DesiredInstanceCount") == 0:
+        if change.get("DesiredInstanceCount") == 0 and live.async_settings is None:
             raise ApiError(
                 VALIDATION,
                 f'DesiredInstanceCount 0 of variant "{name}" needs inference components, which '
                 "the embedded AWS does not emulate.",
             )
+
+    def _resize(
+        self, caller: Caller, endpoint: Endpoint, live: Fleet, before: Mapping[str, int]
+    ) -> None:
+        """Stops the container of a variant without instances, and starts it again with some.
+
+        Between other numbers of instances no process has to start or stop, but the caller sees
+        SageMaker's statuses all the same.
+        """
+        for name, variant in list(live.variants.items()):
+            if before[name] and not variant.instance_count:
+                variant.drain(_ASYNC_DRAIN_SECONDS * self._context.time_scale)
+                variant.stop()
+            elif variant.instance_count and not before[name]:
+                again = self._variant(caller, endpoint.name, variant.declared)
+                again.instance_count, again.weight = variant.instance_count, variant.weight
+                try:
+                    again.start()
+                except VariantStartError as error:
+                    again.stop()
+                    with endpoint.lock:
+                        variant.instance_count = 0
+                        endpoint.failure_reason = str(error)
+                    continue
+                with endpoint.lock:
+                    live.variants[name] = again
+        self._set_status(endpoint, "InService")
 
     def _bring_up(self, endpoint: Endpoint, fleet: Fleet) -> None:
         try:
@@ -261,7 +314,7 @@ class Endpoints:
             self._set_status(endpoint, "InService")
 
     def _replace(self, endpoint: Endpoint, old: Fleet, new: Fleet, rollout: Rollout) -> None:
-        limit = _Limit(rollout.limit_seconds, self._context.time_scale, new)
+        limit = Limit(rollout.limit_seconds, self._context.time_scale, new)
         try:
             new.start()
             self._shift(endpoint, rollout, limit)
@@ -287,7 +340,7 @@ class Endpoints:
             self._closing.wait(rollout.termination_wait_seconds * self._context.time_scale)
             self._retire(endpoint, old)
 
-    def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: "_Limit") -> None:
+    def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: Limit) -> None:
         """Moves the traffic step by step, and watches the alarms."""
         for share in rollout.shares:
             with endpoint.lock:
@@ -324,6 +377,8 @@ class Endpoints:
             endpoint.retiring.remove(fleet)
 
     def _tear_down(self, endpoint: Endpoint) -> None:
+        if endpoint.queue is not None:
+            endpoint.queue.close()
         for fleet in endpoint.fleets():
             fleet.stop()
         self.records.remove(endpoint.region, endpoint.name)
@@ -347,51 +402,3 @@ class Endpoints:
         with self._threads_lock:
             self._threads.add(thread)
         thread.start()
-
-
-class _Limit:
-    """The time limit of an update; when it is over, the new fleet fails to start.
-
-    Args:
-        seconds: MaximumExecutionTimeoutInSeconds, or None for no limit.
-        time_scale: factor on the limit.
-        fleet: the new fleet.
-    """
-
-    def __init__(self, seconds: float | None, time_scale: float, fleet: Fleet) -> None:
-        self.reason: str | None = None
-        self._lock = threading.Lock()
-        self._cancelled = False
-        self._timer: threading.Timer | None = None
-        if seconds is None:
-            return
-
-        def expire() -> None:
-            with self._lock:
-                if self._cancelled:
-                    return
-                self.reason = (
-                    f"The update was rolled back because it took longer than the {seconds:g} "
-                    "seconds of MaximumExecutionTimeoutInSeconds."
-                )
-            fleet.request_stop()
-
-        self._timer = threading.Timer(seconds * time_scale, expire)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def cancel(self) -> None:
-        """Stops watching the deadline; an update that was already cancelled stays cancelled."""
-        with self._lock:
-            self._cancelled = True
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def check(self) -> None:
-        """Raises if the update took too long.
-
-        Raises:
-            VariantStartError: the limit is over.
-        """
-        if self.reason is not None:
-            raise VariantStartError(self.reason)

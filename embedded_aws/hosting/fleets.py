@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from embedded_aws.api import without_none
+from embedded_aws.hosting.asynchronous.queue import AsyncQueue
+from embedded_aws.hosting.asynchronous.requests import AsyncSettings
 from embedded_aws.hosting.declared import Declared
 from embedded_aws.hosting.variants import RunningVariant, VariantStartError
 
@@ -33,6 +35,9 @@ class Fleet:
         shadow: RunningVariant | None = None,
     ) -> None:
         self.config_name = config.name
+        declared = config.parameters.get("AsyncInferenceConfig")
+        self.async_config: Mapping[str, Any] | None = declared
+        self.async_settings = AsyncSettings.of(declared) if declared is not None else None
         self.variants = {variant.name: variant for variant in variants}
         self.shadow = shadow
         self.started = started
@@ -67,7 +72,8 @@ class Fleet:
         """
         every = self.every_variant.values()
         with ThreadPoolExecutor(len(every), "variant-start") as pool:
-            starts = [pool.submit(variant.start) for variant in every]
+            # A variant may keep the number of instances of its predecessor, which may be none.
+            starts = [pool.submit(variant.start) for variant in every if variant.instance_count]
         for start in starts:
             if (error := start.exception()) is not None:
                 self.stop()
@@ -183,6 +189,7 @@ class Endpoint:
         pending_share: the pending fleet's share of the requests, in [0, 1].
         retiring: fleets out of service that are not stopped yet.
         deployment_config: DeploymentConfig of the last update.
+        queue: requests of an asynchronous endpoint; None for another.
     """
 
     region: str
@@ -198,7 +205,14 @@ class Endpoint:
     pending_share: float = 0.0
     retiring: list[Fleet] = field(default_factory=list)
     deployment_config: Mapping[str, Any] | None = None
+    queue: AsyncQueue | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def async_settings(self) -> AsyncSettings | None:
+        """Returns the settings of the live fleet; None if it is not asynchronous."""
+        with self.lock:
+            return self.live.async_settings if self.live is not None else None
 
     def enter(
         self, variant_name: str | None
@@ -254,6 +268,7 @@ class Endpoint:
                     "ProductionVariants": self.live.describe() if self.live else None,
                     "ShadowProductionVariants": self.live.describe_shadow() if self.live else None,
                     "FailureReason": self.failure_reason,
+                    "AsyncInferenceConfig": self.live.async_config if self.live else None,
                     "LastDeploymentConfig": self.deployment_config,
                     "PendingDeploymentSummary": self._pending_summary(),
                 }

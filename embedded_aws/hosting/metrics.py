@@ -38,6 +38,21 @@ _UNITS = {
     "CPUUtilization": "Percent",
     "DiskUtilization": "Percent",
     "MemoryUtilization": "Percent",
+    # https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html
+    "ApproximateAgeOfOldestRequest": "Seconds",
+    "ApproximateBacklogSize": "Count",
+    "ApproximateBacklogSizePerInstance": "Count",
+    "HasBacklogWithoutCapacity": "Count",
+    "ExpiredRequests": "Count",
+    "InvocationFailures": "Count",
+    "InvocationsProcessed": "Count",
+    "NotificationFailures": "Count",
+    "RequestDownloadFailures": "Count",
+    "RequestDownloadLatency": "Microseconds",
+    "ResponseUploadFailures": "Count",
+    "ResponseUploadLatency": "Microseconds",
+    "TimeInBacklog": "Microseconds",
+    "TotalProcessingTime": "Milliseconds",
 }
 
 
@@ -85,7 +100,7 @@ class MetricOwner(NamedTuple):
         region: the endpoint's region.
         namespace: the metrics' namespace.
         endpoint_name: dimension EndpointName.
-        variant_name: dimension VariantName.
+        variant_name: dimension VariantName; empty for a metric of the endpoint.
         config_name: dimension EndpointConfigName; None for a metric without it.
     """
 
@@ -243,6 +258,13 @@ def _put(key: _Key, minute: _Minute, now_seconds: float) -> None:
     else:
         data[index] = minute.datum
     minute.index = index
+
+
+def _dimensions(owner: MetricOwner) -> list[dict[str, str]]:
+    endpoint = {"Name": "EndpointName", "Value": owner.endpoint_name}
+    if not owner.variant_name:
+        return [endpoint]
+    return [endpoint, {"Name": "VariantName", "Value": owner.variant_name}]
 
 
 def _naive_utc(seconds: float) -> datetime:

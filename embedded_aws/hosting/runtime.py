@@ -1,5 +1,7 @@
 """SageMaker's data plane: InvokeEndpoint, whole and streamed, proxied to a variant's container.
 
+InvokeEndpointAsync puts a request into the endpoint's queue (`embedded_aws.hosting.asynchronous`).
+
 The request's body and headers reach the container unchanged. Errors become these statuses:
 
 - ModelError (424): an answer that is not 2XX, no answer within the time, or an answer that is too
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from embedded_aws.api import respond
 from embedded_aws.hosting import event_stream
+from embedded_aws.hosting.asynchronous.requests import WrongRequestError, read_request
 from embedded_aws.hosting.connections import (
     ContainerStream,
     ContainerTimeoutError,
@@ -45,7 +48,7 @@ RESPONSE_TIMEOUT_SECONDS = 60.0
 _MESSAGE_CHARACTERS = 2048  # botocore's maximum of Message and OriginalMessage
 _PATH = re.compile(r"/endpoints/(?P<name>[^/]+)/(?P<operation>[a-z-]+)")
 _WHOLE, _STREAMED = "invocations", "invocations-response-stream"
-_OPERATIONS = {"async-invocations": "InvokeEndpointAsync"}
+_QUEUED = "async-invocations"
 _TIMED_OUT = (
     "Your invocation timed out while waiting for a response from container primary. Review the "
     "latency metrics for each container in Amazon CloudWatch, resolve the issue, and try again."
@@ -111,7 +114,10 @@ class InvocationApi:
         """Answers one request (PEP 3333)."""
         request_id = ("x-amzn-RequestId", environ["slipway.request_id"])
         try:
-            name, is_streamed = _operation(environ)
+            name, operation = _operation(environ)
+            if operation == _QUEUED:
+                return self._put_in_queue(environ, start_response, name)
+            is_streamed = operation == _STREAMED
             invocation = self._begin(environ, name)
             try:
                 answer = invocation.ask()
@@ -140,6 +146,36 @@ class InvocationApi:
         start_response("200 ", headers)
         return invocation.parts(answer)
 
+    def _put_in_queue(
+        self, environ: WSGIEnvironment, start_response: StartResponse, name: str
+    ) -> Iterable[bytes]:
+        """Answers InvokeEndpointAsync."""
+        endpoint = self._hosting.find_endpoint(environ["slipway.region"], name)
+        settings = endpoint.async_settings if endpoint is not None else None
+        if endpoint is None or endpoint.live is None or endpoint.status == "Deleting":
+            raise _validation_error(f"Endpoint {name} of account {ACCOUNT_ID} not found.")
+        if endpoint.queue is None or settings is None:
+            raise _validation_error(
+                f"Endpoint {name} of account {ACCOUNT_ID} is not asynchronous: its configuration "
+                "has no AsyncInferenceConfig."
+            )
+        request_id: str = environ["slipway.request_id"]
+        try:
+            request = read_request(environ, request_id, self._hosting.now_seconds())
+        except WrongRequestError as error:
+            raise _validation_error(str(error)) from None
+        endpoint.queue.put(request)
+        headers = [
+            ("Content-Type", "application/json"),
+            ("x-amzn-RequestId", request_id),
+            ("X-Amzn-SageMaker-OutputLocation", settings.output.below(request.output_name).uri),
+        ]
+        if settings.failure is not None:
+            failure = settings.failure.below(request.failure_name)
+            headers.append(("X-Amzn-SageMaker-FailureLocation", failure.uri))
+        content = json.dumps({"InferenceId": request.inference_id}).encode()
+        return respond(start_response, 202, headers, content)
+
     def _begin(self, environ: WSGIEnvironment, name: str) -> _Invocation:
         begun = time.perf_counter()
         for header, feature in _REFUSED.items():
@@ -148,6 +184,11 @@ class InvocationApi:
         body = _body(environ)
         region: str = environ["slipway.region"]
         endpoint = self._hosting.find_endpoint(region, name)
+        if endpoint is not None and endpoint.queue is not None:
+            raise _validation_error(
+                f"Endpoint {name} of account {ACCOUNT_ID} is asynchronous: call "
+                "InvokeEndpointAsync."
+            )
         target = environ.get(_TARGET_VARIANT)
         variant, shadow = endpoint.enter(target) if endpoint is not None else (None, None)
         if variant is None:
@@ -288,18 +329,17 @@ class _Invocation:
         return _model_error(status, text, self.region, self.endpoint_name)
 
 
-def _operation(environ: WSGIEnvironment) -> tuple[str, bool]:
-    """Returns the endpoint's name, and whether the answer is streamed."""
+def _operation(environ: WSGIEnvironment) -> tuple[str, str]:
+    """Returns the endpoint's name, and the last part of the operation's path."""
     match = _PATH.fullmatch(environ.get("PATH_INFO", ""))
     if match is None or environ["REQUEST_METHOD"] != "POST":
         raise _InvocationError(404, "UnknownOperationException", {"Message": "Unknown operation."})
-    if match["operation"] not in (_WHOLE, _STREAMED):
-        operation = _OPERATIONS.get(match["operation"], match["operation"])
+    if match["operation"] not in (_WHOLE, _STREAMED, _QUEUED):
         raise _validation_error(
-            f"The embedded AWS does not emulate {operation}; "
+            f"The embedded AWS does not emulate {match['operation']}; "
             "docs/embedded-aws/hosting.md lists what it does."
         )
-    return match["name"], match["operation"] == _STREAMED
+    return match["name"], match["operation"]
 
 
 def _stream_error(code: str, message: str) -> bytes:

@@ -9,6 +9,8 @@ from embedded_aws.api import Operation, ServiceApi
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.containers.engine import Engine
 from embedded_aws.hosting import model_data
+from embedded_aws.hosting.asynchronous.backlogs import BacklogSampler
+from embedded_aws.hosting.asynchronous.queue import AsyncQueue
 from embedded_aws.hosting.endpoint_configs import EndpointConfigs
 from embedded_aws.hosting.endpoints import Endpoints
 from embedded_aws.hosting.families import (
@@ -80,9 +82,16 @@ class Hosting:
         tags = tags or Tags()
         models = Models(clients, tags)
         configs = EndpointConfigs(models.records, tags)
+        self._clock = clock
         self._endpoints = Endpoints(
-            self._context, models.records, configs.records, tags, quotas or EndpointQuotas()
+            self._context,
+            models.records,
+            configs.records,
+            tags,
+            quotas or EndpointQuotas(),
+            lambda endpoint: AsyncQueue(endpoint, clients, self.metrics, clock, time_scale),
         )
+        self._backlogs = BacklogSampler(self._endpoints.records.all, time_scale=time_scale)
         self._machines = MachineSampler(
             self._endpoints.records.all, self.metrics, time_scale=time_scale
         )
@@ -121,9 +130,19 @@ class Hosting:
             for endpoint in self._endpoints.records.all()
         ]
 
+    def now_seconds(self) -> float:
+        """Returns the time by which metrics are dated and requests expire."""
+        return self._clock()
+
+    def publish_metrics(self) -> None:
+        """Measures the backlogs, and publishes the values recorded since the last call."""
+        self._backlogs.sample()
+        self.metrics.publish()
+
     def close(self) -> None:
         """Stops every serving process and publishes the recorded metrics."""
         self._machines.close()
+        self._backlogs.close()
         self._endpoints.close()
         self._context.logs.close()
         self.metrics.close()

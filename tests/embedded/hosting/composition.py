@@ -2,7 +2,8 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from embedded_aws.clients import LoopbackClients
@@ -20,10 +21,12 @@ PROGRAMS = {
 
 
 @contextlib.contextmanager
-def hosting(directory: Path, *, time_scale: float = 1.0) -> Iterator[LoopbackClients]:
+def hosting(
+    directory: Path, *, time_scale: float = 1.0, clock: Callable[[], float] = time.time
+) -> Iterator[LoopbackClients]:
     listener = Listener(port=0)
     clients = LoopbackClients(listener.url)
-    service = Hosting(clients, directory, programs=PROGRAMS, time_scale=time_scale)
+    service = Hosting(clients, directory, programs=PROGRAMS, time_scale=time_scale, clock=clock)
     listener.mount("sagemaker", service.api)
     listener.mount_invocations(
         InvocationApi(service, timeout_seconds=RESPONSE_TIMEOUT_SECONDS * time_scale)

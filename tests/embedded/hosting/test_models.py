@@ -272,8 +272,17 @@ def test_variant_outside_the_bounds_is_refused(
     ("more", "message"),
     [
         (
-            {"AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": "s3://artifacts/out"}}},
-            "asynchronous inference",
+            {
+                "AsyncInferenceConfig": {
+                    "OutputConfig": {
+                        "S3OutputPath": "s3://artifacts/out",
+                        "NotificationConfig": {
+                            "IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"]
+                        },
+                    }
+                }
+            },
+            "IncludeInferenceResponseIn",
         ),
         (
             {

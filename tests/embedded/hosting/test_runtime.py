@@ -211,7 +211,7 @@ def test_what_is_not_emulated_is_refused(account: Any, endpoint: str) -> None:
     response = refused(
         runtime.invoke_endpoint_async, EndpointName=endpoint, InputLocation="s3://artifacts/in"
     )
-    assert "does not emulate InvokeEndpointAsync" in response["Error"]["Message"]
+    assert "is not asynchronous" in response["Error"]["Message"]
 
 
 def test_requests_are_routed_by_weight(account: Any) -> None:

@@ -1,0 +1,151 @@
+"""The queue of an asynchronous endpoint: what waits, what is computed, and by how many workers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from embedded_aws.hosting.asynchronous.processing import Processing, ProcessingAgain
+from embedded_aws.hosting.asynchronous.requests import AsyncRequest
+from embedded_aws.hosting.metrics import NAMESPACE, MetricOwner, MetricPublisher
+
+if TYPE_CHECKING:
+    from embedded_aws.clients import LoopbackClients
+    from embedded_aws.hosting.fleets import Endpoint
+    from embedded_aws.hosting.variants import RunningVariant
+
+logger = logging.getLogger(__name__)
+
+# How soon the queue notices that a container is healthy again, or that the clock was moved.
+_POLL_SECONDS = 0.05
+# A request during which the container dies is computed again. AWS does not document whether it does
+# so, or how often. Without a limit, a request that kills its container would be computed for ever.
+_MOST_ATTEMPTS = 3
+
+
+class AsyncQueue:
+    """The requests of one endpoint, oldest first.
+
+    Args:
+        endpoint: the endpoint.
+        clients: calls S3 and SNS.
+        metrics: records the endpoint's metrics.
+        clock: returns seconds since the epoch, by which requests expire; tests move it.
+        time_scale: factor on the time that a container may take.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        clients: LoopbackClients,
+        metrics: MetricPublisher,
+        clock: Callable[[], float],
+        time_scale: float,
+    ) -> None:
+        self._endpoint = endpoint
+        self._metrics = metrics
+        self._clock = clock
+        self._processing = Processing(endpoint, clients, metrics, clock, time_scale)
+        self._waiting: deque[AsyncRequest] = deque()
+        self._computed: list[AsyncRequest] = []
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="async-queue", daemon=True)
+        self._thread.start()
+
+    def put(self, request: AsyncRequest) -> None:
+        """Adds a request at the end."""
+        with self._changed:
+            self._waiting.append(request)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Drops every request and stops the thread."""
+        with self._changed:
+            self._closed = True
+            self._waiting.clear()
+            self._changed.notify_all()
+        self._thread.join()
+
+    def sample(self) -> None:
+        """Records the metrics of the backlog."""
+        with self._changed:
+            requests = [*self._waiting, *self._computed]
+        size = len(requests)
+        with self._endpoint.lock:
+            live = self._endpoint.live
+            instances = live.instance_count if live is not None else 0
+        values = {
+            "ApproximateBacklogSize": float(size),
+            # AWS divides by the number of instances. Without any, its guide has target tracking
+            # wake an endpoint as soon as the backlog is above the target.
+            "ApproximateBacklogSizePerInstance": size / max(instances, 1),
+            "HasBacklogWithoutCapacity": float(size > 0 and instances == 0),
+        }
+        if requests:
+            oldest = min(request.received_seconds for request in requests)
+            values["ApproximateAgeOfOldestRequest"] = max(self._clock() - oldest, 0.0)
+        owner = MetricOwner(self._endpoint.region, NAMESPACE, self._endpoint.name, "")
+        self._metrics.record_values(owner, values)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._closed:
+                    return
+                self._expire()
+                variant = self._free_variant() if self._waiting else None
+                if variant is None:
+                    self._changed.wait(_POLL_SECONDS)
+                    continue
+                request = self._waiting.popleft()
+                self._computed.append(request)
+            threading.Thread(
+                target=self._compute, args=(request, variant), name="async-worker", daemon=True
+            ).start()
+
+    def _free_variant(self) -> RunningVariant | None:
+        """Returns a variant with a free worker, which the request has entered; None without one."""
+        variant, _ = self._endpoint.enter(None)
+        if variant is None:
+            return None
+        settings = self._endpoint.async_settings
+        workers = settings.concurrency * variant.instance_count if settings is not None else 0
+        if variant.is_healthy and len(self._computed) < workers:
+            return variant
+        variant.leave()
+        return None
+
+    def _compute(self, request: AsyncRequest, variant: RunningVariant) -> None:
+        request.attempts += 1
+        again = False
+        try:
+            self._processing.process(
+                request, variant, is_last_attempt=request.attempts >= _MOST_ATTEMPTS
+            )
+        except ProcessingAgain:
+            again = True
+        except Exception:
+            # A bug of Slipway; the other requests go on.
+            logger.error("%s failed:\n%s", request.source.uri, traceback.format_exc())
+        finally:
+            variant.leave()
+            with self._changed:
+                self._computed.remove(request)
+                if again and not self._closed:
+                    self._waiting.appendleft(request)
+                self._changed.notify_all()
+
+    def _expire(self) -> None:
+        now = self._clock()
+        expired = [r for r in self._waiting if now - r.received_seconds > r.ttl_seconds]
+        for request in expired:
+            self._waiting.remove(request)
+            # In a thread of its own, because the queue is locked here.
+            threading.Thread(
+                target=self._processing.expire, args=(request,), name="async-expiry", daemon=True
+            ).start()

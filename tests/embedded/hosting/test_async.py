@@ -1,0 +1,351 @@
+"""Asynchronous endpoints: requests in a queue, answers and failures in S3, notices and metrics."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from moto.cloudwatch.models import cloudwatch_backends
+
+from embedded_aws.identity import ACCOUNT_ID
+from tests.embedded.hosting import composition
+from tests.embedded.hosting.conftest import REGION, Account
+from tests.support.clocks import MovableClock
+from tests.support.roles import make_role
+from tests.support.starts import count_start
+from tests.support.waiting import eventually
+
+OUTPUT, FAILURES = "s3://answers/ocr/", "s3://answers/failed"
+
+
+class Queue:
+    """An asynchronous endpoint, and what its caller sees of it."""
+
+    def __init__(self, account: Account, clock: MovableClock) -> None:
+        self.account = account
+        self.clock = clock
+        self._sqs = account.clients.client("sqs", REGION)
+        self._sns = account.clients.client("sns", REGION)
+        self._boxes: dict[str, str] = {}
+
+    def topic(self, name: str) -> str:
+        """Creates a topic with a queue that is subscribed to it; returns the topic's ARN."""
+        arn: str = self._sns.create_topic(Name=name)["TopicArn"]
+        url = self._sqs.create_queue(QueueName=name)["QueueUrl"]
+        attributes = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        self._sns.subscribe(
+            TopicArn=arn, Protocol="sqs", Endpoint=attributes["Attributes"]["QueueArn"]
+        )
+        self._boxes[name] = url
+        return arn
+
+    def notices(self, topic: str, count: int) -> list[dict[str, Any]]:
+        """Waits for that many notices of a topic and returns them."""
+        found: list[dict[str, Any]] = []
+
+        def received() -> bool:
+            answer = self._sqs.receive_message(QueueUrl=self._boxes[topic], MaxNumberOfMessages=10)
+            for message in answer.get("Messages", []):
+                found.append(json.loads(json.loads(message["Body"])["Message"]))
+                self._sqs.delete_message(
+                    QueueUrl=self._boxes[topic], ReceiptHandle=message["ReceiptHandle"]
+                )
+            return len(found) >= count
+
+        eventually(received)
+        return found
+
+    def endpoint(self, *, concurrency: int = 1, **output: Any) -> str:
+        declared = {
+            "OutputConfig": {"S3OutputPath": OUTPUT, **output},
+            "ClientConfig": {"MaxConcurrentInvocationsPerInstance": concurrency},
+        }
+        config = self.account.config(
+            self.account.variant(self.account.model()), AsyncInferenceConfig=declared
+        )
+        name = self.account.begin(config)
+        described = self.account.settled(name)
+        assert described["EndpointStatus"] == "InService"
+        assert described["AsyncInferenceConfig"] == declared
+        return name
+
+    def send(self, endpoint: str, body: str, **more: Any) -> dict[str, Any]:
+        """Puts a request object and invokes the endpoint."""
+        key = f"requests/{self.account.name()}"
+        self.account.put(key, body.encode())
+        answer: dict[str, Any] = self.account.runtime.invoke_endpoint_async(
+            EndpointName=endpoint, InputLocation=f"s3://artifacts/{key}", **more
+        )
+        assert answer["ResponseMetadata"]["HTTPStatusCode"] == 202
+        return answer
+
+    def read(self, location: str) -> str | None:
+        bucket, _, key = location.removeprefix("s3://").partition("/")
+        try:
+            found = self.account.s3.get_object(Bucket=bucket, Key=key)
+        except self.account.s3.exceptions.NoSuchKey:
+            return None
+        return str(found["Body"].read().decode())
+
+    def answer(self, sent: dict[str, Any]) -> str:
+        """Waits for the answer to a request."""
+        found = eventually(lambda: self.read(sent["OutputLocation"]))
+        assert found is not None
+        return found
+
+    def failure(self, sent: dict[str, Any]) -> str:
+        """Waits for the failure of a request, which then has no answer."""
+        found = eventually(lambda: self.read(sent["FailureLocation"]))
+        assert found is not None
+        assert self.read(sent["OutputLocation"]) is None
+        return found
+
+    def values(self, endpoint: str, metric: str, variant: str | None = "AllTraffic") -> list[float]:
+        """Returns the highest value of each minute that a metric has."""
+        wanted = {("EndpointName", endpoint)}
+        if variant is not None:
+            wanted.add(("VariantName", variant))
+        data = cloudwatch_backends[ACCOUNT_ID][REGION].metric_data
+        return [
+            datum.max
+            for datum in list(data)
+            if datum.name == metric and {(d.name, d.value) for d in datum.dimensions} == wanted
+        ]
+
+    def scale(self, endpoint: str, count: int) -> dict[str, Any]:
+        self.account.sagemaker.update_endpoint_weights_and_capacities(
+            EndpointName=endpoint,
+            DesiredWeightsAndCapacities=[
+                {"VariantName": "AllTraffic", "DesiredInstanceCount": count}
+            ],
+        )
+        return self.account.settled(endpoint)
+
+
+@pytest.fixture(scope="module")
+def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
+    directory = tmp_path_factory.mktemp("async")
+    clock = MovableClock()
+    count_start("server")
+    with composition.hosting(directory, time_scale=0.02, clock=clock) as clients:
+        account = Account(clients, directory)
+        account.prepare()
+        account.s3.create_bucket(Bucket="answers")
+        allowed = {
+            "Effect": "Allow",
+            "Action": ["s3:GetObject", "s3:ListBucket", "s3:PutObject", "sns:Publish"],
+            "Resource": "*",
+        }
+        role = make_role(
+            clients.client("iam", REGION),
+            f"async-{account.name()}",
+            {"Version": "2012-10-17", "Statement": [allowed]},
+        )
+        account.role = role
+        yield Queue(account, clock)
+
+
+def test_an_answer_is_an_object_and_a_notice(queue: Queue) -> None:
+    endpoint = queue.endpoint(
+        S3FailurePath=FAILURES, NotificationConfig={"SuccessTopic": queue.topic("done")}
+    )
+    sent = queue.send(endpoint, "one", InferenceId="mine", ContentType="text/plain")
+    assert sent["InferenceId"] == "mine"
+    assert sent["OutputLocation"].startswith(OUTPUT)
+    assert sent["FailureLocation"].startswith(f"{FAILURES}/")
+    assert queue.answer(sent) == "one"
+    (notice,) = queue.notices("done", 1)
+    assert notice["invocationStatus"] == "Completed"
+    assert notice["inferenceId"] == "mine"
+    assert notice["requestParameters"]["endpointName"] == endpoint
+    assert notice["responseParameters"] == {
+        "contentType": "text/x-stand-in",
+        "outputLocation": sent["OutputLocation"],
+    }
+    assert queue.read(sent["FailureLocation"]) is None
+    eventually(lambda: queue.values(endpoint, "InvocationsProcessed") == [1.0])
+    assert queue.values(endpoint, "ModelLatency")
+    assert queue.values(endpoint, "Invocations") == []
+    headers = json.loads(queue.answer(queue.send(endpoint, "headers", ContentType="text/plain")))
+    assert headers["content-type"] == "text/plain"
+    queue.account.delete(endpoint)
+
+
+def test_each_request_of_a_growing_queue_is_answered_once(queue: Queue) -> None:
+    endpoint = queue.endpoint(
+        concurrency=2, NotificationConfig={"SuccessTopic": queue.topic("each")}
+    )
+    sent = [queue.send(endpoint, f"sleep 0.0{number}") for number in range(9)]
+    assert {queue.answer(each) for each in sent} == {"slept"}
+    notices = queue.notices("each", 9)
+    assert sorted(notice["inferenceId"] for notice in notices) == sorted(
+        each["InferenceId"] for each in sent
+    )
+    queue.account.delete(endpoint)
+
+
+def test_failures_are_objects_notices_and_counts(queue: Queue) -> None:
+    endpoint = queue.endpoint(
+        S3FailurePath=FAILURES, NotificationConfig={"ErrorTopic": queue.topic("failed")}
+    )
+    refused = queue.send(endpoint, "error 400 wrong image")
+    assert queue.failure(refused) == "wrong image"
+    (notice,) = queue.notices("failed", 1)
+    assert notice["invocationStatus"] == "Failed"
+    assert notice["failureReason"] == (
+        "ClientError: Received client error (400) from model. See the SageMaker Endpoint logs in "
+        "your account for more information."
+    )
+    assert notice["failureLocation"] == refused["FailureLocation"]
+    missing = queue.account.runtime.invoke_endpoint_async(
+        EndpointName=endpoint, InputLocation="s3://artifacts/requests/none"
+    )
+    assert "Could not download s3://artifacts/requests/none" in queue.failure(missing)
+    late = queue.send(endpoint, "sleep 3", InvocationTimeoutSeconds=10)
+    assert "did not answer within the request's 10 seconds" in queue.failure(late)
+    eventually(lambda: queue.values(endpoint, "RequestDownloadFailures") == [1.0])
+    assert queue.values(endpoint, "Invocation4XXErrors") == [1.0]
+    assert queue.values(endpoint, "InvocationFailures") == [1.0]
+    # The queue goes on.
+    assert queue.answer(queue.send(endpoint, "after")) == "after"
+    queue.account.delete(endpoint)
+
+
+def test_a_container_that_dies_loses_no_request(queue: Queue) -> None:
+    endpoint = queue.endpoint(concurrency=2, S3FailurePath=FAILURES)
+    pid = int(queue.answer(queue.send(endpoint, "pid")))
+    working = queue.send(endpoint, "sleep 1")
+    eventually(lambda: queue.values(endpoint, "ApproximateBacklogSize", None))
+    killing = queue.send(endpoint, "exit")
+    # Each attempt ends the container, so the third is the last.
+    assert "The container ended 3 times while it computed the request" in queue.failure(killing)
+    outcome = eventually(
+        lambda: queue.read(working["OutputLocation"]) or queue.read(working["FailureLocation"])
+    )
+    assert outcome == "slept" or "The container ended 3 times" in outcome
+    assert int(queue.answer(queue.send(endpoint, "pid"))) != pid
+    queue.account.delete(endpoint)
+
+
+def test_a_role_without_rights_fails_requests_and_says_why(queue: Queue) -> None:
+    account = queue.account
+    allowed = {
+        "Effect": "Allow",
+        "Action": ["s3:GetObject", "s3:ListBucket"],
+        "Resource": ["arn:aws:s3:::artifacts", "arn:aws:s3:::artifacts/*"],
+    }
+    may_fail = {
+        "Effect": "Allow",
+        "Action": "s3:PutObject",
+        "Resource": "arn:aws:s3:::answers/failed/*",
+    }
+    role, account.role = (
+        account.role,
+        make_role(
+            account.clients.client("iam", REGION),
+            f"denied-{account.name()}",
+            {"Version": "2012-10-17", "Statement": [allowed, may_fail]},
+        ),
+    )
+    try:
+        endpoint = queue.endpoint(
+            S3FailurePath=FAILURES, NotificationConfig={"ErrorTopic": queue.topic("denied")}
+        )
+    finally:
+        account.role = role
+    failure = queue.failure(queue.send(endpoint, "one"))
+    assert "ClientError: Could not upload s3://answers/ocr/" in failure
+    assert "is not authorized to perform: s3:PutObject" in failure
+    eventually(lambda: queue.values(endpoint, "ResponseUploadFailures") == [1.0])
+    eventually(lambda: queue.values(endpoint, "NotificationFailures") == [1.0])
+    account.delete(endpoint)
+
+
+def test_a_fleet_of_zero_keeps_its_queue_and_wakes(queue: Queue) -> None:
+    endpoint = queue.endpoint()
+    assert queue.answer(queue.send(endpoint, "warm")) == "warm"
+    (variant,) = queue.scale(endpoint, 0)["ProductionVariants"]
+    assert (variant["CurrentInstanceCount"], variant["DesiredInstanceCount"]) == (0, 0)
+    running = queue.account.directory / "instances"
+    assert list(running.iterdir()) == []
+    sent = [queue.send(endpoint, text) for text in ("one", "two", "three")]
+    eventually(lambda: 1.0 in queue.values(endpoint, "HasBacklogWithoutCapacity", None))
+    assert max(queue.values(endpoint, "ApproximateBacklogSize", None)) == 3.0
+    assert all(queue.read(each["OutputLocation"]) is None for each in sent)
+    queue.scale(endpoint, 2)
+    assert [queue.answer(each) for each in sent] == ["one", "two", "three"]
+    queue.account.delete(endpoint)
+
+
+def test_a_request_expires_in_the_queue(queue: Queue) -> None:
+    endpoint = queue.endpoint(S3FailurePath=FAILURES)
+    queue.scale(endpoint, 0)
+    short = queue.send(endpoint, "short", RequestTTLSeconds=60)
+    long = queue.send(endpoint, "long")
+    queue.clock.pass_minute()
+    queue.clock.pass_minute()
+    assert "expired in the queue after 60 seconds" in queue.failure(short)
+    eventually(lambda: queue.values(endpoint, "ExpiredRequests") == [1.0])
+    queue.scale(endpoint, 1)
+    assert queue.answer(long) == "long"
+    queue.account.delete(endpoint)
+
+
+def test_an_update_keeps_the_queue(queue: Queue) -> None:
+    endpoint = queue.endpoint()
+    queue.scale(endpoint, 0)
+    sent = queue.send(endpoint, "waiting")
+    account = queue.account
+    declared = {"OutputConfig": {"S3OutputPath": OUTPUT}}
+    config = account.config(
+        account.variant(account.model(mark="new ")), AsyncInferenceConfig=declared
+    )
+    account.sagemaker.update_endpoint(
+        EndpointName=endpoint, EndpointConfigName=config, RetainAllVariantProperties=True
+    )
+    (variant,) = account.settled(endpoint)["ProductionVariants"]
+    assert variant["CurrentInstanceCount"] == 0
+    queue.scale(endpoint, 1)
+    assert queue.answer(sent) == "new waiting"
+    realtime = account.config(account.variant(account.model()))
+    with pytest.raises(ClientError, match="does not document it"):
+        account.sagemaker.update_endpoint(EndpointName=endpoint, EndpointConfigName=realtime)
+    account.delete(endpoint)
+
+
+@pytest.fixture(scope="module")
+def refusing(queue: Queue) -> str:
+    return queue.endpoint()
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        ({"InputLocation": "https://artifacts.s3.amazonaws.com/in"}, "reads s3://BUCKET/KEY only"),
+        ({"RequestTTLSeconds": 21_601}, "less than or equal to 21600"),
+        ({"InvocationTimeoutSeconds": 3601}, "less than or equal to 3600"),
+        ({"S3OutputPathExtension": "a/"}, "does not emulate S3OutputPathExtension"),
+    ],
+)
+def test_wrong_requests_are_refused(
+    queue: Queue, refusing: str, over: dict[str, Any], message: str
+) -> None:
+    request = {"EndpointName": refusing, "InputLocation": "s3://artifacts/in", **over}
+    with pytest.raises(ClientError, match=message):
+        queue.account.runtime.invoke_endpoint_async(**request)
+
+
+def test_each_operation_has_its_endpoints(queue: Queue) -> None:
+    endpoint = queue.endpoint()
+    with pytest.raises(ClientError, match="is asynchronous: call InvokeEndpointAsync"):
+        queue.account.invoke(endpoint)
+    with pytest.raises(ClientError, match=r"Endpoint none of account \d+ not found"):
+        queue.account.runtime.invoke_endpoint_async(
+            EndpointName="none", InputLocation="s3://artifacts/in"
+        )
+    account = queue.account
+    two = [account.variant(account.model(), name) for name in ("a", "b")]
+    with pytest.raises(ClientError, match="an asynchronous endpoint of several variants"):
+        account.config(*two, AsyncInferenceConfig={"OutputConfig": {"S3OutputPath": OUTPUT}})
+    account.delete(endpoint)
