@@ -286,7 +286,7 @@ class Endpoints:
                 variant.drain(_ASYNC_DRAIN_SECONDS * self._context.time_scale)
                 variant.stop()
             elif variant.instance_count and not before[name]:
-                again = self._variant(caller, endpoint.name, variant.declared)
+                again = self._variant(caller, endpoint.name, live.config, variant.declared)
                 again.instance_count, again.weight = variant.instance_count, variant.weight
                 try:
                     again.start()

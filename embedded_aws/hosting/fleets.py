@@ -34,6 +34,7 @@ class Fleet:
         started: datetime,
         shadow: RunningVariant | None = None,
     ) -> None:
+        self.config = config
         self.config_name = config.name
         declared = config.parameters.get("AsyncInferenceConfig")
         self.async_config: Mapping[str, Any] | None = declared
@@ -47,6 +48,11 @@ class Fleet:
         """Returns the production variants and the shadow variant, by name."""
         shadows = {} if self.shadow is None else {self.shadow.name: self.shadow}
         return {**self.variants, **shadows}
+
+    @property
+    def instance_count(self) -> int:
+        """Returns the instances of all production variants."""
+        return sum(variant.instance_count for variant in self.variants.values())
 
     @property
     def smallest_count(self) -> int:

@@ -112,7 +112,9 @@ class MetricOwner(NamedTuple):
 
     def dimensions(self) -> list[dict[str, str]]:
         """Returns the dimensions, as moto keeps them."""
-        found = {"EndpointName": self.endpoint_name, "VariantName": self.variant_name}
+        found = {"EndpointName": self.endpoint_name}
+        if self.variant_name:
+            found["VariantName"] = self.variant_name
         if self.config_name is not None:
             found["EndpointConfigName"] = self.config_name
         return [{"Name": name, "Value": value} for name, value in found.items()]
@@ -258,13 +260,6 @@ def _put(key: _Key, minute: _Minute, now_seconds: float) -> None:
     else:
         data[index] = minute.datum
     minute.index = index
-
-
-def _dimensions(owner: MetricOwner) -> list[dict[str, str]]:
-    endpoint = {"Name": "EndpointName", "Value": owner.endpoint_name}
-    if not owner.variant_name:
-        return [endpoint]
-    return [endpoint, {"Name": "VariantName", "Value": owner.variant_name}]
 
 
 def _naive_utc(seconds: float) -> datetime:

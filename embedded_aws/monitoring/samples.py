@@ -85,6 +85,26 @@ class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
         self.values = array("d", (value for value, _ in ordered))
         self.counts = array("L", (count for _, count in ordered))
 
+    # Any: moto's classes.
+    def filter(
+        self,
+        namespace: str | None,
+        name: str | None,
+        dimensions: list[dict[str, str]],
+        already_present_metrics: list[Any] | None = None,
+    ) -> bool:
+        """Returns whether the datum is part of an answer.
+
+        moto's GetMetricStatistics also takes data with further dimensions. In CloudWatch another
+        set of dimensions is another metric. ListMetrics names the metrics that it has already, and
+        finds those with further dimensions in CloudWatch too.
+        """
+        if already_present_metrics is None:
+            wanted = {(each["Name"], each.get("Value")) for each in dimensions}
+            return wanted == {(each.name, each.value) for each in self.dimensions}
+        found: bool = super().filter(namespace, name, dimensions, already_present_metrics)
+        return found
+
 
 class Samples:
     """All values measured in one period.

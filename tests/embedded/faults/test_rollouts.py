@@ -206,6 +206,8 @@ def test_a_second_deploy_is_refused_until_the_first_is_over(deployed: SlipwaySta
 
 def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(deployed: SlipwayStack) -> None:
     stack = deployed
+    # An old fleet counts until its last process has ended.
+    eventually(lambda: len(stack.running()) == 1)
     old = described(stack)["EndpointConfigName"]
     quotas = stack.stacks.client("service-quotas")
     name = "ml.g4dn.xlarge for endpoint usage"
