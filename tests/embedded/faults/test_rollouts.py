@@ -12,12 +12,14 @@ import pytest
 from botocore.exceptions import ClientError
 
 from slipway.facts.instances import instance_types
+from slipway.operations.permissions import least_policy
 from slipway.operations.quotas import compare_quotas
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.support.clocks import MovableClock
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
 
@@ -154,7 +156,12 @@ def test_a_canary_that_fails_is_undone(
     assert {answer_of(stack) for _ in range(10)} == {"x"}
     assert described(stack)["EndpointConfigName"] == old
 
+    recorded = RecordedCalls(stack.access, f"{LOCAL.region}:{LOCAL.account}")
     status = find_status(stack.name, stack.access, plan=None, log_line_count=0)
+    # The alarms' history needs a right of its own.
+    policy = least_policy(planned("canary"), LOCAL, compiling=None, weights=None)
+    assert recorded.denied_by(policy) == set()
+    assert ("cloudwatch:DescribeAlarmHistory", "*") in recorded.made
     first, reason, *told = status.troubles()
     assert first == (
         "the last deployment failed and was undone: the stack is UPDATE_ROLLBACK_COMPLETE"
