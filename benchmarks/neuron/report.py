@@ -38,6 +38,13 @@ from benchmarks.report import (
 _LATENCIES = ("p50", "p95", "p99")
 
 
+PADDING = (
+    "Slipway's back end for the CPU pads a batch to its longest row. A device would pad it to its "
+    "bucket, and fill the batch."
+)
+"""The difference between the CPU and a device that matters most for the ratios."""
+
+
 def as_json(
     design: Design, models: Sequence[ModelSummary], driver: Driver, context: Context
 ) -> dict[str, Any]:
@@ -136,6 +143,7 @@ def as_markdown(
         "## Circumstances",
         context.as_list(
             "Every server divides these cores among its workers.",
+            PADDING,
             f"Order, questions and random weights: seed {design.seed}.",
             CLOSED_LOOP,
             "[What is measured, and how to read it](../README.md).",

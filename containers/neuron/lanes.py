@@ -22,9 +22,11 @@ class WorkerCommand:
     """The command that starts a worker, and its time limits.
 
     Attributes:
-        arguments: the program and its arguments, without the sockets.
+        arguments: the program and its arguments, without the number of lanes and the sockets.
         environment: variables of the process, without the variables that name its cores.
         lanes: batches that one worker computes at a time.
+        lanes_ahead: further batches that wait in the worker, so that its cores are never idle while
+            a batch travels.
         start_timeout_seconds: time to load the model and compute the first batch.
         batch_timeout_seconds: time for a batch; a worker that takes longer counts as dead.
     """
@@ -34,6 +36,7 @@ class WorkerCommand:
     lanes: int
     start_timeout_seconds: float
     batch_timeout_seconds: float
+    lanes_ahead: int = 0
 
 
 class WorkerRefusedError(Exception):
@@ -50,11 +53,11 @@ class WorkerProcess:
 
     def __init__(self, placement: Placement, command: WorkerCommand) -> None:
         self._start_timeout_seconds = command.start_timeout_seconds
-        pairs = [socket.socketpair() for _ in range(command.lanes)]
+        pairs = [socket.socketpair() for _ in range(command.lanes + command.lanes_ahead)]
         theirs = [pair[1] for pair in pairs]
         try:
             self.process = subprocess.Popen(  # noqa: S603  (a module of Slipway)
-                [*command.arguments, *(str(end.fileno()) for end in theirs)],
+                [*command.arguments, str(command.lanes), *(str(end.fileno()) for end in theirs)],
                 env=placement.environment(command.environment),
                 # The pipe is never written to. The worker ends when it closes, and so with this
                 # process.
@@ -71,8 +74,12 @@ class WorkerProcess:
             for end in theirs:
                 end.close()
         self.lanes = [Lane(pair[0], self, command.batch_timeout_seconds) for pair in pairs]
-        # Set once the process has ended: a lane that is returned later must be closed.
+        # The pool guards what follows. Lanes in use, in the order in which they were taken.
+        self.taken: list[Lane] = []
+        # Set once the process ends: a lane that is returned later must be closed.
         self.is_retired = False
+        # The lanes whose batches it computed then. The other batches waited.
+        self.suspects: frozenset[Lane] = frozenset()
 
     def until_ready(self) -> None:
         """Waits until the model is loaded.

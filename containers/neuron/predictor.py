@@ -30,7 +30,7 @@ from containers.neuron.model_directory import (
     read_config,
 )
 from containers.neuron.placement import Placement, placements
-from containers.neuron.settings import PIPELINE_LANES, EncoderSettings
+from containers.neuron.settings import LANES_AHEAD, PIPELINE_LANES, EncoderSettings
 from containers.neuron.tasks.embeddings import Embeddings
 from containers.neuron.tasks.question_answering import QuestionAnswering
 from containers.neuron.tasks.sequence_classification import SequenceClassification
@@ -74,12 +74,14 @@ class _Layout:
     Attributes:
         placements: one per worker.
         lanes: batches that each worker computes at a time.
+        lanes_ahead: batches that wait in each worker beside them.
         threads: threads that share an operator on the CPU.
         reason: explains the placement in the log.
     """
 
     placements: tuple[Placement, ...]
     lanes: int
+    lanes_ahead: int
     threads: int
     reason: str
 
@@ -130,6 +132,11 @@ class EncoderPredictor:
         """Returns the batches that all workers compute at a time; 1 before the workers start."""
         return self._pool.lanes if self._pool else 1
 
+    @property
+    def batches_ahead(self) -> int:
+        """Returns the batches that may wait in the workers beside them."""
+        return self._pool.lanes_ahead if self._pool else 0
+
     def worker_process_ids(self) -> list[int]:
         """Returns the process ids of the workers."""
         return self._loaded_pool().process_ids()
@@ -179,6 +186,7 @@ class EncoderPredictor:
             workers=len(layout.placements),
             cores_per_worker=len(layout.placements[0].cores),
             lanes_per_worker=layout.lanes,
+            lanes_ahead_per_worker=layout.lanes_ahead,
             threads_per_worker=layout.threads,
             batch_size=manifest.batch_size,
             sequence_lengths=manifest.buckets,
@@ -254,6 +262,7 @@ class EncoderPredictor:
             ),
             environment=os.environ,
             lanes=layout.lanes,
+            lanes_ahead=layout.lanes_ahead,
             start_timeout_seconds=settings.worker_start_timeout_seconds,
             batch_timeout_seconds=self._batch_timeout_seconds,
         )
@@ -313,6 +322,7 @@ def _layout(manifest: Manifest, workers: int) -> _Layout:
         return _Layout(
             placements(started, 0),
             lanes=1,
+            lanes_ahead=LANES_AHEAD,
             threads=max(1, there // started),
             reason=f"{workers} workers wanted, and the CPU has {there} processors",
         )
@@ -321,6 +331,8 @@ def _layout(manifest: Manifest, workers: int) -> _Layout:
     return _Layout(
         placements(workers, cores),
         lanes=PIPELINE_LANES if is_pipeline else 1,
+        # A pipeline's lanes keep it full already.
+        lanes_ahead=0 if is_pipeline else LANES_AHEAD,
         # The devices compute, and little is left for the host.
         threads=1,
         reason=f"a pipeline of {cores} NeuronCores in each worker"

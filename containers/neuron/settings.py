@@ -10,6 +10,9 @@ from containers.serving.settings import EnvironmentReader
 
 # Concurrent requests that fill a pipeline, after AWS's BERT example.
 PIPELINE_LANES: Final = 12
+# Batches that wait in a worker without a pipeline. One is enough: it is computed while the answer
+# to the batch before it travels, and another batch takes its place.
+LANES_AHEAD: Final = 1
 _MOST_SECONDS: Final = 3600
 _OF_MANIFEST: Final = "the manifest's value"
 _SERVER_WORKERS: Final = "SAGEMAKER_MODEL_SERVER_WORKERS"

@@ -1,11 +1,12 @@
 """A worker: one model on its own NeuronCores, which computes the batches that the program sends.
 
-    python -m containers.neuron.worker MODEL_DIR THREADS SOCKET...
+    python -m containers.neuron.worker MODEL_DIR THREADS BATCHES SOCKET...
 
 The program starts it with NEURON_RT_VISIBLE_CORES in its environment, so that the variable is set
-before anything of Neuron is imported. Each socket is a lane: one batch at a time, computed on a
-thread of its own. In a pipeline, one model has as many lanes as it takes to keep all its cores
-busy.
+before anything of Neuron is imported. Each socket is a lane: one batch at a time, on a thread of
+its own. BATCHES are computed at a time, and the batches of the other lanes wait here. The cores
+thus begin the next batch while the answer to the last one travels. In a pipeline, one model
+computes as many batches at a time as it takes to keep all its cores busy.
 
 It ends when the program closes its standard input, which also happens when the program dies.
 Signals that a terminal or a supervisor sends to every process are ignored here: the program decides
@@ -44,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_program, daemon=True).start()
     model_dir, threads = Path(arguments[0]), int(arguments[1])
-    lanes = [socket.socket(fileno=int(number)) for number in arguments[2:]]
+    turns = threading.Semaphore(int(arguments[2]))
+    lanes = [socket.socket(fileno=int(number)) for number in arguments[3:]]
     try:
         manifest = read_manifest(model_dir)
         session = open_session(model_dir, manifest, threads=threads)
@@ -59,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         return EXIT_REFUSED
     messages.send(lanes[0], Message(messages.READY))
     serving = [
-        threading.Thread(target=serve_lane, args=(lane, session, manifest)) for lane in lanes
+        threading.Thread(target=serve_lane, args=(lane, session, manifest, turns)) for lane in lanes
     ]
     for thread in serving:
         thread.start()
@@ -68,7 +70,9 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def serve_lane(lane: socket.socket, session: Session, manifest: Manifest) -> None:
+def serve_lane(
+    lane: socket.socket, session: Session, manifest: Manifest, turns: threading.Semaphore
+) -> None:
     """Computes one batch after the other until the program closes the lane.
 
     A batch that fails ends the process. The device is in an unknown state then, and a process that
@@ -78,6 +82,7 @@ def serve_lane(lane: socket.socket, session: Session, manifest: Manifest) -> Non
         lane: connection to the program, for one batch at a time.
         session: the loaded graphs.
         manifest: names the outputs, and how they are pooled.
+        turns: limits the batches that all lanes compute at a time.
     """
     while True:
         try:
@@ -85,7 +90,8 @@ def serve_lane(lane: socket.socket, session: Session, manifest: Manifest) -> Non
         except ConnectionLostError:
             return
         try:
-            outputs = _computed(session, manifest, inputs)
+            with turns:
+                outputs = _computed(session, manifest, inputs)
         # A framework or a runtime may raise anything.
         except Exception as error:
             traceback.print_exc()

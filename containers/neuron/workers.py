@@ -1,10 +1,13 @@
 """The workers: placed on their cores, fed from one queue, restarted when they die.
 
-A batch takes the lane that has been free the longest, so that batches go round all workers. A batch
-whose worker dies is computed once more by another worker. If that worker dies too, the batch is
-answered with an error. A dead worker is started again on the same cores, after a pause that grows
-with the deaths of the last minutes. The cores are free by then, because the program waits for the
-process to end. If too many workers die, the model is lost and the server ends.
+A batch goes to the worker with the fewest batches, on the lane that has been free the longest.
+Batches therefore go round all workers, and wait behind another batch only if every worker is busy.
+
+A batch whose worker dies is computed once more by another worker. If that worker dies too, the
+batch is answered with an error. A batch that only waited in the worker is not to blame, and goes to
+another worker as if it were new. A dead worker is started again on the same cores, after a pause
+that grows with the deaths of the last minutes. The cores are free by then, because the program
+waits for the process to end. If too many workers die, the model is lost and the server ends.
 """
 
 import logging
@@ -94,6 +97,11 @@ class WorkerPool:
         """Returns the batches that are computed at a time when all workers run."""
         return len(self._placements) * self._command.lanes
 
+    @property
+    def lanes_ahead(self) -> int:
+        """Returns the batches that may wait in the workers beside them."""
+        return len(self._placements) * self._command.lanes_ahead
+
     def process_ids(self) -> list[int]:
         """Returns the process ids, in the order of the workers' numbers."""
         with self._changed:
@@ -140,14 +148,15 @@ class WorkerPool:
             BatchFailedError: the runtime refused the batch, or the workers that had it died.
             ModelLostError: no worker will ever be free.
         """
-        for attempt in range(1, _ATTEMPTS + 1):
+        attempt = 1
+        while attempt <= _ATTEMPTS:
             lane = self._take()
             try:
                 reply = lane.exchange(arrays)
             except ConnectionLostError as error:
                 # A worker that is not dead is stuck, and blocks its cores.
                 lane.worker.kill()
-                self._settle(lane, is_usable=False)
+                is_suspect = self._lose(lane)
                 log_event(
                     _logger,
                     logging.WARNING,
@@ -161,11 +170,13 @@ class WorkerPool:
                         f"no answer within {self._command.batch_timeout_seconds:g} seconds; the "
                         "worker was killed"
                     ) from error
+                attempt += is_suspect
                 continue
-            # A worker that failed a batch ends by itself, and its supervisor starts another.
-            self._settle(lane, is_usable=reply.kind != FAILED)
             if reply.kind == FAILED:
+                # The worker ends by itself, and its supervisor starts another.
+                self._lose(lane)
                 raise BatchFailedError(reply.text)
+            self._settle(lane)
             return reply.arrays
         raise BatchFailedError(f"{_ATTEMPTS} workers died one after the other, each with the batch")
 
@@ -214,26 +225,38 @@ class WorkerPool:
                 if self._closing.is_set():
                     raise BatchFailedError("the workers are being stopped")
                 self._changed.wait()
-            return self._free.popleft()
+            lane = min(self._free, key=lambda lane: len(lane.worker.taken))
+            self._free.remove(lane)
+            lane.worker.taken.append(lane)
+            return lane
 
-    def _settle(self, lane: Lane, *, is_usable: bool) -> None:
-        """Returns a usable lane to the pool; closes any other."""
+    def _lose(self, lane: Lane) -> bool:
+        """Gives up a lane and its worker, which ends; returns whether it computed the batch."""
+        self._retire(lane.worker)
+        self._settle(lane)
+        return lane in lane.worker.suspects
+
+    def _settle(self, lane: Lane) -> None:
+        """Returns a lane to the pool, or closes it if its worker ends."""
         with self._changed:
-            if is_usable and not lane.worker.is_retired:
+            lane.worker.taken.remove(lane)
+            if not lane.worker.is_retired:
                 self._free.append(lane)
                 self._changed.notify()
                 return
         lane.connection.close()
 
     def _retire(self, worker: WorkerProcess, lanes: Sequence[Lane] = ()) -> None:
-        """Closes the lanes of a worker that has ended, except lanes in use.
+        """Closes the lanes of a worker that ends, except lanes in use.
 
         Args:
-            worker: a worker whose process has ended.
+            worker: its process has ended, or is about to end.
             lanes: lanes known to be unused, in addition to the free ones.
         """
         with self._changed:
-            worker.is_retired = True
+            if not worker.is_retired:
+                worker.is_retired = True
+                worker.suspects = frozenset(worker.taken[: self._command.lanes])
             idle = [lane for lane in self._free if lane.worker is worker]
             self._free = deque(lane for lane in self._free if lane.worker is not worker)
         for lane in (*idle, *lanes):

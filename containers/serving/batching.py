@@ -11,7 +11,9 @@ batch for ever. The next batch therefore waits for as many inputs as were in tha
 queue when it ended. It waits for at most the configured delay.
 
 A model with several devices computes several batches at a time, and may choose which inputs go
-together; everything else is the same.
+together; everything else is the same. It may also take batches ahead, which wait at a device for
+the batch before them. Only full batches go ahead: in a part of a batch, the inputs that arrive in
+the meantime would have had room.
 """
 
 import asyncio
@@ -47,6 +49,7 @@ class Batcher(Generic[InputT, OutputT]):
         max_queue_length: most inputs waiting.
         record_rows: called with the number of rows that each call of `predict` computes.
         concurrent_batches: returns how many batches are computed at a time.
+        batches_ahead: returns how many full batches may wait at the devices beside them.
         choose: returns which of the waiting inputs are computed together, see
             `ConcurrentPredictor.choose`; None takes them in order.
     """
@@ -61,6 +64,7 @@ class Batcher(Generic[InputT, OutputT]):
         max_queue_length: int,
         record_rows: Record = ignore,
         concurrent_batches: Callable[[], int] = lambda: 1,
+        batches_ahead: Callable[[], int] = lambda: 0,
         choose: Callable[[Sequence[InputT], int], Sequence[int]] | None = None,
     ) -> None:
         self._predict = predict
@@ -69,6 +73,7 @@ class Batcher(Generic[InputT, OutputT]):
         self._max_batch_delay_seconds = max_batch_delay_seconds
         self._record_rows = record_rows
         self._concurrent_batches = concurrent_batches
+        self._batches_ahead = batches_ahead
         self._choose = choose
         self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length)
         self._last_batch_ended_at = float("-inf")
@@ -140,14 +145,25 @@ class Batcher(Generic[InputT, OutputT]):
             self._queue.close(NotReadyError("The server is stopping."))
 
     async def _wait_for_room(self) -> None:
-        """Returns when another batch may be computed.
+        """Returns when another batch may be computed, or a full batch may go ahead.
 
         Raises:
             ModelLostError: a batch raised it.
         """
         self._raise_if_lost()
-        while len(self._computing) >= self._concurrent_batches():
+        while len(self._computing) >= self._concurrent_batches() and not self._may_go_ahead():
             await self._wait_for_change()
+
+    def _may_go_ahead(self) -> bool:
+        most = self._concurrent_batches() + self._batches_ahead()
+        if len(self._computing) >= most or len(self._queue) < self._max_batch_size:
+            return False
+        return self._choose is None or len(self._chosen(self._choose)) == self._max_batch_size
+
+    def _chosen(self, choose: Callable[[Sequence[InputT], int], Sequence[int]]) -> Sequence[int]:
+        """Returns the places in the queue of the inputs that the model would compute next."""
+        waiting = self._queue.waiting(_CHOICE_BATCHES * self._max_batch_size)
+        return choose(waiting, self._max_batch_size)
 
     async def _wait_for_batch(self) -> None:
         """Returns when the next batch should start; at least one input may then be queued.
@@ -183,8 +199,7 @@ class Batcher(Generic[InputT, OutputT]):
         size = min(len(self._queue), self._max_batch_size)
         if self._choose is None or not size:
             return [self._queue.take() for _ in range(size)]
-        waiting = self._queue.waiting(_CHOICE_BATCHES * self._max_batch_size)
-        return self._queue.take_chosen(self._choose(waiting, self._max_batch_size))
+        return self._queue.take_chosen(self._chosen(self._choose))
 
     def _start(self, batch: Sequence[Entry[InputT, OutputT]]) -> None:
         if not batch:  # every client disconnected while the batcher waited for more inputs

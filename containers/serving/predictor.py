@@ -85,6 +85,10 @@ class ConcurrentPredictor(Predictor[InputT, OutputT], Protocol[InputT, OutputT])
     def concurrent_batches(self) -> int:
         """Returns the most batches at a time; read before each batch, and only after `load`."""
 
+    @property
+    def batches_ahead(self) -> int:
+        """Returns the full batches that may wait at the devices beside those; see `batching`."""
+
     def choose(self, waiting: Sequence[InputT], most: int) -> Sequence[int]:
         """Chooses the inputs of the next batch.
 

@@ -249,5 +249,6 @@ class InferenceService:
             max_queue_length=settings.max_queue_length,
             record_rows=record_rows,
             concurrent_batches=lambda: several.concurrent_batches if several else 1,
+            batches_ahead=lambda: several.batches_ahead if several else 0,
             choose=several.choose if several else None,
         )

@@ -11,7 +11,7 @@ from benchmarks.estimates import Verdict
 from benchmarks.load import LoadResult
 from benchmarks.machine import Machine
 from benchmarks.neuron.design import BERT_BASE, LONG, MIXED, Cell, Server, System, full_design
-from benchmarks.neuron.report import as_json, as_markdown
+from benchmarks.neuron.report import PADDING, as_json, as_markdown
 from benchmarks.neuron.session import ModelSession
 from benchmarks.neuron.summary import summarize
 from benchmarks.report import Context
@@ -114,6 +114,7 @@ def test_every_cell_has_a_row_with_its_ratio():
     quick = replace(DESIGN, is_quick=True)
     hasty = as_markdown(quick, summarize(quick, [session()]), DRIVER, CONTEXT)
     assert CLOSED_LOOP in hasty
+    assert PADDING in hasty
     assert "A quick run" in hasty
     assert "benchmark-neuron.svg" in text
     assert ".svg" not in hasty

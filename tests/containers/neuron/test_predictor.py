@@ -140,7 +140,7 @@ def test_a_request_with_more_windows_than_the_queue_holds_is_refused(
 
 def test_inf2_has_a_runtime_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with loaded(tmp_path, monkeypatch, target="inf2", workers=2, cores=2) as predictor:
-        assert predictor.concurrent_batches == 2
+        assert (predictor.concurrent_batches, predictor.batches_ahead) == (2, 2)
         found = answer(predictor, inputs={"question": "who", "context": CONTEXT})
         assert found["answer"] in CONTEXT
 

@@ -1,8 +1,12 @@
 """The workers' own processes on stand-ins of the device; see standins/README.md."""
 
+import array
 import ast
+import fcntl
 import os
 import signal
+import socket
+import termios
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from containers.neuron import messages
 from containers.neuron.lanes import WorkerCommand
+from containers.neuron.manifest import read_manifest
+from containers.neuron.messages import Message
 from containers.neuron.placement import placements
+from containers.neuron.runtimes.session import Inputs, Outputs
+from containers.neuron.worker import serve_lane
 from containers.neuron.workers import BatchFailedError, RestartPolicy, WorkerPool
 from containers.serving.predictor import ModelLoadError, ModelLostError
 from tests.containers.neuron.machine import (
@@ -51,6 +60,7 @@ def workers(
     count: int,
     cores: int = 1,
     lanes: int = 1,
+    lanes_ahead: int = 0,
     policy: RestartPolicy = QUICK,
     batch_timeout_seconds: float = PATIENCE_SECONDS,
     **environment: str,
@@ -59,6 +69,7 @@ def workers(
         arguments=machine.arguments(model_dir),
         environment=machine.environment | environment,
         lanes=lanes,
+        lanes_ahead=lanes_ahead,
         start_timeout_seconds=PATIENCE_SECONDS,
         batch_timeout_seconds=batch_timeout_seconds,
     )
@@ -100,6 +111,95 @@ def test_data_parallel_has_a_model_on_every_core(tmp_path: Path, cores: int) -> 
             for done in [threads.submit(check, pool, 100 + n) for n in range(3 * cores)]:
                 done.result()
     assert not [each for each in process_ids if Path(f"/proc/{each}").exists()]
+
+
+class HeldSession:
+    """Computes a batch when it is let go; keeps the batches that it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+        self.let_go = threading.Semaphore(0)
+
+    def run(self, inputs: Inputs) -> Outputs:
+        [number] = inputs["input_ids"].ravel().tolist()
+        self.given.append(number)
+        assert self.let_go.acquire(timeout=PATIENCE_SECONDS)
+        return {"logits": np.full((1, 1), number, np.float32)}
+
+
+def test_a_worker_has_two_batches_and_computes_one(tmp_path: Path) -> None:
+    """The second batch is in the worker's memory before the first is computed."""
+    manifest = read_manifest(compiled_model(tmp_path / "model", buckets=(COLUMNS,)))
+    session, turns = HeldSession(), threading.Semaphore(1)
+    pairs = [socket.socketpair() for _ in range(2)]
+    lanes = [
+        threading.Thread(target=serve_lane, args=(theirs, session, manifest, turns))
+        for _, theirs in pairs
+    ]
+    for lane in lanes:
+        lane.start()
+    ours = [end for end, _ in pairs]
+    for number, end in enumerate(ours):
+        end.settimeout(PATIENCE_SECONDS)
+        messages.send(end, Message(messages.INPUTS, arrays={"input_ids": np.array([[number]])}))
+    # Both lanes have read their batch, and one of them computes.
+    eventually(lambda: len(session.given) == 1)
+    eventually(lambda: all(unread_bytes(theirs) == 0 for _, theirs in pairs))
+    first, second = session.given[0], 1 - session.given[0]
+    session.let_go.release()
+    # The second is computed without a word from the program, which has not read an answer.
+    eventually(lambda: session.given == [first, second])
+    session.let_go.release()
+    for number, end in enumerate(ours):
+        reply = messages.receive(end)
+        assert reply.arrays["logits"].tolist() == [[number]]
+        end.close()
+    for lane, (_, theirs) in zip(lanes, pairs, strict=True):
+        lane.join()
+        theirs.close()
+
+
+def unread_bytes(connection: socket.socket) -> int:
+    """The bytes that have arrived and were not read."""
+    count = array.array("i", [0])
+    fcntl.ioctl(connection, termios.FIONREAD, count)
+    return count[0]
+
+
+def test_batches_wait_only_behind_busy_workers(tmp_path: Path) -> None:
+    machine = make_machine(tmp_path, cores=2)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    with workers(machine, model, count=2, lanes_ahead=1) as pool:
+        assert (pool.lanes, pool.lanes_ahead) == (2, 2)
+        taken = [pool._take() for _ in range(4)]
+        number = {each.worker.process.pid: each.worker for each in taken}
+        assert len(number) == 2
+        # The first two are at two workers, and so are the two that wait behind them.
+        for pair in (taken[:2], taken[2:]):
+            assert len({lane.worker.process.pid for lane in pair}) == 2
+        assert [len(worker.taken) for worker in number.values()] == [2, 2]
+        for lane in taken:
+            pool._settle(lane)
+        with ThreadPoolExecutor(4) as threads:
+            for done in [threads.submit(check, pool, 100 + n) for n in range(12)]:
+                done.result()
+        assert [worker.taken for worker in number.values()] == [[], []]
+
+
+def test_a_batch_that_waited_in_a_dead_worker_is_not_to_blame(tmp_path: Path) -> None:
+    machine = make_machine(tmp_path, cores=1)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    with workers(machine, model, count=1, lanes_ahead=1) as pool:
+        computing, waiting = pool._take(), pool._take()
+        [process_id] = pool.process_ids()
+        os.kill(process_id, signal.SIGKILL)
+        eventually(lambda: computing.worker.is_retired)
+        # Whoever learns of the death first.
+        assert not pool._lose(waiting)
+        assert pool._lose(computing)
+        # Neither lane is used again, and the worker that takes its place serves.
+        check(pool, 5)
+        assert pool.process_ids() != [process_id]
 
 
 @pytest.mark.parametrize(("cores", "depth"), [(4, 4), (16, 16), pytest.param(64, 20, marks=ALL)])

@@ -31,9 +31,12 @@ class SeveralPredictor(EchoPredictor):
     Of inputs that are texts those of the first one's length are computed together.
     """
 
-    def __init__(self, concurrent_batches: int, *, gated: bool = False) -> None:
+    def __init__(
+        self, concurrent_batches: int, *, gated: bool = False, batches_ahead: int = 0
+    ) -> None:
         super().__init__(gated=gated)
         self.concurrent_batches = concurrent_batches
+        self.batches_ahead = batches_ahead
         self.lost: Future[None] = Future()
         self.is_closed = False
         # An input called "held" waits for it, and so does the answer of one called "long".
@@ -98,6 +101,7 @@ async def batching(
             max_batch_delay_seconds=delay_seconds,
             max_queue_length=queue,
             concurrent_batches=lambda: predictor.concurrent_batches,
+            batches_ahead=lambda: predictor.batches_ahead,
             choose=predictor.choose,
         )
         running = asyncio.create_task(batcher.run())
@@ -132,6 +136,43 @@ async def test_as_many_batches_are_computed_as_the_model_can() -> None:
     assert [result.outputs for result in results] == [(value,) for value in "abcdefg"]
     assert predictor.most_at_a_time == 3
     assert not harness.batcher.is_computing
+
+
+async def test_only_full_batches_go_ahead() -> None:
+    predictor = SeveralPredictor(1, gated=True, batches_ahead=1)
+    async with batching(predictor, size=2) as harness:
+        tasks = [harness.submit("a")]
+        await until(lambda: predictor.batches == [["a"]])
+        tasks.append(harness.submit("b"))
+        await until(lambda: harness.batcher.queue_length == 1)
+        # It waits for another input, or for the first batch.
+        assert harness.batcher.rows == 1
+        tasks.append(harness.submit("c"))
+        await until(lambda: predictor.batches == [["a"], ["b", "c"]])
+        # A third batch does not go ahead, full as it is.
+        tasks += [harness.submit("d"), harness.submit("e")]
+        await until(lambda: harness.batcher.queue_length == 2)
+        assert harness.batcher.rows == 3
+        predictor.release(3)
+        results = await asyncio.gather(*tasks)
+    assert predictor.batches == [["a"], ["b", "c"], ["d", "e"]]
+    assert [result.outputs for result in results] == [(value,) for value in "abcde"]
+    assert predictor.most_at_a_time == 2
+
+
+async def test_a_batch_that_goes_ahead_is_full_of_inputs_that_go_together() -> None:
+    predictor = SeveralPredictor(1, gated=True, batches_ahead=1)
+    async with batching(predictor, size=2) as harness:
+        tasks = [harness.submit("a")]
+        await until(lambda: predictor.batches == [["a"]])
+        tasks += [harness.submit("b"), harness.submit("long")]
+        await until(lambda: harness.batcher.queue_length == 2)
+        assert harness.batcher.rows == 1
+        tasks.append(harness.submit("c"))
+        await until(lambda: predictor.batches == [["a"], ["b", "c"]])
+        predictor.release(3)
+        await asyncio.gather(*tasks)
+    assert predictor.batches[2:] == [["long"]]
 
 
 async def test_a_slow_batch_holds_up_nobody_else() -> None:
