@@ -371,7 +371,7 @@ def test_parser_and_document_agree_on_every_value(form: str, name: str) -> None:
     schema = schema_of(document, field)
     types = json.dumps(field)
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=50, deadline=None)
     @given(value=VALUES)
     def agree(value: Any) -> None:
         if isinstance(value, float) and value.is_integer() and '"integer"' in types:
