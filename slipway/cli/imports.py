@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.new_configs import flag, new_file, next_steps, planned
-from slipway.cli.output import JsonOption, current_project, print_json, reported, write_file
+from slipway.cli.import_report import Made, Target, finish
+from slipway.cli.new_configs import flag, new_file
+from slipway.cli.output import JsonOption, current_project
 from slipway.codes.code import Code
-from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
-from slipway.errors import Kind, Problem, UserError, dotted
+from slipway.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from slipway.config.environments import Environment
-    from slipway.config.schema import ModelConfig
-    from slipway.importing.draft import Draft, FieldName, Given, Guess
+    from slipway.importing.draft import FieldName, Given, Guess
     from slipway.importing.lmi.source import LmiSource
     from slipway.importing.weights import WeightsPlace
-    from slipway.project import Project
 
 _WEIGHTS_FORMS = "hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory"
 _QUESTIONS = {
@@ -48,6 +46,12 @@ def import_config(
     call: Annotated[
         Path | None,
         typer.Option(help="JSON file with the keyword arguments of a notebook's call."),
+    ] = None,
+    hub: Annotated[
+        str | None,
+        typer.Option(
+            help="Checkpoint: OWNER/NAME[@REVISION] of the Hugging Face Hub, or a folder."
+        ),
     ] = None,
     instance: Annotated[
         str | None, typer.Option(help="Instance type, such as ml.g5.2xlarge.")
@@ -82,12 +86,14 @@ def import_config(
     """
     from slipway.importing.draft import Given
 
-    sources = {"--properties": properties, "--call": call}
+    sources = {"--properties": properties, "--call": call, "--hub": hub}
     named = [option for option, value in sources.items() if value is not None]
     if len(named) != 1:
         raise UserError.of(
             Code.WRONG_OPTIONS,
-            f"{' and '.join(named)} name two sources" if named else "there is nothing to import",
+            f"{' and '.join(named)} name several sources"
+            if named
+            else "there is nothing to import",
             f"Give one of {', '.join(sources)}.",
         )
     project = current_project()
@@ -104,47 +110,34 @@ def import_config(
         parameters=parameters,
         latency_milliseconds=latency_milliseconds,
     )
-    target = _Target(project, environments, name, path, shown, overwrite)
+    target = Target(project, environments, name, path, shown, overwrite)
     if properties is not None:
         made = _of_properties(properties, given, weights, target)
     elif call is not None:
         made = _of_call(call, given, weights, target)
-    _finish(made, target, dry_run=dry_run, as_json=as_json)
+    else:
+        made = _of_checkpoint(hub or "", given, weights, target)
+    finish(made, target, dry_run=dry_run, as_json=as_json)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Made:
-    """The result of an import.
-
-    Args:
-        draft: the config.
-        origin: what it was made of.
-        added: keys of serving.properties that Slipway writes in addition.
-    """
-
-    draft: Draft
-    origin: str
-    added: Mapping[str, str]
-
-
-def _of_properties(directory: Path, given: Given, weights: str | None, target: _Target) -> _Made:
+def _of_properties(directory: Path, given: Given, weights: str | None, target: Target) -> Made:
     from slipway.importing.lmi.source import read_directory
 
     source = read_directory(directory, directory.as_posix().rstrip("/"))
     return _lmi_made(source, given, weights, target)
 
 
-def _lmi_made(source: LmiSource, given: Given, weights: str | None, target: _Target) -> _Made:
+def _lmi_made(source: LmiSource, given: Given, weights: str | None, target: Target) -> Made:
     from slipway.importing.lmi.images import suitable_draft
     from slipway.importing.lmi.weights import weights_place
 
     place = weights_place(source, target.project.root)
     given, guesses = _completed(given, weights, place)
     made = suitable_draft(source, given, guesses, _reference(target.environments))
-    return _Made(made.draft, source.origin, made.added)
+    return Made(made.draft, source.origin, made.added)
 
 
-def _of_call(path: Path, given: Given, weights: str | None, target: _Target) -> _Made:
+def _of_call(path: Path, given: Given, weights: str | None, target: Target) -> Made:
     """Returns the config of a notebook's call: of an LMI image, or of any other image.
 
     Raises:
@@ -175,7 +168,37 @@ def _of_call(path: Path, given: Given, weights: str | None, target: _Target) -> 
             "deploy. For an LMI image, give `--framework` and `--version` instead.",
         )
     given, guesses = _completed(given, weights, weights_place(call))
-    return _Made(custom_draft(call, given, guesses), call.origin, {})
+    return Made(custom_draft(call, given, guesses), call.origin, {})
+
+
+def _of_checkpoint(checkpoint: str, given: Given, weights: str | None, target: Target) -> Made:
+    """Returns the config of a checkpoint: in a folder, or on the Hub.
+
+    Raises:
+        UserError: the checkpoint cannot be read, or the network answers with no text.
+    """
+    from slipway.importing.checkpoints import checkpoint_place, require_generator
+    from slipway.importing.draft import Guess
+    from slipway.importing.lmi.checkpoints import checkpoint_draft
+    from slipway.importing.weights import is_commit
+
+    place = checkpoint_place(checkpoint, target.project.root)
+    require_generator(
+        dataclasses.replace(
+            given,
+            family=given.family or place.facts.family,
+            parameters=given.parameters or place.facts.parameters,
+        ),
+        place,
+    )
+    given, guesses = _completed(given, weights, place)
+    if place.repository is not None and weights is None and not is_commit(place.branch):
+        reason = f"the present commit of `{place.branch}`."
+        guesses["artifacts", "weights", "revision"] = Guess(reason)
+    made = checkpoint_draft(
+        place.facts, given, guesses, _reference(target.environments), origin=checkpoint
+    )
+    return Made(made.draft, checkpoint, made.added)
 
 
 def _completed(
@@ -192,17 +215,16 @@ def _completed(
         UserError: facts are missing, and there is no terminal.
     """
     from slipway.config.starter import parse_weights
-    from slipway.importing.networks import guessed_network
+    from slipway.importing.networks import guessed_network, read_network
 
     guesses: dict[FieldName, Guess] = {}
-    section = place.section
     if weights is not None:
-        section = parse_weights(weights)
-    elif section is None and place.repository is not None:
-        section, guesses = _present_commit(place)
-    given, network = guessed_network(
-        dataclasses.replace(given, weights=section), _checkpoint_name(section), place.name
-    )
+        place = dataclasses.replace(place, section=parse_weights(weights), size_gb=None)
+    elif place.section is None and place.repository is not None:
+        place, guesses = _on_the_hub(place)
+    given, read = read_network(dataclasses.replace(given, weights=place.section), place)
+    given, network = guessed_network(given, _checkpoint_name(place.section), place.name)
+    guesses |= read | network
     missing = [name for name in _QUESTIONS if getattr(given, name) is None]
     if missing and not sys.stdin.isatty():
         why = f"{place.missing}; " if "weights" in missing and place.missing else ""
@@ -215,7 +237,7 @@ def _completed(
     for name in missing:
         answer = typer.prompt(_QUESTIONS[name], type=int if name in _NUMBERS else str)
         answers[name] = parse_weights(answer) if name == "weights" else answer
-    return dataclasses.replace(given, **answers), guesses | network
+    return dataclasses.replace(given, **answers), guesses
 
 
 def _checkpoint_name(section: Mapping[str, Any] | None) -> str:
@@ -224,215 +246,33 @@ def _checkpoint_name(section: Mapping[str, Any] | None) -> str:
     return str(names[0]) if names else ""
 
 
-def _present_commit(place: WeightsPlace) -> tuple[dict[str, str], dict[FieldName, Guess]]:
-    """Asks the Hub for the present commit of weights whose commit the source does not name.
+def _on_the_hub(place: WeightsPlace) -> tuple[WeightsPlace, dict[FieldName, Guess]]:
+    """Asks the Hub about weights whose commit the source does not name.
 
     Raises:
         UserError: the Hub does not answer, or does not have it.
     """
+    from slipway.importing.checkpoints import hub_place
     from slipway.importing.draft import Guess
-    from slipway.publishing.hub_facts import DEFAULT_BRANCH, find_commit
 
-    repository, branch = place.repository or "", place.revision or DEFAULT_BRANCH
     try:
-        commit = find_commit(repository, branch)
+        found = hub_place(place)
     except UserError as error:
         raise UserError(
             dataclasses.replace(
                 problem,
                 message=f"{place.missing}: {problem.message}",
-                remedy=f"{problem.remedy} Or name the commit: `--weights hub:{repository}@COMMIT`.",
+                remedy=f"{problem.remedy} Or name the commit: `--weights "
+                f"hub:{place.repository}@COMMIT`.",
                 field=(),
             )
             for problem in error.problems
         ) from None
-    guess = Guess(f"`{place.name}` names no commit. This is the present one of `{branch}`.")
-    section = {"source": "hub", "repository": repository, "revision": commit}
-    return section, {("artifacts", "weights", "revision"): guess}
+    guess = Guess(f"`{place.name}` names no commit. This is the present one of `{place.branch}`.")
+    return found, {("artifacts", "weights", "revision"): guess}
 
 
 def _reference(environments: Sequence[Environment]) -> Environment:
     """Returns the environment whose rules decide the guesses: the first that deploys releases."""
     releases = (each for each in environments if each.artifacts == "release")
     return next(releases, environments[0])
-
-
-def _finish(
-    made: _Made,
-    target: _Target,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Checks a draft, writes its files and reports.
-
-    Args:
-        made: the result of the import.
-        target: the project, and the place of the config.
-        dry_run: whether the config is printed, and nothing is written.
-        as_json: whether the report is JSON.
-
-    Raises:
-        UserError: a file is there already, or the config has problems.
-    """
-    draft, added = made.draft, made.added
-    text = draft.render(made.origin)
-    if not dry_run:
-        _write(draft, text, target)
-    try:
-        config = _checked(draft, text, target) if dry_run else target.planned()
-    except UserError as error:
-        if as_json:
-            print_json(_report(draft, text, added, target, problems=error.problems))
-            raise typer.Exit(1) from None
-        if dry_run:
-            typer.echo(text, nl=False)
-        else:
-            typer.echo(f"{target.shown} written; correct what is wrong in it:", err=True)
-        _echo_settings(draft, added, err=True)
-        raise
-    steps = next_steps(config, target.environments)
-    if as_json:
-        print_json(_report(draft, text, added, target, steps=steps))
-        return
-    if dry_run:
-        typer.echo(text, nl=False)
-        _echo_settings(draft, added, err=True)
-        return
-    count = len(draft.guesses)
-    guesses = f", with {count} guess{'es' if count != 1 else ''} to review" if count else ""
-    typer.echo(f"{target.shown} written{guesses}.")
-    _echo_settings(draft, added)
-    for step in steps:
-        typer.echo(step)
-
-
-def _echo_settings(draft: Draft, added: Mapping[str, str], *, err: bool = False) -> None:
-    """Prints the settings that the config lacks or has otherwise, and those that Slipway adds."""
-    for title, settings in (("Left out", draft.left_out), ("Changed", draft.changed)):
-        for setting in settings:
-            typer.echo(f"{title}: {setting.shown}: {setting.reason}", err=err)
-    if added:
-        pairs = ", ".join(f"{key}={value}" for key, value in added.items())
-        typer.echo(f"Slipway adds to serving.properties: {pairs}.", err=err)
-    for name in draft.files:
-        typer.echo(f"Copied: {name}", err=err)
-
-
-def _report(
-    draft: Draft,
-    text: str,
-    added: Mapping[str, str],
-    target: _Target,
-    *,
-    steps: Sequence[str] = (),
-    problems: Sequence[Problem] = (),
-) -> dict[str, Any]:
-    """Returns the report as JSON; the keys are part of the command line's contract."""
-    return {
-        "file": target.shown,
-        "config": text,
-        "files": list(draft.files),
-        "guesses": [
-            {"field": dotted(path), "value": draft.value(path), "reason": guess.reason}
-            for path, guess in draft.guesses.items()
-        ],
-        "left_out": [dataclasses.asdict(setting) for setting in draft.left_out],
-        "changed": [dataclasses.asdict(setting) for setting in draft.changed],
-        "added": dict(added),
-        "next": list(steps),
-        "problems": [problem.as_json() for problem in problems],
-    }
-
-
-@dataclasses.dataclass(frozen=True)
-class _Target:
-    """The place of a new config.
-
-    Args:
-        project: the project.
-        environments: its environments.
-        name: name of the model.
-        path: the config.
-        shown: the config's name in messages.
-        overwrite: whether files that are there already are replaced.
-    """
-
-    project: Project
-    environments: Sequence[Environment]
-    name: str
-    path: Path
-    shown: str
-    overwrite: bool
-
-    def planned(self) -> ModelConfig:
-        """Returns the written config, if every environment that deploys it accepts it."""
-        return _planned(self.project, self)
-
-
-def _write(draft: Draft, text: str, target: _Target) -> None:
-    """Writes the config and the files beside it; nothing if one of them is there already.
-
-    Raises:
-        UserError: a file is there, or cannot be written.
-    """
-    root = target.project.root
-    there = [name for name in draft.files if (root / name).exists() and not target.overwrite]
-    if there:
-        raise UserError(
-            Problem(
-                Code.FILE_EXISTS,
-                Kind.STATE,
-                f"{name} is there already",
-                "Choose another name, move that file, or add `--overwrite`.",
-            )
-            for name in there
-        )
-    for name, content in draft.files.items():
-        path = root / name
-        with reported(name, path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-    with reported(target.shown, target.path):
-        target.path.parent.mkdir(exist_ok=True)
-    write_file(target.path, text, target.shown)
-
-
-def _checked(draft: Draft, text: str, target: _Target) -> ModelConfig:
-    """Returns the config of a draft that is not written, if every environment accepts it.
-
-    Raises:
-        UserError: every problem, with its place in the printed text.
-    """
-    from tempfile import TemporaryDirectory
-
-    from slipway.project import Project
-
-    with TemporaryDirectory() as folder:
-        project = Project(Path(folder))
-        (project.root / CONFIG_DIRECTORY).mkdir()
-        (project.root / target.shown).write_text(text, encoding="utf-8")
-        environments_file = (target.project.root / ENVIRONMENTS_FILE).read_bytes()
-        (project.root / ENVIRONMENTS_FILE).write_bytes(environments_file)
-        for name, content in draft.files.items():
-            path = project.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        return _planned(project, target)
-
-
-def _planned(project: Project, target: _Target) -> ModelConfig:
-    """Returns the config, if every environment that deploys it accepts it.
-
-    Args:
-        project: has the config.
-        target: the config's place in its own project.
-
-    Raises:
-        UserError: every problem in any of these environments.
-    """
-    try:
-        deploying = project.deploying_environments(target.name)
-    except UserError:
-        deploying = []  # planning reports what is invalid
-    return planned(project, target.name, deploying or target.environments)

@@ -58,7 +58,7 @@ def planned(project: Project, name: str, environments: Sequence[Environment]) ->
     """Returns a written config if every environment accepts it.
 
     Args:
-        project: the project.
+        project: has the config's file.
         name: name of the model.
         environments: every environment of the project.
 

@@ -242,6 +242,7 @@ class Code(StrEnum):
     IMPORT_UNREADABLE = "SW656"
     IMPORT_HANDLER = "SW657"
     IMPORT_NO_IMAGE = "SW658"
+    IMPORT_ENCODER = "SW659"
 
     # A running endpoint.
     NOT_DEPLOYED = "SW701"

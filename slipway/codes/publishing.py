@@ -276,4 +276,11 @@ ENTRIES: Sequence[Entry] = (
         "Print `model.image_uri` after the deploy in the notebook, or ask the console for the "
         "model's image. Add it to the file as `image_uri`.",
     ),
+    Entry(
+        Code.IMPORT_ENCODER,
+        "The checkpoint to import is an encoder",
+        "`slipway import --hub` writes configs of networks that generate text. Other containers "
+        "serve an encoder, and they need a task.",
+        "Run the printed `slipway init`, which asks for the task.",
+    ),
 )

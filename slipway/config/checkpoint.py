@@ -5,6 +5,7 @@ Only config.json and the headers of the safetensors files are read: never a weig
 
 import json
 import math
+import re
 import struct
 import typing
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,18 @@ _SHAPE_NAMES: Mapping[str, tuple[str, ...]] = {
     "key_value_heads": ("num_key_value_heads",),
     "head_size": ("head_dim", "d_kv"),
 }
+_POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+_DTYPES: Mapping[str, str] = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+# Tensors of quantised checkpoints that describe other tensors: scales, zero points, orders.
+_ABOUT_WEIGHTS = re.compile(
+    r"(qzeros|g_idx|absmax|quant_map|SCB|weight_format|_scales?|[._]scales?|scale_inv|weight_shape"
+    r"|zero_point|quant_state\S*)$"
+)
+_BITS_OF_A_WORD = {"I32": 32, "U8": 8}
+# Tensors that hold several weights in each number.
+_PACKED = re.compile(r"(\.qweight|\.weight_packed|_blocks)$")
+# Methods that pack weights of four bits into `.weight` itself.
+_PACKS_WEIGHT = "bitsandbytes"
 
 
 @dataclass(frozen=True)
@@ -37,11 +50,17 @@ class CheckpointFacts:
         family: architecture; None where the config language has no name for it.
         parameters: number of weights; None without safetensors files.
         shape: further fields of the section `model`.
+        positions: tokens of the longest sequence; None where the network has no limit of its own.
+        dtype: precision of the weights as configs name it; None for any other.
+        quantization: method that the weights are quantised with; None for plain weights.
     """
 
     family: str | None = None
     parameters: int | None = None
     shape: Mapping[str, int] = field(default_factory=dict)
+    positions: int | None = None
+    dtype: str | None = None
+    quantization: str | None = None
 
 
 def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
@@ -59,8 +78,22 @@ def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
     config = _document(directory / _CONFIG, shown_as)
     family = str(config.get("model_type")).replace("-", "_")
     known = family in typing.get_args(Family) and family != "other"
+    dtype = str(config.get("torch_dtype") or config.get("dtype"))
+    quantization = config.get("quantization_config")
+    quantization = quantization if isinstance(quantization, dict) else {}
+    # A network of images and texts has the numbers of its decoder in a section.
+    text = config.get("text_config")
+    network = {**config, **text} if isinstance(text, dict) else config
+    # T5's positions are relative: the number in its config limits nothing.
+    names = () if family == "t5" else _POSITIONS
+    positions = (network.get(name) for name in names)
     return CheckpointFacts(
-        family if known else None, _parameters(directory, shown_as), _shape(config)
+        family if known else None,
+        _parameters(directory, shown_as, quantization),
+        _shape(network),
+        next((value for value in positions if isinstance(value, int) and value > 0), None),
+        _DTYPES.get(dtype.removeprefix("torch.")),
+        str(quantization["quant_method"]) if quantization.get("quant_method") else None,
     )
 
 
@@ -80,21 +113,65 @@ def _shape(config: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def _parameters(directory: Path, shown_as: str) -> int | None:
-    """Counts the weights of every tensor; None without safetensors files."""
+def weight_files(directory: Path, shown_as: str) -> set[str]:
+    """Returns the names of a checkpoint's safetensors files; none where it has no such weights.
+
+    Args:
+        directory: has the index, if there is one, or the only file.
+        shown_as: its name in messages.
+
+    Raises:
+        UserError: the index is not what its name says.
+    """
     if (directory / _WEIGHTS).is_file():
-        names = {_WEIGHTS}
-    elif (directory / _INDEX).is_file():
+        return {_WEIGHTS}
+    if (directory / _INDEX).is_file():
         index = _document(directory / _INDEX, shown_as)
-        names = {Path(str(name)).name for name in index.get("weight_map", {}).values()}
-    else:
+        return {Path(str(name)).name for name in index.get("weight_map", {}).values()}
+    return set()
+
+
+def _parameters(directory: Path, shown_as: str, quantization: Mapping[str, Any]) -> int | None:
+    """Counts the weights of every tensor; None without safetensors files.
+
+    Args:
+        directory: the checkpoint.
+        shown_as: its name in messages.
+        quantization: `quantization_config` of config.json; several weights may share a number.
+    """
+    names = weight_files(directory, shown_as)
+    if not names:
         return None
     return sum(
-        math.prod(map(int, tensor["shape"]))
+        math.prod(map(int, tensor["shape"])) * _weights_in_a_number(key, tensor, quantization)
         for name in sorted(names)
         for key, tensor in _tensors(directory / name, f"{shown_as}/{name}")
         if not _is_buffer(key, tensor)
     )
+
+
+def _weights_in_a_number(
+    name: str, tensor: Mapping[str, Any], quantization: Mapping[str, Any]
+) -> int:
+    """Returns how many weights each number of a tensor holds; 0 for scales and zero points."""
+    if not quantization:
+        return 1
+    if _ABOUT_WEIGHTS.search(name):
+        return 0
+    is_packed = _PACKED.search(name) is not None
+    if quantization.get("quant_method") == _PACKS_WEIGHT:
+        is_packed = name.endswith(".weight") and tensor["dtype"] == "U8"
+    word = _BITS_OF_A_WORD.get(tensor["dtype"])
+    return word // _bits(quantization) if is_packed and word is not None else 1
+
+
+def _bits(quantization: Mapping[str, Any]) -> int:
+    """Returns the bits of a packed weight: those that the config names, or four."""
+    groups = quantization.get("config_groups")
+    group: Any = next(iter(groups.values()), {}) if isinstance(groups, dict) else {}
+    weights: Any = group.get("weights") if isinstance(group, dict) else {}
+    bits = quantization.get("bits") or (weights or {}).get("num_bits")
+    return bits if isinstance(bits, int) and bits in (2, 4, 8) else 4
 
 
 def _is_buffer(name: str, tensor: Mapping[str, Any]) -> bool:

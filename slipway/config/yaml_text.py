@@ -68,7 +68,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _value(value: Any) -> str:
-    """Returns a scalar or a list: JSON is YAML, but for characters that are not printed."""
+    """Returns a scalar or a list: JSON is YAML, except characters that are not printed."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, str) and _is_plain(value):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from slipway.importing.draft import FieldName, Given, Guess
+from slipway.importing.weights import WeightsPlace
 
 # The first of these texts in a name decides. `mixtral`, `falcon` and others have no family here.
 _FAMILIES: Mapping[str, str] = {
@@ -62,6 +63,27 @@ def parameters_of(name: str) -> int | None:
         return None
     experts = int(found[1] or 1)
     return round(experts * float(found[2]) * _UNITS[found[3]])
+
+
+def read_network(given: Given, place: WeightsPlace) -> tuple[Given, dict[FieldName, Guess]]:
+    """Returns the facts with those that the checkpoint's own files say, and the guesses among them.
+
+    Args:
+        given: the facts; what they have stays.
+        place: the checkpoint.
+    """
+    facts, guesses = place.facts, dict[FieldName, Guess]()
+    if given.parameters is None and facts.parameters is not None:
+        given = replace(given, parameters=facts.parameters)
+    if given.family is None and facts.family is not None:
+        given = replace(given, family=facts.family)
+    elif given.family is None and facts.shape:
+        given = replace(given, family="other")
+        guesses["model", "family"] = Guess("the config language has no name for this architecture.")
+    # The shape belongs to the checkpoint's own family.
+    if given.family in (facts.family, "other"):
+        given = replace(given, shape=facts.shape)
+    return replace(given, size_gb=place.size_gb), guesses
 
 
 def guessed_network(given: Given, *names: str) -> tuple[Given, dict[FieldName, Guess]]:

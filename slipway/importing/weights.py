@@ -2,7 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+from slipway.config.checkpoint import CheckpointFacts
+
+DEFAULT_BRANCH = "main"
+"""Branch of a repository where nothing names another one."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -21,13 +27,27 @@ class WeightsPlace:
         repository: repository of the Hub whose commit is not known.
         revision: branch or tag of it that the settings name.
         missing: why there is no section, as half a sentence.
+        facts: what the checkpoint's files say; empty if they were not read.
+        size_gb: size of the weights; None if they were not looked at.
     """
 
     name: str
-    section: Mapping[str, str] | None = None
+    section: Mapping[str, Any] | None = None
     repository: str | None = None
     revision: str | None = None
     missing: str = ""
+    facts: CheckpointFacts = field(default_factory=CheckpointFacts)
+    size_gb: float | None = None
+
+    @property
+    def branch(self) -> str:
+        """Returns the branch or tag whose commit is wanted."""
+        return self.revision or DEFAULT_BRANCH
+
+
+def is_commit(revision: str) -> bool:
+    """Returns whether a revision is a commit with all its digits, and no branch."""
+    return _COMMIT.fullmatch(revision) is not None
 
 
 def named_weights(shown: str, value: str, revision: str | None = None) -> WeightsPlace:
@@ -48,7 +68,7 @@ def named_weights(shown: str, value: str, revision: str | None = None) -> Weight
         return WeightsPlace(shown, {"source": "s3", "uri": uri})
     if not _REPOSITORY.fullmatch(value):
         return WeightsPlace(shown, missing=f"`{shown}` is neither in S3 nor on the Hub")
-    if revision is not None and _COMMIT.fullmatch(revision):
+    if revision is not None and is_commit(revision):
         section = {"source": "hub", "repository": value, "revision": revision}
         return WeightsPlace(shown, section)
     missing = f"`{shown}` names no commit"

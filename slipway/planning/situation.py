@@ -41,7 +41,7 @@ CPU = "cpu"
 _BF16_SINCE = 80
 
 SectionT = TypeVar("SectionT", bound=Section)
-_ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")
+ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Situation(ABC):
     @property
     def is_encoder(self) -> bool:
         """Returns whether the network computes one pass for each text, and keeps no cache."""
-        return self.config.model.family in _ENCODERS
+        return self.config.model.family in ENCODERS
 
     def with_serving(self, **changes: Any) -> Self:
         """Returns the situation of another serving section."""

@@ -84,8 +84,12 @@ def _handler(hub: Hub, host: str) -> type[BaseHTTPRequestHandler]:
                 return self.refuse(403, "GatedRepo")
             if REPOSITORY not in path:
                 return self.refuse(404, "RepoNotFound")
+            if path == f"/api/models/{REPOSITORY}/revision/main":
+                return self.answer(200, json.dumps({"id": REPOSITORY, "sha": REVISION}).encode())
             if REVISION not in path:
                 return self.refuse(404, "RevisionNotFound")
+            if path == f"/api/models/{REPOSITORY}/revision/{REVISION}":
+                return self.answer(200, json.dumps({"id": REPOSITORY, "sha": REVISION}).encode())
             if path.startswith("/api/models/"):
                 return self.answer(200, json.dumps(hub.tree()).encode())
             name = path.partition(f"/resolve/{REVISION}/")[2]
@@ -97,12 +101,13 @@ def _handler(hub: Hub, host: str) -> type[BaseHTTPRequestHandler]:
             content = hub.files[name]
             if name in hub.spoil:
                 content = content[:-1] + bytes([content[-1] ^ 1])
-            start = int((self.headers.get("Range") or "bytes=0-")[6:].rstrip("-") or 0)
-            rest = content[start:]
+            first, _, last = (self.headers.get("Range") or "bytes=0-")[6:].partition("-")
+            start, end = int(first), int(last) + 1 if last else len(content)
+            rest = content[start:end]
             status, headers = 200, {}
-            if start:
+            if start or last:
                 status = 206
-                headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+                headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(content)}"
             if len(content) >= LARGE_BYTES and hub.breaks:
                 hub.breaks -= 1
                 self.begin(status, len(rest), headers)

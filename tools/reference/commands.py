@@ -90,6 +90,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "slipway import my-model --call call.json",
             "Write the config of a notebook's call, whose arguments are in a JSON file.",
         ),
+        Example(
+            "slipway import my-model --hub Qwen/Qwen2.5-7B-Instruct --instance ml.g5.2xlarge",
+            "Write the config of a checkpoint on the Hugging Face Hub.",
+        ),
     ),
     "triton-repository": (
         Example(

@@ -25,7 +25,7 @@ def custom_draft(call: Call, given: Given, guesses: dict[FieldName, Guess]) -> D
     Args:
         call: the arguments; they name an image.
         given: all facts that a config needs.
-        guesses: those of the facts that are guesses, by field.
+        guesses: the facts that are guesses, by field.
     """
     image_uri, environment = call.image_uri or "", dict(call.environment)
     changed: list[Setting] = []

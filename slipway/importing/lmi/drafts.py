@@ -62,7 +62,7 @@ class LmiDraft:
         problems: what the rules of the family refuse.
         rendered: keys and values of the serving.properties that Slipway makes of the config; empty
             where a rule refuses it.
-        added: those that the source lacks, but for the server's own defaults.
+        added: the keys that the source lacks, without the server's own defaults.
     """
 
     draft: Draft
@@ -82,7 +82,7 @@ def lmi_draft(
     Args:
         source: the settings.
         given: all facts that a config needs; framework and version of an image that there is.
-        guesses: those of the facts that are guesses, by field.
+        guesses: the facts that are guesses, by field.
         environment: the environment that the rules are asked for.
 
     Raises:

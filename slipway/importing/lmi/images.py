@@ -32,8 +32,8 @@ def suitable_draft(
 
     Args:
         source: the settings.
-        given: all facts that a config needs, but for those of the image.
-        guesses: those of the facts that are guesses, by field.
+        given: all facts that a config needs; the image may be missing.
+        guesses: the facts that are guesses, by field.
         environment: the environment that the rules are asked for.
 
     Raises:
@@ -42,7 +42,7 @@ def suitable_draft(
     best: LmiDraft | None = None
     for framework, version in _candidates(given):
         chosen = replace(given, framework=framework, version=version)
-        found = lmi_draft(source, chosen, guesses | _reasons(given), environment)
+        found = lmi_draft(source, chosen, {**guesses, **_reasons(given)}, environment)
         if best is None or _score(found) < _score(best):
             best = found
     if best is None:

@@ -178,7 +178,7 @@ class _Maker:
         return checked.model_copy(update=numbers)
 
     def _is_read_as_field(self, key: str) -> bool:
-        # A rule names those of the server's keys that the oldest versions do not read.
+        # A rule names the keys of the server that the oldest versions do not read.
         return key in ("batch_size", "job_queue_size", "max_batch_delay") or (
             key.startswith(_OPTION) or key in self._facts.server_keys
         )

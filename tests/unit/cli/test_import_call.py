@@ -230,7 +230,9 @@ def test_no_json_and_no_file(run, tmp_path, slipway_command):
 def test_one_source_at_a_time(run, slipway_command):
     code, _, errors = run({}, "--properties", "old")
     assert code == 1
-    assert "--properties and --call name two sources [SW409]\n    Give one of" in errors
+    assert "--properties and --call name several sources [SW409]\n    Give one of" in errors
     code, _, errors = slipway_command("import", "chat")
     assert code == 1
-    assert "there is nothing to import [SW409]\n    Give one of --properties, --call" in errors
+    assert (
+        "there is nothing to import [SW409]\n    Give one of --properties, --call, --hub." in errors
+    )

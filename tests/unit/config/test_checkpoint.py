@@ -28,11 +28,11 @@ def checkpoint(folder: Path, config: dict[str, Any]) -> Path:
 def test_the_samples_say_what_their_configs_would() -> None:
     gpt2 = read_checkpoint(ROOT / "samples" / "gpt2-autocomplete" / "model", "sample")
     shape = {"layers": 5, "hidden_size": 160, "attention_heads": 5}
-    assert gpt2 == CheckpointFacts("gpt2", 2_222_560, shape)
+    assert gpt2 == CheckpointFacts("gpt2", 2_222_560, shape, positions=128, dtype="fp32")
     # Its weights are in the ONNX graph.
     bert = read_checkpoint(ROOT / "samples" / "bert-qa" / "model", "sample")
     shape = {"layers": 3, "hidden_size": 128, "attention_heads": 4}
-    assert bert == CheckpointFacts("bert", None, shape)
+    assert bert == CheckpointFacts("bert", None, shape, positions=128, dtype="fp32")
 
 
 @pytest.mark.parametrize(
@@ -120,3 +120,66 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes, mess
         read_checkpoint(tmp_path, "c")
     assert message in str(caught.value)
     assert "Git LFS may have left a pointer" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("quantization", "tensors", "parameters"),
+    [
+        (
+            {"quant_method": "awq", "bits": 4},
+            {"q.qweight": ("I32", [4096, 512]), "q.qzeros": ("I32", [32, 512]),
+             "q.scales": ("F16", [32, 4096]), "norm.weight": ("F16", [4096])},
+            4096 * 4096 + 4096,
+        ),
+        (
+            {"quant_method": "gptq", "bits": 8},
+            {"q.qweight": ("I32", [1024, 4096]), "q.g_idx": ("I32", [4096]),
+             "q.qzeros": ("I32", [32, 1024]), "q.scales": ("F16", [32, 4096])},
+            4096 * 4096,
+        ),
+        (
+            {"quant_method": "fp8"},
+            {"q.weight": ("F8_E4M3", [4096, 4096]), "q.weight_scale_inv": ("F32", [32, 32])},
+            4096 * 4096,
+        ),
+        (
+            {"quant_method": "mxfp4"},
+            {"experts.up_proj_blocks": ("U8", [32, 5760, 90, 16]),
+             "experts.up_proj_scales": ("U8", [32, 5760, 90]),
+             "experts.up_proj_bias": ("BF16", [32, 5760])},
+            32 * 5760 * 90 * 32 + 32 * 5760,
+        ),
+        (
+            {"quant_method": "bitsandbytes", "load_in_4bit": True},
+            {"q.weight": ("U8", [8388608, 1]), "q.weight.absmax": ("U8", [262144]),
+             "q.weight.quant_map": ("F32", [16]), "norm.weight": ("F16", [4096])},
+            16777216 + 4096,
+        ),
+        (
+            {"quant_method": "compressed-tensors",
+             "config_groups": {"group_0": {"weights": {"num_bits": 4}}}},
+            {"q.weight_packed": ("I32", [4096, 512]), "q.weight_scale": ("F16", [4096, 32]),
+             "q.weight_shape": ("I32", [2])},
+            4096 * 4096,
+        ),
+    ],
+)  # fmt: skip
+def test_packed_weights_count_as_the_weights_that_they_are(
+    tmp_path: Path, quantization: Any, tensors: Any, parameters: int
+) -> None:
+    config = {"model_type": "llama", "quantization_config": quantization,
+              "torch_dtype": "bfloat16", "max_position_embeddings": 4096}  # fmt: skip
+    write_tensors(checkpoint(tmp_path, config) / "model.safetensors", tensors)
+    facts = read_checkpoint(tmp_path, "mine")
+    assert facts.parameters == parameters
+    assert facts.quantization == quantization["quant_method"]
+    assert (facts.dtype, facts.positions) == ("bf16", 4096)
+
+
+def test_a_network_of_images_and_texts_has_its_decoders_shape(tmp_path: Path) -> None:
+    text = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 131072}
+    facts = read_checkpoint(
+        checkpoint(tmp_path, {"model_type": "mllama", "text_config": text}), "mine"
+    )
+    assert facts.shape == {"hidden_size": 4096, "attention_heads": 32}
+    assert facts.positions == 131072

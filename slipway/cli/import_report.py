@@ -1,0 +1,219 @@
+"""How a draft of `slipway import` becomes files and a report."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from slipway.cli.new_configs import next_steps, planned
+from slipway.cli.output import print_json, reported, write_file
+from slipway.codes.code import Code
+from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
+from slipway.errors import Kind, Problem, UserError, dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from slipway.config.environments import Environment
+    from slipway.config.schema import ModelConfig
+    from slipway.importing.draft import Draft
+    from slipway.project import Project
+
+
+@dataclasses.dataclass(frozen=True)
+class Made:
+    """The result of an import.
+
+    Args:
+        draft: the config.
+        origin: what it was made of.
+        added: keys of serving.properties that Slipway writes in addition.
+    """
+
+    draft: Draft
+    origin: str
+    added: Mapping[str, str]
+
+
+def finish(
+    made: Made,
+    target: Target,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Checks a draft, writes its files and reports.
+
+    Args:
+        made: the result of the import.
+        target: the project, and the place of the config.
+        dry_run: whether the config is printed, and nothing is written.
+        as_json: whether the report is JSON.
+
+    Raises:
+        UserError: a file is there already, or the config has problems.
+    """
+    draft, added = made.draft, made.added
+    text = draft.render(made.origin)
+    if not dry_run:
+        _write(draft, text, target)
+    try:
+        config = _checked(draft, text, target) if dry_run else target.planned()
+    except UserError as error:
+        if as_json:
+            print_json(_report(draft, text, added, target, problems=error.problems))
+            raise typer.Exit(1) from None
+        if dry_run:
+            typer.echo(text, nl=False)
+        else:
+            typer.echo(f"{target.shown} written; correct what is wrong in it:", err=True)
+        _echo_settings(draft, added, err=True)
+        raise
+    steps = next_steps(config, target.environments)
+    if as_json:
+        print_json(_report(draft, text, added, target, steps=steps))
+        return
+    if dry_run:
+        typer.echo(text, nl=False)
+        _echo_settings(draft, added, err=True)
+        return
+    count = len(draft.guesses)
+    guesses = f", with {count} guess{'es' if count != 1 else ''} to review" if count else ""
+    typer.echo(f"{target.shown} written{guesses}.")
+    _echo_settings(draft, added)
+    for step in steps:
+        typer.echo(step)
+
+
+def _echo_settings(draft: Draft, added: Mapping[str, str], *, err: bool = False) -> None:
+    """Prints the settings that the config lacks or has otherwise, and those that Slipway adds."""
+    for title, settings in (("Left out", draft.left_out), ("Changed", draft.changed)):
+        for setting in settings:
+            typer.echo(f"{title}: {setting.shown}: {setting.reason}", err=err)
+    if added:
+        pairs = ", ".join(f"{key}={value}" for key, value in added.items())
+        typer.echo(f"Slipway adds to serving.properties: {pairs}.", err=err)
+    for name in draft.files:
+        typer.echo(f"Copied: {name}", err=err)
+
+
+def _report(
+    draft: Draft,
+    text: str,
+    added: Mapping[str, str],
+    target: Target,
+    *,
+    steps: Sequence[str] = (),
+    problems: Sequence[Problem] = (),
+) -> dict[str, Any]:
+    """Returns the report as JSON; the keys are part of the command line's contract."""
+    return {
+        "file": target.shown,
+        "config": text,
+        "files": list(draft.files),
+        "guesses": [
+            {"field": dotted(path), "value": draft.value(path), "reason": guess.reason}
+            for path, guess in draft.guesses.items()
+        ],
+        "left_out": [dataclasses.asdict(setting) for setting in draft.left_out],
+        "changed": [dataclasses.asdict(setting) for setting in draft.changed],
+        "added": dict(added),
+        "next": list(steps),
+        "problems": [problem.as_json() for problem in problems],
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """The place of a new config.
+
+    Args:
+        project: the project.
+        environments: its environments.
+        name: name of the model.
+        path: the config.
+        shown: the config's name in messages.
+        overwrite: whether files that are there already are replaced.
+    """
+
+    project: Project
+    environments: Sequence[Environment]
+    name: str
+    path: Path
+    shown: str
+    overwrite: bool
+
+    def planned(self) -> ModelConfig:
+        """Returns the written config, if every environment that deploys it accepts it."""
+        return _planned(self.project, self)
+
+
+def _write(draft: Draft, text: str, target: Target) -> None:
+    """Writes the config and the files beside it; nothing if one of them is there already.
+
+    Raises:
+        UserError: a file is there, or cannot be written.
+    """
+    root = target.project.root
+    there = [name for name in draft.files if (root / name).exists() and not target.overwrite]
+    if there:
+        raise UserError(
+            Problem(
+                Code.FILE_EXISTS,
+                Kind.STATE,
+                f"{name} is there already",
+                "Choose another name, move that file, or add `--overwrite`.",
+            )
+            for name in there
+        )
+    for name, content in draft.files.items():
+        path = root / name
+        with reported(name, path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    with reported(target.shown, target.path):
+        target.path.parent.mkdir(exist_ok=True)
+    write_file(target.path, text, target.shown)
+
+
+def _checked(draft: Draft, text: str, target: Target) -> ModelConfig:
+    """Returns the config of a draft that is not written, if every environment accepts it.
+
+    Raises:
+        UserError: every problem, with its place in the printed text.
+    """
+    from tempfile import TemporaryDirectory
+
+    from slipway.project import Project
+
+    with TemporaryDirectory() as folder:
+        project = Project(Path(folder))
+        (project.root / CONFIG_DIRECTORY).mkdir()
+        (project.root / target.shown).write_text(text, encoding="utf-8")
+        environments_file = (target.project.root / ENVIRONMENTS_FILE).read_bytes()
+        (project.root / ENVIRONMENTS_FILE).write_bytes(environments_file)
+        for name, content in draft.files.items():
+            path = project.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return _planned(project, target)
+
+
+def _planned(project: Project, target: Target) -> ModelConfig:
+    """Returns the config, if every environment that deploys it accepts it.
+
+    Args:
+        project: has the config.
+        target: the config's place in its own project.
+
+    Raises:
+        UserError: every problem in any of these environments.
+    """
+    try:
+        deploying = project.deploying_environments(target.name)
+    except UserError:
+        deploying = []  # planning reports what is invalid
+    return planned(project, target.name, deploying or target.environments)

@@ -1,0 +1,92 @@
+"""A checkpoint of Hugging Face's form: in a folder of the project, or on the Hub."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from slipway.codes.code import Code
+from slipway.config.checkpoint import read_checkpoint
+from slipway.errors import Kind, UserError, relative
+from slipway.importing.draft import Given
+from slipway.importing.weights import WeightsPlace
+from slipway.planning.situation import ENCODERS
+from slipway.publishing.hub_facts import hub_facts
+
+
+def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
+    """Returns the place of a checkpoint and what its files say.
+
+    Args:
+        checkpoint: a folder, or `OWNER/NAME[@REVISION]` of the Hub.
+        root: the project.
+
+    Raises:
+        UserError: the Hub does not have it or does not answer, or the folder has no checkpoint.
+    """
+    if not Path(checkpoint).is_dir():
+        repository, _, revision = checkpoint.removeprefix("hub:").partition("@")
+        return hub_place(WeightsPlace(repository, repository=repository, revision=revision or None))
+    directory = Path(checkpoint).resolve()
+    if not (directory / "config.json").is_file():
+        raise UserError.of(
+            Code.IMPORT_UNREADABLE,
+            f"{checkpoint} has no config.json",
+            "Name the folder of a checkpoint as `save_pretrained` of Hugging Face writes it.",
+        )
+    facts = read_checkpoint(directory, checkpoint)
+    sizes = (path.stat().st_size for path in directory.rglob("*") if path.is_file())
+    place = WeightsPlace(checkpoint, facts=facts, size_gb=_size_gb(sum(sizes)))
+    if not directory.is_relative_to(root.resolve()):
+        return replace(place, missing=f"{checkpoint} is not in the project")
+    path = relative(directory, root.resolve())
+    return replace(place, section={"source": "path", "path": path})
+
+
+def require_generator(given: Given, place: WeightsPlace) -> None:
+    """Refuses an encoder, which the container that this command writes does not serve.
+
+    Args:
+        given: has the family.
+        place: the checkpoint.
+
+    Raises:
+        UserError: the network is an encoder.
+    """
+    if given.family not in ENCODERS:
+        return
+    section = place.section or {}
+    weights = section.get("path") or f"hub:{section.get('repository')}@{section.get('revision')}"
+    size = f" --parameters {given.parameters}" if given.parameters else ""
+    raise UserError.of(
+        Code.IMPORT_ENCODER,
+        f"{place.name} is an encoder of the family {given.family}, and answers with no text",
+        f"Run `slipway init {given.name} --container neuron --weights {weights} --family "
+        f"{given.family}{size}`, or the same with `--container tensorrt`.",
+        kind=Kind.COMPATIBILITY,
+    )
+
+
+def hub_place(place: WeightsPlace) -> WeightsPlace:
+    """Returns the place of weights on the Hub with their commit, and what their files say.
+
+    Args:
+        place: names the repository, and a branch or a commit.
+
+    Raises:
+        UserError: the Hub does not have it, does not let us, or does not answer.
+    """
+    repository = place.repository or ""
+    found = hub_facts(repository, place.branch)
+    section: dict[str, Any] = {
+        "source": "hub",
+        "repository": repository,
+        "revision": found.commit,
+    }
+    if not found.has_default_patterns:
+        section["allow_patterns"] = list(found.patterns)
+    return replace(place, section=section, facts=found.checkpoint, size_gb=found.size_gb or None)
+
+
+def _size_gb(size_bytes: int) -> float | None:
+    """Returns a size as configs have it; None for a size that rounds to nothing."""
+    return round(size_bytes / 1e9, 3) or None

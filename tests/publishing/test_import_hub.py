@@ -1,0 +1,176 @@
+"""`slipway import --hub`: what the files of a checkpoint say, on a stand-in of the Hub."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
+from tests.publishing.test_hub_facts import CONFIG, FILES, PARAMETERS
+from tests.support.projects import write_project
+
+ANSWERS = ("--instance", "ml.g5.12xlarge")
+WRITTEN = f"""\
+# yaml-language-server: $schema=schema.json
+# Imported from {REPOSITORY}.
+name: chat
+
+model:
+  family: llama
+  parameters: {PARAMETERS}
+  layers: 32
+  hidden_size: 4096
+  attention_heads: 32
+  key_value_heads: 8
+
+serving:
+  container: lmi
+  # Guess: AWS still develops it for this accelerator.
+  framework: djl-lmi
+  # Guess: the newest.
+  version: "0.36.0"
+  # Guess: the largest degree on this type that splits the heads of the network.
+  tensor_parallel_degree: 4
+  # Guess: the precision in config.json.
+  dtype: bf16
+  # Guess: a batch to begin with. Measure, then raise.
+  max_rolling_batch_size: 16
+  # Guess: the longest prompt of your clients. The network has 8192 positions.
+  max_input_tokens: 1024
+  # Guess: the longest answer of your clients.
+  max_new_tokens: 256
+
+artifacts:
+  weights:
+    source: hub
+    repository: {REPOSITORY}
+    # Guess: the present commit of `main`.
+    revision: {REVISION}
+  size_gb: 0.006
+"""
+
+
+@pytest.fixture
+def hub(monkeypatch) -> Iterator[Hub]:
+    with serving(Hub(dict(FILES))) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        monkeypatch.delenv("HF_TOKEN", raising=False)
+        yield hub
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, slipway_command):
+    monkeypatch.chdir(write_project(tmp_path, {}))
+    return lambda *arguments: slipway_command("import", "chat", *arguments)
+
+
+@pytest.fixture
+def config(tmp_path) -> Path:
+    return tmp_path / "model_configs" / "chat.yaml"
+
+
+def set_config(hub: Hub, **changes: object) -> None:
+    hub.files["config.json"] = json.dumps(CONFIG | changes).encode()
+
+
+def test_the_hub_says_the_network_the_commit_and_the_size(run, hub, config):
+    code, output, errors = run("--hub", REPOSITORY, *ANSWERS)
+    assert (code, errors) == (0, "")
+    assert config.read_text("utf-8").startswith(WRITTEN)
+    assert output.startswith("model_configs/chat.yaml written, with 11 guesses to review.\n")
+    assert output.endswith("Next: `slipway publish chat --env production`, then `cdk deploy chat "
+                           "-c env=production`.\n")  # fmt: skip
+
+
+def test_a_named_commit_is_no_guess(run, hub, config):
+    assert run("--hub", f"{REPOSITORY}@{REVISION}", *ANSWERS)[0] == 0
+    assert "present commit" not in config.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("changes", "instance", "serving"),
+    [
+        ({"num_attention_heads": 14, "num_key_value_heads": 2}, "ml.g5.12xlarge",
+         {"tensor_parallel_degree": 2}),
+        ({}, "ml.g4dn.12xlarge", {"dtype": "fp16"}),
+        ({"torch_dtype": "float32"}, "ml.g5.12xlarge", {"dtype": "auto"}),
+        ({"max_position_embeddings": 1000}, "ml.g5.12xlarge",
+         {"max_input_tokens": 750, "max_new_tokens": 250}),
+        ({}, "ml.inf2.24xlarge", {"framework": "djl-neuronx", "dtype": "bf16"}),
+    ],
+)  # fmt: skip
+def test_the_layout_follows_the_network_and_the_type(run, hub, config, changes, instance, serving):
+    set_config(hub, **changes)
+    run("--hub", f"{REPOSITORY}@{REVISION}", "--instance", instance)
+    written = yaml.safe_load(config.read_text("utf-8"))["serving"]
+    assert {name: written[name] for name in serving} == serving
+
+
+def test_a_quantised_checkpoint_says_its_method(run, hub, config):
+    set_config(hub, quantization_config={"quant_method": "awq", "bits": 4})
+    run("--hub", REPOSITORY, *ANSWERS)
+    text = config.read_text("utf-8")
+    assert "# Guess: the precision in config.json. Its weights are quantised with awq." in text
+
+
+def test_an_encoder_has_another_container(run, hub, config):
+    set_config(hub, model_type="bert")
+    code, _, errors = run("--hub", REPOSITORY, *ANSWERS)
+    assert (code, errors) == (
+        1,
+        f"1 problem\n- {REPOSITORY} is an encoder of the family bert, and answers with no text "
+        f"[SW659]\n    Run `slipway init chat --container neuron --weights "
+        f"hub:{REPOSITORY}@{REVISION} --family bert --parameters {PARAMETERS}`, or the same with "
+        "`--container tensorrt`.\n",
+    )
+    assert not config.exists()
+
+
+def test_a_repository_that_is_not_there(run, hub):
+    code, _, errors = run("--hub", "acme/unknown", *ANSWERS)
+    assert code == 1
+    assert "the Hub has no repository acme/unknown, or does not show it [SW610]" in errors
+
+
+def test_a_folder_of_the_project(run, config, tmp_path):
+    folder = tmp_path / "build" / "chat"
+    folder.mkdir(parents=True)
+    for name, content in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+    code, _, errors = run("--hub", "build/chat", *ANSWERS)
+    assert (code, errors) == (0, "")
+    content = yaml.safe_load(config.read_text("utf-8"))
+    assert content["artifacts"] == {
+        "weights": {"source": "path", "path": "build/chat"}, "size_gb": 0.006,
+    }  # fmt: skip
+    assert content["model"]["parameters"] == PARAMETERS
+    (folder / "config.json").unlink()
+    code, _, errors = run("--hub", "build/chat", *ANSWERS, "--overwrite")
+    assert code == 1
+    assert "build/chat has no config.json [SW656]" in errors
+
+
+def test_settings_that_name_no_commit_get_the_present_one(run, hub, config, tmp_path):
+    old = tmp_path / "old"
+    old.mkdir()
+    lines = f"option.model_id={REPOSITORY}\noption.rolling_batch=vllm\n"
+    (old / "serving.properties").write_text(lines, "utf-8")
+    code, _, errors = run("--properties", "old", *ANSWERS)
+    assert (code, errors) == (0, "")
+    assert (
+        f"    # Guess: `option.model_id={REPOSITORY}` names no commit. This is the present one of "
+        "`main`.\n"
+        f"    revision: {REVISION}\n"
+    ) in config.read_text("utf-8")
+    assert yaml.safe_load(config.read_text("utf-8"))["model"]["parameters"] == PARAMETERS
+    hub.status = 503
+    code, _, errors = run("--properties", "old", *ANSWERS, "--overwrite")
+    assert code == 1
+    assert errors == (
+        f"1 problem\n- `option.model_id={REPOSITORY}` names no commit: the Hub answers 503 about "
+        f"{REPOSITORY} [SW612]\n    Run the command again: what has arrived is not downloaded "
+        f"twice. Or name the commit: `--weights hub:{REPOSITORY}@COMMIT`.\n"
+    )
