@@ -57,8 +57,8 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.FILE_EXISTS,
         "The file exists already",
-        "`slipway init` never overwrites a config.",
-        "Choose another name, or edit the file.",
+        "`slipway init` and `slipway import` never overwrite a file.",
+        "Choose another name, or edit the file. `slipway import --overwrite` replaces it.",
     ),
     Entry(
         Code.WRONG_OPTIONS,

@@ -26,6 +26,7 @@ REGISTRIES = (
 )
 # Shared modules that say a family's name, each with the reason.
 EXCEPTIONS: Mapping[str, str] = {
+    "slipway/cli/imports.py": "what is imported decides the family",
     "slipway/cli/init.py": "tensorrt is the container of a command without an option",
     "slipway/cli/plan_text.py": "the plan has a section for NeuronCores",
     "slipway/codes/table.py": "codes are grouped into chapters of the troubleshooting pages",
@@ -37,7 +38,7 @@ EXCEPTIONS: Mapping[str, str] = {
 }
 _ROOM = re.compile(
     rf"(slipway\.(planning|publishing)\.families|slipway\.config\.(sections\.serving|starters)"
-    rf"|slipway\.facts|slipway\.cli\.families|embedded_aws\.hosting\.families)\.({'|'.join(NAMES)})\b"
+    rf"|slipway\.facts|slipway\.importing|slipway\.cli\.families|embedded_aws\.hosting\.families)\.({'|'.join(NAMES)})\b"
 )
 
 

@@ -120,7 +120,7 @@ def _accepted(serving: dict[str, Any], instance: str) -> ModelConfig:
     return lmi.config
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(configs())
 def test_what_is_rendered_comes_back(config: ModelConfig) -> None:
     lmi = situation_of(config, PRODUCTION)
