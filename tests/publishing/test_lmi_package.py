@@ -245,6 +245,29 @@ def test_everything_that_is_wrong_with_a_script_at_once(root):
     ]
 
 
+def test_requirements_of_a_built_in_handler_are_in_the_package(root, access, buckets):
+    text = CONFIG.replace("script: handlers/flan", "requirements: lists")
+    text = text.replace("  options:\n    max_new_tokens: 128\n", "")
+    (root / "model_configs" / "flan.yaml").write_text(text)
+    with pytest.raises(UserError) as caught:
+        run(root, access, STAGING)
+    assert messages(caught.value) == [
+        "lists has no requirements.txt, which is what DJL Serving installs"
+    ]
+    write_files(root / "lists", {"requirements.txt": "tiktoken\n"})
+    published, _ = run(root, access, STAGING)
+    files = buckets(STAGING.artifact_bucket)
+    prefix = f"artifacts/{published.digest}/files/"
+    assert files[f"{prefix}requirements.txt"] == b"tiktoken\n"
+    assert {key.removeprefix(prefix) for key in files if key.startswith(prefix)} == {
+        "requirements.txt", PROPERTIES_FILE,
+    }  # fmt: skip
+    write_files(root / "lists", {"model.py": ""})
+    with pytest.raises(UserError) as caught:
+        script_files(config_of(text).serving, root)
+    assert messages(caught.value) == ["lists has a model.py, which DJL Serving would start"]
+
+
 TOLD_BY_VARIABLES = (
     CONFIG.replace("framework: djl-fastertransformer", "framework: djl-lmi")
     .replace("version: 0.23.0", "version: 0.36.0")

@@ -189,7 +189,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     **_changes(
         "lock", "fastertransformer", "serving[lmi].",
-        engine="Python", entry_point="djl_python.huggingface",
+        engine="Python", entry_point="djl_python.huggingface", requirements="handlers/codegen",
     ),
     "serving[lmi].pipeline_parallel_degree": Change(
         "lock", "fastertransformer", 2, over={"serving.tensor_parallel_degree": 2}

@@ -19,6 +19,7 @@ from slipway.facts.instances import instance_types
 from slipway.planning.families import situation_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from slipway.publishing.families import PACKAGING
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.endpoint_stack import EndpointStack
 from tests.support.projects import IMAGE_DIGESTS, lock_for
@@ -73,13 +74,14 @@ def _plans(field_path: str) -> tuple[DeploymentPlan, DeploymentPlan]:
 
 
 def _locked(environment: Environment, config: ModelConfig) -> Any:
-    """Returns what the lock pins: where files come from, and the settings in an LMI package."""
+    """Returns what the lock pins: where files come from, and what is in an LMI package."""
     sources = config.artifacts
     source = (
         sources.sample if environment.artifacts == "sample" else sources.release or sources.weights
     )
     properties = dict(_plan(environment, config).serving_properties)
-    return config.model.family, source.model_dump() if source else None, properties
+    directory = PACKAGING[config.serving.container].directory(situation_of(config, environment))
+    return config.model.family, source.model_dump() if source else None, properties, directory
 
 
 def _requested(environment: Environment, config: ModelConfig) -> Any:

@@ -102,7 +102,7 @@ def lmi_draft(
     files = {
         f"{script_directory(given.name)}/{_name_of(path, source)}": data
         for path, data in source.files.items()
-        if serving.has_script
+        if serving.copies_files
     }
     draft = Draft(
         content=content,

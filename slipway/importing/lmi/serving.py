@@ -77,7 +77,8 @@ class ServingDraft:
         guesses: fields that no setting tells.
         changed: settings with another value in the config.
         left_out: settings that the config does not have.
-        has_script: whether the files of the source are the handler.
+        has_script: whether a file of the source is the handler, or has formatters.
+        copies_files: whether the project gets the files of the source.
     """
 
     section: dict[str, Any]
@@ -86,6 +87,7 @@ class ServingDraft:
     changed: list[Setting] = field(default_factory=list)
     left_out: list[Setting] = field(default_factory=list)
     has_script: bool = False
+    copies_files: bool = False
 
 
 def serving_draft(source: LmiSource, name: str, framework: str, version: str) -> ServingDraft:
@@ -205,16 +207,16 @@ class _Maker:
         if entry_point is not None:
             self._set("entry_point", entry_point, _ENTRY_POINT)
         if SCRIPT_FILE in files and not self._source.has_handler and self._facts.reads_formatters:
-            draft.has_script = True
+            draft.has_script = draft.copies_files = True
             draft.section["script"] = script_directory(self._name)
+        elif REQUIREMENTS_FILE in files and SCRIPT_FILE not in files:
+            draft.copies_files = True
+            draft.section["requirements"] = script_directory(self._name)
         elif files:
             reason = "no model.py is there, so the server runs a handler of the image."
             if entry_point is not None:
                 reason = f"the server runs {printable(entry_point)}, a handler of the image."
-            shown = ", ".join(files)
-            if REQUIREMENTS_FILE in files:
-                reason += " A package that it installs at its start has no place in a config."
-            draft.left_out.append(Setting("files beside it", shown, reason))
+            draft.left_out.append(Setting("files beside it", ", ".join(files), reason))
 
     def _take_formatters(self) -> None:
         """Names the image's handler for which a model.py without a handler has formatters."""
@@ -241,7 +243,7 @@ class _Maker:
                 "beside it, which Slipway would start",
                 f"Rename {name} to {SCRIPT_FILE} and the other file to another name.",
             )
-        draft.has_script = True
+        draft.has_script = draft.copies_files = True
         draft.section["script"] = script_directory(self._name)
         if name != SCRIPT_FILE:
             setting = Setting(

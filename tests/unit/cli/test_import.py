@@ -212,14 +212,26 @@ def test_a_model_py_with_formatters_leaves_the_answers_to_the_image(run, old, co
     assert plan.serving_properties["option.rolling_batch"] == "vllm"
 
 
-def test_files_that_no_config_can_say_are_listed(run, old):
+def test_requirements_of_a_built_in_handler_come_along(run, old, config, tmp_path):
     settings(old, "option.model_id=s3://acme-models/opt-1.3b/", "option.rolling_batch=vllm")
-    (old / "requirements.txt").write_text("einops\n", "utf-8")
+    (old / "requirements.txt").write_text("tiktoken\n", "utf-8")
     code, output, _ = run(*ANSWERS)
     assert code == 0
+    assert "Copied: handlers/chat/requirements.txt\n" in output
+    serving = yaml.safe_load(config.read_text("utf-8"))["serving"]
+    assert (serving["requirements"], serving.get("script")) == ("handlers/chat", None)
+    assert (tmp_path / "handlers" / "chat" / "requirements.txt").read_text("utf-8") == "tiktoken\n"
+
+
+def test_files_that_the_server_does_not_read_are_listed(run, old):
+    lines = ("option.model_id=s3://acme-models/opt-1.3b/", "option.entryPoint=djl_python.deepspeed")
+    settings(old, *lines)
+    (old / "model.py").write_text("def handle(inputs): ...\n", "utf-8")
+    code, output, _ = run(*ANSWERS, "--framework", "djl-deepspeed")
+    assert code == 0
     assert (
-        "Left out: files beside it=requirements.txt: no model.py is there, so the server runs a "
-        "handler of the image. A package that it installs at its start has no place in a config.\n"
+        "Left out: files beside it=model.py: the server runs djl_python.deepspeed, a handler of "
+        "the image.\n"
     ) in output
 
 

@@ -121,6 +121,24 @@ class TestHandlers:
             )
         ]
 
+    def test_requirements_are_for_a_built_in_handler(self):
+        rule = lmi.requirements_are_installed
+        assert found(rule, VLLM, requirements="lists") == []
+        assert found(rule, VLLM, requirements="lists", script="mine") == [
+            (
+                "serving.requirements",
+                "`script` has a requirements.txt of its own, and `requirements` names another",
+                "Put the packages into mine/requirements.txt, and remove `requirements`.",
+            )
+        ]
+        assert found(rule, VLLM, engine="PyTorch", requirements="lists") == [
+            (
+                "serving.requirements",
+                "the engine PyTorch runs no Python, so `requirements` is not read",
+                "Remove it, or use the engine Python.",
+            )
+        ]
+
 
 class TestAccelerators:
     def test_gpu_images_need_a_gpu_of_nvidias(self):

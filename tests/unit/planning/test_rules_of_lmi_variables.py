@@ -87,12 +87,13 @@ def test_an_older_image_is_refused(base: tuple[str, str], remedy: str):
     ]
 
 
-def test_a_script_needs_a_package():
-    assert found(lmi_variables.script_has_a_package, VLLM, script="mine") == [
+@pytest.mark.parametrize("name", ["script", "requirements"])
+def test_a_script_and_requirements_need_a_package(name: str):
+    assert found(lmi_variables.script_has_a_package, VLLM, **{name: "mine"}) == [
         (
-            "serving.script",
-            "`script` needs a package, and `configuration: environment` makes none",
-            "Use `configuration: file`, or remove `script`.",
+            f"serving.{name}",
+            f"`{name}` needs a package, and `configuration: environment` makes none",
+            f"Use `configuration: file`, or remove `{name}`.",
         )
     ]
 

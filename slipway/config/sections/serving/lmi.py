@@ -84,6 +84,14 @@ class LmiServing(Section):
         "`entry_point`, from 0.29 on, the model.py has formatters for that handler.",
         examples=["handlers/flan-t5"],
     )
+    requirements: ProjectPath | None = Field(
+        None,
+        # Younger than the first locks, whose digests are of the section's values.
+        exclude_if=lambda value: value is None,
+        description="Directory with a requirements.txt for a built-in handler. The server installs "
+        "the packages when it starts. A `script` has its own.",
+        examples=["handlers/codegen"],
+    )
     tensor_parallel_degree: Annotated[
         Annotated[int, Field(ge=1, le=1024)],
         WrapValidator(_degree),

@@ -20,7 +20,7 @@ class LmiPackaging(Packaging):
     """An LMI artifact: serving.properties and model.py, unless variables hold the settings."""
 
     def read(self, situation: Situation, root: Path) -> Mapping[str, bytes]:
-        """Returns the files beside the user's model.py.
+        """Returns the files of the user's directory: a model.py, or requirements.txt.
 
         Args:
             situation: of a config that breaks no rule.
@@ -29,8 +29,9 @@ class LmiPackaging(Packaging):
         return script_files(_lmi(situation).serving, root) if situation.has_code else {}
 
     def directory(self, situation: Situation) -> str | None:
-        """Returns the directory with the user's model.py."""
-        return _lmi(situation).serving.script if situation.has_code else None
+        """Returns the directory with the user's model.py or requirements.txt."""
+        serving = _lmi(situation).serving
+        return (serving.script or serving.requirements) if situation.has_code else None
 
     def inspection(self, situation: Situation) -> Inspection | None:
         """Returns the check of the parts that a job wrote."""

@@ -28,6 +28,7 @@ BUCKET = "{artifact_bucket}"
 
 PROPERTIES_FILE = "serving.properties"
 SCRIPT_FILE = "model.py"
+REQUIREMENTS_FILE = "requirements.txt"
 # What the server follows in a model's directory, which is called `model` in the container: settings
 # (ModelInfo.java), handlers and pickled models (PyModel.java), requirements (PyEnv.java).
 _READ_BY_SERVER = re.compile(
@@ -69,31 +70,41 @@ def lmi_package(lmi: Lmi, script: Mapping[str, bytes], weights_digest: str) -> L
     if java_properties.parse(content) != meant:
         raise ValueError(f"{lmi.config.name}: {PROPERTIES_FILE} does not say what was meant")
     files = {**script, PROPERTIES_FILE: content}
-    return LmiPackage(files, source=lmi.serving.script or "the config")
+    source = lmi.serving.script or lmi.serving.requirements or "the config"
+    return LmiPackage(files, source=source)
 
 
 def script_files(serving: LmiServing, root: Path) -> dict[str, bytes]:
-    """Reads the directory that a config names as `serving.script`; hidden files are an editor's.
+    """Reads the directory in `serving.script` or `serving.requirements`, without hidden files.
 
     Returns:
-        Path within the package to content; nothing where a handler of the image's answers.
+        Path within the package to content; nothing where the config names no directory.
 
     Raises:
-        UserError: there is nothing that the server would start, or something that it would not
-            read.
+        UserError: there is nothing that the server would start or install, or something that it
+            would not read.
     """
-    script = serving.script
+    script = serving.script or serving.requirements
     if script is None:
         return {}
-    directory, field = root / script, ("serving", "script")
-    if not (directory / SCRIPT_FILE).is_file():
+    is_handler = serving.script is not None
+    directory, field = root / script, ("serving", "script" if is_handler else "requirements")
+    name = SCRIPT_FILE if is_handler else REQUIREMENTS_FILE
+    if not (directory / name).is_file():
+        message = f"{script} has no {name}, which is what DJL Serving "
+        message += "starts" if is_handler else "installs"
+        remedy = f"Put the handler there, with `handle(inputs)` in {name}."
+        if not is_handler:
+            remedy = f"Put the list of packages there as {name}."
+        raise UserError([Problem(Code.HANDLER_FILES, Kind.VALUE, message, remedy, field)])
+    if not is_handler and (directory / SCRIPT_FILE).exists():
         raise UserError(
             [
                 Problem(
                     Code.HANDLER_FILES,
                     Kind.VALUE,
-                    f"{script} has no {SCRIPT_FILE}, which is what DJL Serving starts",
-                    f"Put the handler there, with `handle(inputs)` in {SCRIPT_FILE}.",
+                    f"{script} has a {SCRIPT_FILE}, which DJL Serving would start",
+                    "Name the directory as `script`, or move that file out of it.",
                     field,
                 )
             ]

@@ -120,6 +120,28 @@ def there_is_one_handler(lmi: Lmi) -> Iterator[Problem]:
         )
 
 
+def requirements_are_installed(lmi: Lmi) -> Iterator[Problem]:
+    """The server installs a requirements.txt before it starts Python, and knows one folder."""
+    setup = lmi.setup
+    if setup.serving.requirements is None:
+        return
+    if setup.serving.script is not None:
+        yield problem(
+            Code.LMI_HANDLER,
+            "`script` has a requirements.txt of its own, and `requirements` names another",
+            f"Put the packages into {setup.serving.script}/requirements.txt, and remove "
+            "`requirements`.",
+            ("serving", "requirements"),
+        )
+    elif not setup.runs_python:
+        yield problem(
+            Code.LMI_HANDLER,
+            f"the engine {setup.engine} runs no Python, so `requirements` is not read",
+            f"Remove it, or use the engine {setup.version.engines[-1]}.",
+            ("serving", "requirements"),
+        )
+
+
 def image_has_its_accelerator(lmi: Lmi) -> Iterator[Problem]:
     """Refuses an accelerator that the image is not for.
 
@@ -260,7 +282,8 @@ def weights_can_be_named(lmi: Lmi) -> Iterator[Problem]:
 
 def _reads_variables(setup: LmiSetup) -> bool:
     """Whether the other form of the settings, which lets SageMaker bring the weights, will do."""
-    return setup.serving.script is None and setup.version.makes_model_of_variables
+    has_files = setup.serving.script is not None or setup.serving.requirements is not None
+    return not has_files and setup.version.makes_model_of_variables
 
 
 def weights_need_network(lmi: Lmi) -> Iterator[Problem]:
@@ -385,6 +408,7 @@ RULES = (
     engine_has_handler,
     entry_point_is_built_in,
     there_is_one_handler,
+    requirements_are_installed,
     image_has_its_accelerator,
     copy_fits_instance,
     degree_divides_heads,

@@ -45,16 +45,18 @@ def image_reads_variables(lmi: Lmi) -> Iterator[Problem]:
 
 
 def script_has_a_package(lmi: Lmi) -> Iterator[Problem]:
-    """A model.py travels in the package, and there is none."""
+    """A model.py and a requirements.txt travel in the package, and there is none."""
     setup = lmi.setup
-    if setup.serving.configuration == "file" or setup.serving.script is None:
+    if setup.serving.configuration == "file":
         return
-    yield problem(
-        Code.LMI_NEEDS_FILE,
-        "`script` needs a package, and `configuration: environment` makes none",
-        "Use `configuration: file`, or remove `script`.",
-        ("serving", "script"),
-    )
+    for name in ("script", "requirements"):
+        if getattr(setup.serving, name) is not None:
+            yield problem(
+                Code.LMI_NEEDS_FILE,
+                f"`{name}` needs a package, and `configuration: environment` makes none",
+                f"Use `configuration: file`, or remove `{name}`.",
+                ("serving", name),
+            )
 
 
 def weights_bring_no_settings(lmi: Lmi) -> Iterator[Problem]:
