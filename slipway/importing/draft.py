@@ -81,7 +81,8 @@ class Setting:
     reason: str
 
     def __post_init__(self) -> None:
-        """Hides a secret, which no file and no report may show."""
+        """Hides a secret, which no file and no report may show, and control characters."""
+        object.__setattr__(self, "reason", printable(self.reason, None))
         if is_secret(self.name, self.value):
             object.__setattr__(self, "value", _HIDDEN)
 

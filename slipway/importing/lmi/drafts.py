@@ -221,12 +221,17 @@ def _unsaid(
 ) -> Iterator[Setting]:
     """Yields the settings that neither Slipway's file has nor a list of the draft."""
     listed = {setting.name for setting in (*draft.left_out, *draft.changed)}
-    elsewhere = {*WEIGHTS_KEYS, "engine", "option.entryPoint"}
+    named = next((key for key in WEIGHTS_KEYS if source.settings.get(key)), "")
+    elsewhere = {named, "engine", "option.entryPoint"}
     if (given.weights or {}).get("source") == "hub":
         elsewhere.add(REVISION_KEY)
     for key, value in source.settings.items():
         is_batch = key == "max_dynamic_batch_size" and "batch_size" in rendered
         if key in rendered or key in elsewhere or source.name_of(key) in listed or is_batch:
+            continue
+        if key in WEIGHTS_KEYS:
+            reason = f"`{named}` names the weights." if named else "it names nothing."
+            yield Setting(source.name_of(key), value, reason)
             continue
         reason = "Slipway writes no such line, because the server does the same without it."
         if _DEFAULTS.get(key) != value.strip().lower():

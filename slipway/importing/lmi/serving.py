@@ -24,6 +24,7 @@ from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, ordered, re
 
 _OPTION = "option."
 _ENTRY_POINT = "option.entryPoint"
+_VARIABLES = "option.env"
 # SageMaker's limits of a realtime request, and of a start.
 LONGEST_REQUEST_SECONDS = 60
 LONGEST_START_SECONDS = 3600
@@ -126,9 +127,11 @@ class _Maker:
             ],
             left_out=list(source.repeated),
         )
-        for key in [key for key, value in self._left.items() if is_secret(key, value)]:
-            self._leave_out(key, NO_SECRETS)
-            del self._left[key]
+        secrets = [key for key, value in self._left.items() if is_secret(key, value)]
+        for key in secrets:
+            if key != _VARIABLES:  # each of its variables is looked at
+                self._leave_out(key, NO_SECRETS)
+                del self._left[key]
 
     def made(self) -> ServingDraft:
         draft = self._draft
@@ -320,7 +323,7 @@ class _Maker:
 
     def _take_variables(self) -> None:
         variables = dict(self._source.environment)
-        key = "option.env"
+        key = _VARIABLES
         if key in self._left:
             pairs = [pair.partition("=") for pair in self._left.pop(key).split(",")]
             variables |= {name.strip(): value.strip() for name, sign, value in pairs if sign}

@@ -76,6 +76,9 @@ def read_directory(directory: Path, shown: str) -> LmiSource:
     Raises:
         UserError: there is no such file, or Java could not read it.
     """
+    if directory.is_file():
+        # The file itself was named.
+        directory, shown = directory.parent, shown.rpartition("/")[0] or "."
     path = directory / PROPERTIES_FILE
     shown_file = f"{shown}/{PROPERTIES_FILE}"
     try:
@@ -155,7 +158,14 @@ def _files(directory: Path, shown: str) -> tuple[dict[str, bytes], bool]:
             f"are no code: {', '.join(too_large)}",
             "Move them out of the folder. Weights belong to `--weights`.",
         )
-    return {name: path.read_bytes() for name, path in found.items()}, has_checkpoint
+    try:
+        return {name: path.read_bytes() for name, path in found.items()}, has_checkpoint
+    except OSError as error:
+        raise UserError.of(
+            Code.IMPORT_UNREADABLE,
+            f"{error.filename} cannot be read: {error.strerror}",
+            "Allow reading it, or move it out of the folder.",
+        ) from None
 
 
 def _travels(path: Path) -> bool:

@@ -327,6 +327,13 @@ def test_a_folder_without_the_file(slipway_command, old):
     )
 
 
+def test_the_file_itself_may_be_named(slipway_command, old):
+    code, output, _ = slipway_command(
+        "import", "chat", "--properties", "old/serving.properties", *ANSWERS, "--dry-run"
+    )
+    assert (code, output) == (0, WRITTEN)
+
+
 def test_an_image_that_there_is_not(run, old):
     code, _, errors = run(*ANSWERS, "--framework", "djl-deepspeed", "--version", "0.30.0")
     assert code == 1

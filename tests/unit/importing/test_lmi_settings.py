@@ -8,7 +8,7 @@ from slipway.facts.lmi.versions import lmi_version
 from slipway.importing.draft import Given
 from slipway.importing.lmi.images import FRAMEWORKS, known_versions
 from slipway.importing.lmi.source import read_directory
-from tests.unit.importing.drafts import WEIGHTS, config_of, imported
+from tests.unit.importing.drafts import WEIGHTS, config_of, imported, reasons
 
 IMAGES = [(framework, version) for framework in FRAMEWORKS for version in known_versions(framework)]
 OPTIONS = sorted(
@@ -26,6 +26,7 @@ KEYS = st.one_of(
     st.sampled_from(["engine", "batch_size", "max_batch_delay", "job_queue_size", "minWorkers"]),
     st.sampled_from(OPTIONS),
     NOISE,
+    NOISE.map("option.{}".format),
 )
 VALUES = st.one_of(
     st.sampled_from(["true", "False", "auto", "max", "disable", "vllm", "MPI", "fp16", "a=b"]),
@@ -34,7 +35,7 @@ VALUES = st.one_of(
     NOISE,
 )
 # Said by the engine and the weights of the config, or by the image alone.
-ELSEWHERE = {"engine", "option.entryPoint", "option.model_id", "option.s3url"}
+ELSEWHERE = {"engine", "option.entryPoint"}
 
 
 @settings(max_examples=100, deadline=None)
@@ -63,6 +64,8 @@ def test_each_setting_is_rendered_or_listed(
     for key, value in read.items():
         if key in listed or key in ELSEWHERE:
             continue
+        if key in ("option.model_id", "option.s3url"):
+            continue  # the weights of the config
         rendered = made.rendered[key]
         assert rendered.lower() == value.lower() or value == "max", (key, value, rendered)
 
@@ -84,3 +87,25 @@ def test_the_file_is_read_as_java_reads_it(tmp_path) -> None:
     assert [(each.shown, each.reason) for each in source.repeated] == [
         ("option.dtype=fp32", "line 6 has the key again, and wins.")
     ]
+
+
+def test_weights_are_named_once() -> None:
+    given = Given("chat", instance="ml.g5.2xlarge", framework="djl-deepspeed", version="0.24.0",
+                  family="opt", parameters=1_300_000_000, weights=WEIGHTS)  # fmt: skip
+    settings = {"option.model_id": "s3://a/b/", "option.s3url": "s3://c/d/", "option.dtype": "fp16"}
+    assert reasons(imported(settings, given)) == {
+        "option.s3url=s3://c/d/": "`option.model_id` names the weights."
+    }
+
+
+def test_a_secret_is_neither_written_nor_shown() -> None:
+    token = "hf_" + "b" * 34
+    settings = {"option.hf_token": token, "option.env": f"HF_TOKEN={token},A=1"}
+    made = imported(settings)
+    text = made.draft.render("old")
+    assert token not in text
+    assert made.draft.content["serving"]["environment"] == {"A": "1"}
+    assert reasons(made) == dict.fromkeys(
+        ["option.hf_token=(hidden)", "HF_TOKEN=(hidden)"],
+        "a secret belongs in no file. `slipway publish` takes HF_TOKEN from the shell.",
+    )
