@@ -182,7 +182,11 @@ def _of_checkpoint(checkpoint: str, given: Given, weights: str | None, target: T
     from slipway.importing.lmi.checkpoints import checkpoint_draft
     from slipway.importing.weights import is_commit
 
-    place = checkpoint_place(checkpoint, target.project.root)
+    try:
+        place = checkpoint_place(checkpoint, target.project.root)
+    except UserError as error:
+        # No config has a field yet that a message could name.
+        raise UserError(dataclasses.replace(each, field=()) for each in error.problems) from None
     require_generator(
         dataclasses.replace(
             given,

@@ -131,7 +131,9 @@ def test_an_encoder_has_another_container(run, hub, config):
 def test_a_repository_that_is_not_there(run, hub):
     code, _, errors = run("--hub", "acme/unknown", *ANSWERS)
     assert code == 1
-    assert "the Hub has no repository acme/unknown, or does not show it [SW610]" in errors
+    assert errors.startswith(
+        "1 problem\n- the Hub has no repository acme/unknown, or does not show it [SW610]\n"
+    )
 
 
 def test_a_folder_of_the_project(run, config, tmp_path):

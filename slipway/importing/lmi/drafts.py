@@ -212,7 +212,8 @@ def _added(rendered: Mapping[str, str], source: LmiSource) -> dict[str, str]:
     return {
         key: value
         for key, value in rendered.items()
-        if key not in (*source.settings, *WEIGHTS_KEYS) and _SAME_AS_WITHOUT.get(key) != value
+        if key not in (*source.settings, *WEIGHTS_KEYS, "engine")
+        and _SAME_AS_WITHOUT.get(key) != value
     }
 
 
