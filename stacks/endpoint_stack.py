@@ -10,6 +10,7 @@ from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
+from stacks.constructs.capture import capture_config, capture_rights
 from stacks.constructs.endpoint_update import EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
@@ -65,6 +66,15 @@ class EndpointStack(cdk.Stack):
         vpc, rights = self._vpc(plan, role.role)
         if plan.volume_key_arn is not None:
             rights.append(volume_key_rights(self, role=role.role, key_arn=plan.volume_key_arn))
+        capture = None
+        if plan.capture is not None:
+            capture_key = key_arn if plan.capture.key == ARTIFACT_KEY else plan.capture.key
+            rights.append(
+                capture_rights(
+                    self, plan=plan, capture=plan.capture, role=role.role, key_arn=capture_key
+                )
+            )
+            capture = capture_config(plan.capture, capture_key)
         hosting = HostedEndpoint(
             self,
             "Hosting",
@@ -72,6 +82,7 @@ class EndpointStack(cdk.Stack):
             role=role.role,
             log_key_arn=log_key_arn,
             vpc=vpc,
+            capture=capture,
             rights=rights,
         )
         update = EndpointUpdate(self, "EndpointUpdate", plan=plan, log_key_arn=log_key_arn)

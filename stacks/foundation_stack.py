@@ -23,6 +23,7 @@ from slipway.planning.artifact_place import (
     SHARED_ARTIFACTS,
     shared_place,
 )
+from slipway.planning.capture import CAPTURED_PREFIX
 from slipway.planning.remote_place import REMOTE_PREFIX
 from stacks.constructs.compile_role import CompileRole
 from stacks.constructs.foundation_guard import FoundationGuard
@@ -187,6 +188,8 @@ class FoundationStack(cdk.Stack):
         expiring = {OUTPUT_PREFIX: _COMPILE_OUTPUT_DAYS}
         if environment.remote_publishing is not None:
             expiring[REMOTE_PREFIX] = _REMOTE_PUBLISHING_DAYS
+        if environment.captured_data_days is not None:
+            expiring[CAPTURED_PREFIX] = environment.captured_data_days
         prefix = SHARED_ARTIFACTS
         # By literal name, so that the permission can come before the bucket that logs: with a
         # reference the two would wait for each other.

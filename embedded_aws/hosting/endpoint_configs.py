@@ -62,8 +62,6 @@ class EndpointConfigs(DeclaredResources):
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateEndpointConfig."""
         refuse(parameters, _UNSUPPORTED)
-        if parameters.get("DataCaptureConfig", {}).get("EnableCapture"):
-            raise ApiError(VALIDATION, "The embedded AWS does not emulate data capture.")
         metrics = parameters.get("MetricsConfig", {})
         if metrics.get("EnableEnhancedMetrics") or metrics.get("EnableDetailedObservability"):
             raise ApiError(VALIDATION, "The embedded AWS does not emulate enhanced metrics.")

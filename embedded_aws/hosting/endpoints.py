@@ -90,7 +90,9 @@ class Endpoints:
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles DescribeEndpoint."""
-        return self.records.get(caller, parameters["EndpointName"]).describe()
+        endpoint = self.records.get(caller, parameters["EndpointName"])
+        works = self._context.captures.works(endpoint.region, endpoint.name)
+        return endpoint.describe(captures=works)
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles ListEndpoints."""

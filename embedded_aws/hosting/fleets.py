@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from embedded_aws.api import without_none
 from embedded_aws.hosting.asynchronous.queue import AsyncQueue
 from embedded_aws.hosting.asynchronous.requests import AsyncSettings
+from embedded_aws.hosting.capture import CaptureConfig
 from embedded_aws.hosting.declared import Declared
 from embedded_aws.hosting.variants import RunningVariant, VariantStartError
 
@@ -39,6 +40,7 @@ class Fleet:
         declared = config.parameters.get("AsyncInferenceConfig")
         self.async_config: Mapping[str, Any] | None = declared
         self.async_settings = AsyncSettings.of(declared) if declared is not None else None
+        self.capture = CaptureConfig.of(config.parameters)
         self.variants = {variant.name: variant for variant in variants}
         self.shadow = shadow
         self.started = started
@@ -107,12 +109,14 @@ class Fleet:
             variant.drain(timeout_seconds)
 
     def retain(self, previous: "Fleet", excluded: set[str]) -> None:
-        """Takes over the live counts and weights of variants with the same name.
+        """Takes over the capture, and the live counts and weights of variants with the same name.
 
         Args:
             previous: the fleet in service.
             excluded: VariantPropertyTypes that the new configuration sets nevertheless.
         """
+        if "DataCaptureConfig" not in excluded:
+            self.capture = previous.capture
         for name, variant in self.every_variant.items():
             live = previous.every_variant.get(name)
             if live is None:
@@ -177,6 +181,20 @@ class Fleet:
         )
 
 
+class Entered(NamedTuple):
+    """What serves one request.
+
+    Attributes:
+        variant: answers the request.
+        shadow: gets a copy of the request; None if it does not.
+        capture: says what of the request is written to S3; None for nothing.
+    """
+
+    variant: RunningVariant
+    shadow: RunningVariant | None
+    capture: CaptureConfig | None
+
+
 @dataclass
 class Endpoint:
     """An endpoint; every field is read and written under `lock`.
@@ -220,24 +238,22 @@ class Endpoint:
         with self.lock:
             return self.live.async_settings if self.live is not None else None
 
-    def enter(
-        self, variant_name: str | None
-    ) -> tuple[RunningVariant | None, RunningVariant | None]:
+    def enter(self, variant_name: str | None) -> Entered | None:
         """Chooses the variant of one request and counts the request in.
 
         Args:
             variant_name: TargetVariant, or None to choose by weight.
 
         Returns:
-            The variant, or None if nothing serves; and the shadow variant that gets a copy, or
-            None. The caller must call `leave` of both.
+            The variant and the shadow variant, whose `leave` the caller must call, and their
+            fleet's capture; None if nothing serves.
         """
         with self.lock:
             fleet = self.live
             if self.pending is not None and random.random() < self.pending_share:  # noqa: S311
                 fleet = self.pending
             if fleet is None or self.status == "Deleting":
-                return None, None
+                return None
             if variant_name is not None:
                 chosen = fleet.variants.get(variant_name)
             else:
@@ -250,9 +266,9 @@ class Endpoint:
                     else None
                 )
             if chosen is None:
-                return None, None
+                return None
             chosen.enter()
-            return chosen, fleet.enter_shadow()
+            return Entered(chosen, fleet.enter_shadow(), fleet.capture)
 
     def fleets(self) -> list[Fleet]:
         """Returns every fleet that may have a process."""
@@ -260,9 +276,14 @@ class Endpoint:
             fleets = [self.live, self.pending, *self.retiring]
             return [fleet for fleet in fleets if fleet is not None]
 
-    def describe(self) -> dict[str, Any]:
-        """Returns DescribeEndpoint's answer."""
+    def describe(self, *, captures: bool) -> dict[str, Any]:
+        """Returns DescribeEndpoint's answer.
+
+        Args:
+            captures: whether the last captured records could be written.
+        """
         with self.lock:
+            capture = self.live.capture if self.live else None
             return without_none(
                 {
                     "EndpointName": self.name,
@@ -273,6 +294,7 @@ class Endpoint:
                     "LastModifiedTime": self.modified,
                     "ProductionVariants": self.live.describe() if self.live else None,
                     "ShadowProductionVariants": self.live.describe_shadow() if self.live else None,
+                    "DataCaptureConfig": capture and capture.describe(works=captures),
                     "FailureReason": self.failure_reason,
                     "AsyncInferenceConfig": self.live.async_config if self.live else None,
                     "LastDeploymentConfig": self.deployment_config,

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from embedded_aws.api import respond
 from embedded_aws.hosting import event_stream
 from embedded_aws.hosting.asynchronous.requests import WrongRequestError, read_request
+from embedded_aws.hosting.capture import CaptureConfig, CapturedVariant, Exchange
 from embedded_aws.hosting.connections import (
     ContainerStream,
     ContainerTimeoutError,
@@ -139,6 +140,7 @@ class InvocationApi:
             if content_type is not None:
                 headers.append(("Content-Type", content_type))
             invocation.finish()
+            self._capture(invocation, content_type, body)
             return respond(start_response, 200, headers, body)
         headers.append(("Content-Type", "application/vnd.amazon.eventstream"))
         if content_type is not None:
@@ -176,6 +178,28 @@ class InvocationApi:
         content = json.dumps({"InferenceId": request.inference_id}).encode()
         return respond(start_response, 202, headers, content)
 
+    def _capture(self, invocation: _Invocation, content_type: str | None, answer: bytes) -> None:
+        if invocation.capture is None:
+            return
+        sent = invocation.headers
+        self._hosting.captures.add(
+            CapturedVariant(
+                invocation.region,
+                invocation.endpoint_name,
+                invocation.variant.name,
+                invocation.variant.role,
+                invocation.capture,
+            ),
+            Exchange(
+                sent.get("Content-Type"),
+                invocation.body,
+                content_type,
+                answer,
+                sent.get("X-Amzn-SageMaker-Inference-Id"),
+                sent.get("X-Amzn-SageMaker-Custom-Attributes"),
+            ),
+        )
+
     def _begin(self, environ: WSGIEnvironment, name: str) -> _Invocation:
         begun = time.perf_counter()
         for header, feature in _REFUSED.items():
@@ -190,15 +214,17 @@ class InvocationApi:
                 "InvokeEndpointAsync."
             )
         target = environ.get(_TARGET_VARIANT)
-        variant, shadow = endpoint.enter(target) if endpoint is not None else (None, None)
-        if variant is None:
+        entered = endpoint.enter(target) if endpoint is not None else None
+        if entered is None:
             if endpoint is not None and endpoint.live is not None and target is not None:
                 raise _validation_error(
                     f"Variant {target} of endpoint {name} of account {ACCOUNT_ID} not found."
                 )
             raise _validation_error(f"Endpoint {name} of account {ACCOUNT_ID} not found.")
+        variant, shadow, capture = entered
         invocation = _Invocation(
             variant=variant,
+            capture=capture,
             body=body,
             headers={
                 header: environ[key] for key, header in _PASSED_ON.items() if environ.get(key)
@@ -223,7 +249,9 @@ class InvocationApi:
             try:
                 # An error is only in the shadow variant's metrics and log.
                 with contextlib.suppress(_InvocationError):
-                    copy.whole(copy.ask())
+                    answer = copy.ask()
+                    content = copy.whole(answer)
+                    self._capture(copy, answer.headers.get("content-type"), content)
             finally:
                 copy.finish()
 
@@ -236,6 +264,7 @@ class _Invocation:
     """One request at a variant's container, from `RunningVariant.enter` to `finish`."""
 
     variant: RunningVariant
+    capture: CaptureConfig | None
     body: bytes
     headers: Mapping[str, str]
     region: str

@@ -50,6 +50,7 @@ class Hosting:
     Attributes:
         api: the WSGI application of the control plane.
         metrics: records invocations.
+        captures: writes captured requests and answers.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Hosting:
             shutil.rmtree(directory / left, ignore_errors=True)
         self.metrics = MetricPublisher(clock=clock)
         self._context = HostingContext(clients, directory, launcher, time_scale)
+        self.captures = self._context.captures
         tags = tags or Tags()
         models = Models(clients, tags)
         configs = EndpointConfigs(models.records, tags)
@@ -144,5 +146,6 @@ class Hosting:
         self._machines.close()
         self._backlogs.close()
         self._endpoints.close()
+        self._context.captures.close()
         self._context.logs.close()
         self.metrics.close()

@@ -14,6 +14,7 @@ from typing import Any
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting import model_data
+from embedded_aws.hosting.capture import CaptureWriter
 from embedded_aws.hosting.connections import ContainerConnections
 from embedded_aws.hosting.endpoint_configs import choices
 from embedded_aws.hosting.launch import CannotLaunchError, Launch, Launcher, Placement, Running
@@ -53,6 +54,7 @@ class HostingContext:
         time_scale: factor on every configured timeout and wait; tests shorten them.
         ports: ports for containers.
         logs: ships the containers' output.
+        captures: writes captured requests and answers.
     """
 
     clients: LoopbackClients
@@ -61,9 +63,11 @@ class HostingContext:
     time_scale: float = 1.0
     ports: PortPool = field(default_factory=PortPool)
     logs: LogShipper = field(init=False)
+    captures: CaptureWriter = field(init=False)
 
     def __post_init__(self) -> None:
         self.logs = LogShipper(self.clients)
+        self.captures = CaptureWriter(self.clients)
 
 
 class RunningVariant:

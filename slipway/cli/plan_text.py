@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from slipway.cli import costs
 from slipway.cli.output import human_size
 from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.planning.capture import CapturePlan
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.plan import (
     ArtifactPlan,
@@ -132,12 +133,20 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.rollout is not None:
         for line in describe_rollout(plan.rollout):
             yield "rollout", line
+    if plan.capture is not None:
+        yield "captured", _capture(plan.capture)
     key = "" if plan.log_key is None else f", encrypted with {_key_name(plan.log_key)}"
     yield "logs", f"{plan.log_group_name}, kept {plan.log_retention_days} days{key}"
     counted = (
         f"{count} x {name}" if count > 1 else name for name, count in sorted(plan.resources.items())
     )
     yield "resources", ", ".join(counted).replace("AWS::", "")
+
+
+def _capture(capture: CapturePlan) -> str:
+    what = " and ".join({"input": "requests", "output": "answers"}[each] for each in capture.what)
+    key = "" if capture.key is None else f", encrypted with {_key_name(capture.key)}"
+    return f"{capture.sampling_percent} % of the {what}, to {capture.uri}{key}"
 
 
 def _key_name(key: str) -> str:

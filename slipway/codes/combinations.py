@@ -238,6 +238,13 @@ ENTRIES: Sequence[Entry] = (
         "`network`.",
     ),
     Entry(
+        Code.DATA_CAPTURE,
+        "The captured data has no place",
+        "Captured requests and answers lie in the artifact bucket, which must know when to delete "
+        "them, or below a prefix of your own. A key of your own belongs to such a prefix.",
+        "Set `captured_data_days` in the environment, or `destination` under `data_capture`.",
+    ),
+    Entry(
         Code.SHADOW_EXCLUDES,
         "The setting excludes a shadow variant",
         "SageMaker copies the requests of an endpoint with one production variant, and only "

@@ -216,6 +216,13 @@ ENTRIES: Sequence[Entry] = (
         "Enable the key, or name a symmetric key of the endpoint's region.",
     ),
     Entry(
+        Code.CAPTURE_BUCKET,
+        "The bucket of captured data does not exist",
+        "`endpoint.data_capture.destination` names a bucket that is not there. The endpoint would "
+        "serve and capture nothing.",
+        "Correct `destination`, or make the bucket in the endpoint's region.",
+    ),
+    Entry(
         Code.CAPACITY_ALARM,
         "The fleet has no maximum to watch",
         "`alarms.at_max_capacity` is raised when the fleet is as large as `autoscaling` may make "

@@ -107,6 +107,14 @@ class Environment(EnvironmentName):
         description="Addresses that get a message when an alarm is raised and when it is over.",
         examples=[["ml@example.com"]],
     )
+    captured_data_days: int | None = Field(
+        None,
+        ge=1,
+        le=3650,
+        description="Days after which the artifact bucket deletes requests and answers that "
+        "endpoints captured. Needed where `data_capture` has no `destination`.",
+        examples=[30],
+    )
     network: Network | None = Field(
         None,
         description="Network of every endpoint whose config has no `vpc`. Without it endpoints "

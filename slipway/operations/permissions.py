@@ -108,6 +108,9 @@ def _publish(
         # EC2's calls that describe have no resources.
         calls = ["ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"]
         statements.append(allow("FindNetwork", calls, "*"))
+    if plan.capture is not None and plan.capture.bucket != plan.artifact.bucket:
+        captured = f"arn:{place.partition}:s3:::{plan.capture.bucket}"
+        statements.append(allow("FindCaptureBucket", ["s3:ListBucket"], captured))
     if plan.volume_key_arn is not None:
         statements.append(allow("FindVolumeKey", ["kms:DescribeKey"], plan.volume_key_arn))
     if not environment.is_local and plan.image.repository.startswith(_OURS):

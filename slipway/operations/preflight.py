@@ -7,6 +7,7 @@ from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
 from slipway.image_sources import IMAGE_SOURCES
+from slipway.operations.capture_bucket import find_bucket
 from slipway.operations.network import compare_network
 from slipway.operations.quotas import compare_quotas
 from slipway.operations.repository_keys import compare_key
@@ -119,6 +120,12 @@ def preflight(
                 passed.append(f"volume key {plan.volume_key_arn}")
             else:
                 problems.append(unusable)
+        if plan.capture is not None and plan.capture.bucket != plan.artifact.bucket:
+            nowhere = find_bucket(plan.capture.bucket, access)
+            if nowhere is None:
+                passed.append(f"bucket {plan.capture.bucket}")
+            else:
+                problems.append(nowhere)
     except ClientError as error:
         raise _closed(error) from None
     live: list[str] = []

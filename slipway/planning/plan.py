@@ -11,6 +11,7 @@ from slipway.config.alarm_kinds import AlarmKind
 from slipway.config.environments import parameter_prefix
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.artifact_place import ArtifactPlace, files_prefix
+from slipway.planning.capture import CapturePlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.rollout import RolloutPlan, of_new_fleet
@@ -286,6 +287,7 @@ class DeploymentPlan:
         container_environment: variables of the container.
         network_isolation: whether the container can open no outbound connection.
         vpc: network of the containers; None for SageMaker's own.
+        capture: which requests and answers are written to S3; None for none.
         volume_key_arn: key of the storage volumes; None for SageMaker's own.
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
@@ -322,6 +324,7 @@ class DeploymentPlan:
     container_environment: Mapping[str, str]
     network_isolation: bool
     vpc: VpcPlan | None
+    capture: CapturePlan | None
     volume_key_arn: str | None
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
@@ -357,7 +360,9 @@ class DeploymentPlan:
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
             "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant,
-            "AWS::IAM::Policy": sum(mode is not None for mode in (self.vpc, self.volume_key_arn)),
+            "AWS::IAM::Policy": sum(
+                mode is not None for mode in (self.vpc, self.volume_key_arn, self.capture)
+            ),
             "AWS::IAM::Role": 2,
             "AWS::Lambda::Function": 1,
             "AWS::Logs::LogGroup": 2,

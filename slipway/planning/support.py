@@ -10,7 +10,6 @@ from slipway.planning.situation import Situation
 
 DEPLOYABLE: Mapping[tuple[str, str], str | None] = {
     ("endpoint", "mode"): "realtime",
-    ("endpoint", "data_capture"): None,
     ("autoscaling", "steps"): None,
 }
 """Fields that Slipway does not deploy yet, with the one value that it does deploy, if any."""

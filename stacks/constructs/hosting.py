@@ -29,6 +29,7 @@ class HostedEndpoint(Construct):
         role: the role that the container runs with.
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
         vpc: the network of the containers; None for SageMaker's own.
+        capture: which requests and answers are written to S3; None for none.
         rights: what the role may do for settings of this endpoint.
     """
 
@@ -41,6 +42,7 @@ class HostedEndpoint(Construct):
         role: iam.Role,
         log_key_arn: str | None,
         vpc: sagemaker.CfnModel.VpcConfigProperty | None,
+        capture: sagemaker.CfnEndpointConfig.DataCaptureConfigProperty | None,
         rights: Sequence[ModeRights],
     ) -> None:
         super().__init__(scope, construct_id)
@@ -84,6 +86,7 @@ class HostedEndpoint(Construct):
                 else None
             ),
             kms_key_id=plan.volume_key_arn,
+            data_capture_config=capture,
         )
         self.endpoint = sagemaker.CfnEndpoint(
             self,

@@ -82,10 +82,12 @@ PRODUCTION = Environment(
 # Production, with a customer key for its log groups.
 ENCRYPTED = PRODUCTION.model_copy(update={"name": "encrypted", "log_key": "artifact"})
 
-# Production in a VPC, for which the foundation makes the security group and VPC endpoints.
+# Production in a VPC, for which the foundation makes the security group and VPC endpoints. Captured
+# data may lie in the artifact bucket.
 NETWORKED = PRODUCTION.model_copy(
     update={
         "name": "networked",
+        "captured_data_days": 30,
         "network": Network(
             vpc_id="vpc-0a1b2c3d",
             subnet_ids=("subnet-0a1b2c3d", "subnet-4e5f6a7b"),

@@ -303,8 +303,9 @@ CHANGES: Mapping[str, Change] = {
         instances=["ml.g4dn.2xlarge"], instance_count=2,
     ),
     **_section(
-        "refused", "endpoint.data_capture", {"destination": "s3://a/"},
+        "template", "endpoint.data_capture", {"destination": "s3://a/"},
         sampling_percent=10, capture=["input"],
+        key_arn="arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
     ),
     **_section(
         "template", "endpoint.vpc",

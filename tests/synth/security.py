@@ -33,6 +33,7 @@ KEYS = """\
   remote_publishing:
     weights: ["s3://weights/"]
     hub_token_secret: arn:aws:secretsmanager:eu-west-1:210987654321:secret:hub-token-AbCdEf
+  captured_data_days: 30
   network:
     vpc_id: vpc-0a1b2c3d
     subnet_ids: [subnet-0a1b2c3d, subnet-4e5f6a7b]
@@ -124,6 +125,11 @@ def make_app(folder: Path, *, lines: str = KEYS, models: Sequence[str] = ALL_MOD
     files = {"scaled": config_text("scaled", AUTOSCALING)}
     for name in ("lmi-built", "lmi-partition", "neuron-inf2", "rollout-linear"):
         files[name] = (_CASES / f"{name}.yaml").read_text("utf-8")
+    for name in ("data-capture", "volume-key"):
+        text = (_CASES / f"{name}.yaml").read_text("utf-8")
+        text = text.replace("us-east-1", "eu-west-1").replace("  volume_size_gb: 30\n", "")
+        # The release is for T4.
+        files[name] = text.replace("ml.p3.2xlarge", "ml.g4dn.xlarge")
     # With a stack of its own for the key, and a compile role in it.
     files["lmi-partition"] = files["lmi-partition"].replace(
         "artifacts:\n", "artifacts:\n  isolated: true\n"

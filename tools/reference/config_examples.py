@@ -293,12 +293,15 @@ endpoint:
     instance_count: 1
 """,
     ),
-    "endpoint.data_capture": _refused("""\
+    "endpoint.data_capture": _part(
+        _GPT2,
+        """\
 endpoint:
   data_capture:
     destination: s3://my-capture/autocomplete/
     sampling_percent: 10
-"""),
+""",
+    ),
     "endpoint.vpc": _part(
         _GPT2,
         """\

@@ -110,9 +110,10 @@ class AsyncQueue:
 
     def _free_variant(self) -> RunningVariant | None:
         """Returns a variant with a free worker, which the request has entered; None without one."""
-        variant, _ = self._endpoint.enter(None)
-        if variant is None:
+        entered = self._endpoint.enter(None)
+        if entered is None:
             return None
+        variant = entered.variant
         settings = self._endpoint.async_settings
         workers = settings.concurrency * variant.instance_count if settings is not None else 0
         if variant.is_healthy and len(self._computed) < workers:

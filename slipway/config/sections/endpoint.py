@@ -123,9 +123,18 @@ class ScaleToZero(Section):
 class DataCapture(Section):
     """Writes a share of the requests and answers to S3."""
 
-    destination: S3Prefix = Field(
-        description="Prefix that the captured requests and answers are written to.",
+    destination: S3Prefix | None = Field(
+        None,
+        description="Prefix of another bucket, in which each endpoint has a folder. Without it: "
+        "`captured/` in the artifact bucket, which needs the environment's "
+        "`captured_data_days`.",
         examples=["s3://my-capture/autocomplete/"],
+    )
+    key_arn: KeyArn | None = Field(
+        None,
+        description="KMS key of what is captured, only with `destination`. Without it the "
+        "bucket's own encryption applies. In the artifact bucket it is the artifact key.",
+        examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
     )
     sampling_percent: int = Field(
         100, ge=0, le=100, description="Share of the requests that is captured.", examples=[10]

@@ -6,6 +6,7 @@ rules that all serving families share; each family's own are in its folder of `f
 
 from slipway.planning.rules import (
     capacity,
+    capture,
     compiling,
     components,
     hardware,
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     *serving.RULES,
     *compiling.RULES,
     *sizes.RULES,
+    *capture.RULES,
     *volume_key.RULES,
     *vpc.RULES,
     *capacity.RULES,

@@ -284,17 +284,6 @@ def test_variant_outside_the_bounds_is_refused(
             },
             "IncludeInferenceResponseIn",
         ),
-        (
-            {
-                "DataCaptureConfig": {
-                    "EnableCapture": True,
-                    "InitialSamplingPercentage": 100,
-                    "DestinationS3Uri": "s3://artifacts/captured",
-                    "CaptureOptions": [{"CaptureMode": "Input"}],
-                }
-            },
-            "data capture",
-        ),
     ],
 )
 def test_config_that_is_not_emulated_is_refused(

@@ -1,4 +1,4 @@
-"""Preflight examines the key of the storage volumes."""
+"""Preflight examines the key of the storage volumes, and the bucket of captured data."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from slipway.access import Access
+from slipway.operations.capture_bucket import find_bucket
 from slipway.operations.volume_key import examine_key
 from tests.support.projects import LOCAL
 
@@ -50,3 +51,14 @@ def test_a_key_is_there_enabled_and_symmetric(access: Access) -> None:
         f"the key {pair} is of kind RSA_2048, and volumes take symmetric keys",
         "Name a symmetric key in `volume_key_arn`.",
     )
+
+
+def test_a_bucket_of_captured_data_is_there(access: Access) -> None:
+    missing = find_bucket("no-such-capture", access)
+    assert missing is not None
+    assert (missing.message, missing.remedy) == (
+        "the bucket no-such-capture, for captured data, does not exist",
+        "Correct `data_capture.destination`, or make the bucket.",
+    )
+    access.client("s3").create_bucket(Bucket="such-a-capture")
+    assert find_bucket("such-a-capture", access) is None

@@ -1,0 +1,106 @@
+"""Captured requests and answers: where they lie, and what the plan tells of them."""
+
+from typing import Any
+
+import pytest
+
+from slipway.cli.plan_text import describe_plan
+from slipway.config.environments import Environment
+from slipway.facts.instances import instance_types
+from slipway.planning.capture import CapturePlan
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from slipway.planning.rules import capture
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, NETWORKED, lock_for, model_config
+from tests.unit.planning.rule_findings import findings
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
+OTHER_KEY = KEY.replace("us-east-1", "us-east-2")
+BOTH = ("input", "output")
+
+
+def planned(environment: Environment, **settings: Any) -> DeploymentPlan:
+    config = model_config(endpoint={"data_capture": settings})
+    return resolve(config, instance_types(), environment, lock_for(config), IMAGE_DIGESTS)
+
+
+@pytest.mark.parametrize(
+    ("environment", "settings", "expected", "uri"),
+    [
+        (
+            NETWORKED,
+            {},
+            CapturePlan(NETWORKED.artifact_bucket, "captured/", 100, BOTH, "artifact"),
+            f"s3://{NETWORKED.artifact_bucket}/captured",
+        ),
+        (
+            LOCAL,
+            {"destination": "s3://mine/a/b/", "sampling_percent": 5, "capture": ["output"]},
+            CapturePlan("mine", "a/b/", 5, ("output",), None),
+            "s3://mine/a/b",
+        ),
+        (
+            LOCAL,
+            {"destination": "s3://mine/", "key_arn": KEY},
+            CapturePlan("mine", "", 100, BOTH, KEY),
+            "s3://mine",
+        ),
+    ],
+)
+def test_the_plan_has_the_place(
+    environment: Environment, settings: dict[str, Any], expected: CapturePlan, uri: str
+) -> None:
+    plan = planned(environment, **settings)
+    assert plan.capture == expected
+    assert plan.capture is not None
+    # SageMaker appends a slash and the endpoint's name.
+    assert plan.capture.uri == uri
+
+
+def test_the_plan_tells_it() -> None:
+    def told(plan: DeploymentPlan) -> str:
+        lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
+        return lines["captured"]
+
+    assert told(planned(LOCAL, destination="s3://mine/a/", sampling_percent=5)) == (
+        "5 % of the requests and answers, to s3://mine/a"
+    )
+    assert told(planned(NETWORKED, capture=["input"])) == (
+        f"100 % of the requests, to s3://{NETWORKED.artifact_bucket}/captured, encrypted with the "
+        "artifact key"
+    )
+
+
+def test_the_artifact_bucket_must_know_when_to_delete_it() -> None:
+    endpoint: dict[str, Any] = {"data_capture": {}}
+    assert findings(capture.captured_data_has_an_end, NETWORKED, endpoint=endpoint) == []
+    assert findings(capture.captured_data_has_an_end, endpoint=endpoint) == [
+        (
+            "endpoint.data_capture",
+            "environment `local` does not say how long captured data stays in the artifact bucket",
+            "Set `captured_data_days` in environments.yaml, or `destination` to a prefix of "
+            "another bucket.",
+        )
+    ]
+    own = {"data_capture": {"destination": "s3://mine/"}}
+    assert findings(capture.captured_data_has_an_end, endpoint=own) == []
+
+
+def test_a_key_goes_with_a_destination_of_its_region() -> None:
+    rule = capture.capture_key_has_a_destination
+    own = {"data_capture": {"destination": "s3://mine/", "key_arn": KEY}}
+    assert findings(rule, endpoint=own) == []
+    wrong = {"data_capture": {"key_arn": OTHER_KEY}}
+    assert findings(rule, endpoint=wrong) == [
+        (
+            "endpoint.data_capture.key_arn",
+            "`key_arn` has no effect without `destination`: the artifact key encrypts what lies in "
+            "the artifact bucket",
+            "Add `destination`, or leave `key_arn` out.",
+        ),
+        (
+            "endpoint.data_capture.key_arn",
+            "the key is in us-east-2, and the endpoint of `local` in us-east-1",
+            "Name a key of us-east-1 under `environments: local:`.",
+        ),
+    ]
