@@ -23,7 +23,11 @@ _ACTIONS = {
 }
 _SERVICES = {"sagemaker-runtime": "sagemaker", "service-quotas": "servicequotas"}
 # The parameter that is the ARN of an operation's resource.
-_ARNS = {"sagemaker:ListTags": "ResourceArn", "cloudformation:GetTemplate": "StackName"}
+_ARNS = {
+    "sagemaker:ListTags": "ResourceArn",
+    "cloudformation:GetTemplate": "StackName",
+    "kms:DescribeKey": "KeyId",
+}
 # The parameter that names an operation's resource, and the resource's form.
 _RESOURCES = {
     "ssm:GetParameter": ("Name", "parameter{}"),

@@ -18,7 +18,8 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from slipway.publishing.publish import planned_job, publish
 from tests.publishing.progress import Progress
-from tests.support.projects import LOCAL, config_text, write_project
+from tests.support.networks import make_network
+from tests.support.projects import ENVIRONMENTS, LOCAL, config_text, write_project
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import MODEL, NAME, slipway_stack
 
@@ -127,3 +128,54 @@ def plan_with_key(
     path = root / "model_configs" / f"{MODEL}.yaml"
     path.write_text(config_text(MODEL, edit), "utf-8")
     return project.plan(MODEL, LOCAL)
+
+
+@pytest.mark.size("all")
+def test_networks_keys_and_buckets_may_be_looked_at(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    with slipway_stack(tmp_path / "account", time_scale=0.005) as stack:
+        clients = stack.stacks.client
+        network = make_network(clients("ec2"))
+        network.connect_s3()
+        key = clients("kms").create_key()["KeyMetadata"]["Arn"]
+        clients("s3").create_bucket(Bucket="my-capture")
+        parameter = "/slipway/local/security-group-id"
+        clients("ssm").put_parameter(Name=parameter, Value=network.group("a"), Type="String")
+        timeout = "  container_startup_health_check_timeout_seconds: 600\n"
+        more = (
+            f"  vpc:\n    subnet_ids: {json.dumps(network.subnet_ids)}\n"
+            f"  volume_key_arn: {key}\n"
+            "  data_capture:\n    destination: s3://my-capture/\n"
+        )
+        write_project(root, {MODEL: config_text(MODEL, (timeout, timeout + more))})
+        (root / "environments.yaml").write_text(
+            ENVIRONMENTS.replace(
+                "  artifacts: sample\n",
+                f"  artifacts: sample\n  network:\n    vpc_id: {network.vpc_id}\n"
+                f"    subnet_ids: {json.dumps(network.subnet_ids)}\n",
+            )
+        )
+        project = Project(root)
+        environment = project.environment("local")
+        access = Access(
+            LOCAL.region,
+            {
+                "AWS_ENDPOINT_URL": stack.stacks.aws.url,
+                "S3_ENDPOINT_URL": stack.stacks.aws.url,
+                "AWS_ACCESS_KEY_ID": "test",
+                "AWS_SECRET_ACCESS_KEY": "test",
+            },
+        )
+        recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
+        publish(project, MODEL, environment, access, Progress())
+        plan = project.plan(MODEL, environment)
+        passed = preflight(plan, access)
+    assert {f"SSM parameter {parameter}", "network of 2 subnets"} <= set(passed)
+    assert {f"volume key {key}", "bucket my-capture"} <= set(passed)
+    policy = least_policy(plan, environment, compiling=None, weights=None)
+    assert recorded.denied_by(policy) == set()
+    looking = {"FindNetwork", "FindVolumeKey", "FindCaptureBucket", "FindFoundation"}
+    assert {pair for pair in recorded.unused_of(policy) if pair[0] in looking} == set()
+    (found,) = (each for each in policy["Statement"] if each["Sid"] == "FindFoundation")
+    assert any(resource.endswith(parameter) for resource in found["Resource"])
