@@ -15,6 +15,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.planning.artifact_place import ArtifactPlace, artifact_place
 from stacks.constructs.compile_role import CompileRole
+from stacks.role_boundary import limit_roles
 
 
 class ArtifactsStack(cdk.Stack):
@@ -47,6 +48,7 @@ class ArtifactsStack(cdk.Stack):
         tags = {**config.tags, "slipway:model": config.name, **environment.tags}
         for name, value in sorted(tags.items()):
             cdk.Tags.of(self).add(name, value)
+        limit_roles(self, environment.permissions_boundary_arn)
         place = artifact_place(config, environment)
         key = self._key(config, environment, place)
         ssm.CfnParameter(self, "KeyArn", name=place.key_parameter, type="String", value=key.key_arn)

@@ -25,6 +25,7 @@ from stacks.foundation_ids import (
     SECURITY_GROUP_ID,
     read_id,
 )
+from stacks.role_boundary import limit_roles
 
 
 class EndpointStack(cdk.Stack):
@@ -45,6 +46,7 @@ class EndpointStack(cdk.Stack):
         )
         for key, value in sorted(plan.tags.items()):
             cdk.Tags.of(self).add(key, value)
+        limit_roles(self, plan.permissions_boundary_arn)
         # An isolated model has other logical ids. CloudFormation updates a role before the
         # endpoint, so the same role with other rights would cut off the running fleet. Another role
         # is created before the update, and the old one is deleted after it. The CDK CLI keeps a

@@ -36,6 +36,7 @@ from stacks.foundation_ids import (
     SECURITY_GROUP_ID,
     construct_id_of,
 )
+from stacks.role_boundary import limit_roles
 
 # The output of a job is copied from there into an artifact within minutes.
 _COMPILE_OUTPUT_DAYS = 14
@@ -71,6 +72,7 @@ class FoundationStack(cdk.Stack):
         )
         for name, value in environment.tags.items():
             cdk.Tags.of(self).add(name, value)
+        limit_roles(self, environment.permissions_boundary_arn)
         key = self._key(environment)
         self._artifact_bucket(environment, key)
         topic = self._topic(environment, key)

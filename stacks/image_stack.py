@@ -17,6 +17,7 @@ from slipway.planning.images import compiler_image
 from slipway.planning.plan import ImageBase, ImagePlan
 from stacks.constructs.image_build import ImageBuild, ImageToBuild
 from stacks.foundation_ids import ARTIFACT_KEY_ARN, read_id
+from stacks.role_boundary import limit_roles
 
 # Stages of the Dockerfile.
 SERVING_TARGET = "serving"
@@ -107,6 +108,7 @@ class ImageStack(cdk.Stack):
         )
         for key, value in environment.tags.items():
             cdk.Tags.of(self).add(key, value)
+        limit_roles(self, environment.permissions_boundary_arn)
         self._artifact_key_arn: str | None = None
         self.image_uris = frozenset(each.image.uri for each in images)
         name = repository_name(environment, family)

@@ -6,7 +6,7 @@ Policies of buckets and keys are not read, because Slipway's leave the decision 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from moto.iam.exceptions import NotFoundException
@@ -29,10 +29,10 @@ def may_publish_metrics(role_arn: str, namespace: str) -> bool:
 def may(
     role_arn: str, action: str, resource: str, context: Mapping[str, str] | None = None
 ) -> bool:
-    """Returns whether a role's inline and attached policies allow an action on a resource.
+    """Returns whether a role's policies and its permissions boundary allow an action on a resource.
 
-    A deny wins. Permission boundaries and policies of an organization are not read. A statement
-    with a condition key that is not in `context` does not apply.
+    A deny wins. Policies of an organization are not read. A statement with a condition key that is
+    not in `context` does not apply.
 
     Args:
         role_arn: the role; a role that does not exist may do nothing.
@@ -45,13 +45,30 @@ def may(
         role = iam_backends[ACCOUNT_ID]["aws"].get_role(role_arn.rpartition("/")[2])
     except NotFoundException:
         return False
+    request = (action.lower(), resource, context or {})
+    if not _allow(_documents(role), *request):
+        return False
+    boundary = role.permissions_boundary_arn
+    return not boundary or _allow(_boundary(boundary), *request)
+
+
+def _allow(
+    documents: Iterable[Mapping[str, Any]], action: str, resource: str, context: Mapping[str, str]
+) -> bool:
     effects = {
         statement["Effect"]
-        for document in _documents(role)
+        for document in documents
         for statement in listed(document["Statement"])
-        if _concerns(statement, action.lower(), resource, context or {})
+        if _concerns(statement, action, resource, context)
     }
     return effects == {"Allow"}
+
+
+def _boundary(arn: str) -> Iterator[Mapping[str, Any]]:
+    """Yields the document of a boundary; nothing, which allows nothing, if the policy is gone."""
+    policy = iam_backends[ACCOUNT_ID]["aws"].managed_policies.get(arn)
+    if policy is not None:
+        yield from _default_version(policy)
 
 
 # Any: moto ships no type information.
@@ -59,9 +76,13 @@ def _documents(role: Any) -> Iterator[Mapping[str, Any]]:
     for document in list(role.policies.values()):
         yield json.loads(document)
     for policy in list(role.managed_policies.values()):
-        for version in list(policy.versions):
-            if version.version_id == policy.default_version_id:
-                yield json.loads(version.document)
+        yield from _default_version(policy)
+
+
+def _default_version(policy: Any) -> Iterator[Mapping[str, Any]]:
+    for version in list(policy.versions):
+        if version.version_id == policy.default_version_id:
+            yield json.loads(version.document)
 
 
 def _concerns(

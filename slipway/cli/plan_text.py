@@ -133,6 +133,8 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.rollout is not None:
         for line in describe_rollout(plan.rollout):
             yield "rollout", line
+    if plan.permissions_boundary_arn is not None:
+        yield "boundary", f"every role is limited by {plan.permissions_boundary_arn}"
     if plan.capture is not None:
         yield "captured", _capture(plan.capture)
     key = "" if plan.log_key is None else f", encrypted with {_key_name(plan.log_key)}"

@@ -245,6 +245,13 @@ ENTRIES: Sequence[Entry] = (
         "Set `captured_data_days` in the environment, or `destination` under `data_capture`.",
     ),
     Entry(
+        Code.ROLE_BOUNDARY,
+        "The permissions boundary is in another account",
+        "IAM limits a role with a managed policy of the role's own account, or with a policy that "
+        "AWS manages.",
+        "Name a policy of the environment's account in `permissions_boundary_arn`.",
+    ),
+    Entry(
         Code.SHADOW_EXCLUDES,
         "The setting excludes a shadow variant",
         "SageMaker copies the requests of an endpoint with one production variant, and only "

@@ -107,6 +107,14 @@ class Environment(EnvironmentName):
         description="Addresses that get a message when an alarm is raised and when it is over.",
         examples=[["ml@example.com"]],
     )
+    permissions_boundary_arn: str | None = Field(
+        None,
+        pattern=r"^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+$",
+        max_length=512,
+        description="Managed policy that limits every role that Slipway makes here. It must "
+        "allow what the roles need.",
+        examples=["arn:aws:iam::123456789012:policy/developer-boundary"],
+    )
     captured_data_days: int | None = Field(
         None,
         ge=1,

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from slipway.codes.code import Code
+from slipway.config.boundary_rules import boundary_problems
 from slipway.config.document import Document, read_document
 from slipway.config.environments import (
     LONGEST_BUCKET_NAME,
@@ -231,6 +232,7 @@ def load_environment(name: str, root: Path) -> Environment:
         )
     if environment is not None:
         problems.extend(image_build_problems(environment, document.content, root))
+        problems.extend(boundary_problems(environment))
         problems.extend(network_problems(environment))
         problems.extend(remote_publishing_problems(environment))
     if problems or environment is None:

@@ -110,6 +110,7 @@ def resolve(
         rollout=rollout_plan(config),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
         log_retention_days=config.endpoint.log_retention_days,
+        permissions_boundary_arn=environment.permissions_boundary_arn,
         log_key=environment.log_key,
         tags={**config.tags, "slipway:model": config.name, **environment.tags},
         warnings=tuple(_warnings(subject)),

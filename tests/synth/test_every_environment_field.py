@@ -53,6 +53,7 @@ CHANGES: Mapping[str, Any] = {
     "artifact_readers": ["111122223333"],
     "log_key": "artifact",
     "notification_emails": ["on-call@example.com"],
+    "permissions_boundary_arn": "arn:aws:iam::210987654321:policy/boundary",
     "captured_data_days": 30,
     "network.vpc_id": "vpc-4e5f6a7b",
     "network.subnet_ids": ["subnet-4e5f6a7b"],

@@ -98,3 +98,22 @@ def test_an_endpoint_fails_where_the_role_may_not_decrypt(account: Any, role: st
     name = account.begin(account.config(account.variant(model)))
     assert account.settled(name)["EndpointStatus"] == "InService"
     account.delete(name)
+
+
+def test_a_permissions_boundary_limits_the_role(account: Any, role: str) -> None:
+    iam = account.clients.client("iam", "us-east-1")
+    boundaries = {
+        name: iam.create_policy(PolicyName=name, PolicyDocument=json.dumps(document(*statements)))[
+            "Policy"
+        ]["Arn"]
+        for name, statements in {"wide": [READ, LIST], "narrow": [LIST]}.items()
+    }
+    iam.put_role_permissions_boundary(RoleName="reader", PermissionsBoundary=boundaries["wide"])
+    account.model()
+    iam.put_role_permissions_boundary(RoleName="reader", PermissionsBoundary=boundaries["narrow"])
+    with pytest.raises(ClientError, match="Could not access model data"):
+        account.model()
+    iam.delete_role_permissions_boundary(RoleName="reader")
+    account.model()
+    for arn in boundaries.values():
+        iam.delete_policy(PolicyArn=arn)

@@ -289,3 +289,18 @@ def test_the_key_of_a_repository_is_set_where_the_repository_is(tmp_path):
     elsewhere = second.replace("eu-west-1", "eu-west-2")
     (tmp_path / "environments.yaml").write_text(ENVIRONMENTS + elsewhere, encoding="utf-8")
     assert load_environment("staging", tmp_path).image_builds.repository_key == "artifact"
+
+
+def test_a_permissions_boundary_is_of_the_account_or_of_aws(tmp_path):
+    line = "  permissions_boundary_arn: arn:aws:iam::111122223333:policy/boundary\n"
+    assert report(tmp_path, ENVIRONMENTS + line, "production") == (
+        "1 problem\n"
+        "- environments.yaml:9:3: production.permissions_boundary_arn: the policy belongs to "
+        "account 111122223333, and environment `production` is 210987654321 [SW333]\n"
+        "    Name a policy of the environment's account, or a policy that AWS manages."
+    )
+    for owner in ("aws", "210987654321"):
+        text = ENVIRONMENTS + line.replace("111122223333", owner)
+        (tmp_path / "environments.yaml").write_text(text, encoding="utf-8")
+        found = load_environment("production", tmp_path).permissions_boundary_arn
+        assert found == f"arn:aws:iam::{owner}:policy/boundary"
