@@ -6,6 +6,8 @@
 - A target or a policy that does not exist is an ObjectNotFoundException (botocore's model of the
   API). moto answers ValidationException, which CloudFormation does not take for "gone already".
 - PutScalingPolicy and PutScheduledAction need a registered target. moto keeps both without one.
+- PutScalingPolicy makes the two alarms of a target tracking policy of a variant. A policy that is
+  put again keeps its ARN. moto makes alarms for other services only, and a new ARN each time.
 - PutScheduledAction refuses a schedule or a time zone that there is not. moto keeps any text. AWS's
   words for it are not public. Times of start and end are refused, because nothing here reads them.
 """
@@ -14,10 +16,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from moto.applicationautoscaling.exceptions import AWSValidationException
-from moto.applicationautoscaling.models import ApplicationAutoscalingBackend
+from moto.applicationautoscaling.models import (
+    ApplicationAutoscalingBackend,
+    FakeApplicationAutoscalingPolicy,
+)
 from moto.core.exceptions import JsonRESTError
 
 from embedded_aws.scaling.expressions import ScheduleError, parse_schedule
+from embedded_aws.scaling.tracking_alarms import make_tracking_alarms
 
 _MISSING = "ObjectNotFoundException"
 _deregister = ApplicationAutoscalingBackend.deregister_scalable_target
@@ -57,7 +63,25 @@ def _deregistered(backend: Any, namespace: str, r_id: str, dimension: str) -> No
 
 def _policy_put(backend: Any, **request: Any) -> Any:
     _require_target(backend, request)
-    return _put_policy(backend, **request)
+    key = FakeApplicationAutoscalingPolicy.formulate_key(
+        request["service_namespace"],
+        request["resource_id"],
+        request["scalable_dimension"],
+        request["policy_name"],
+    )
+    before = backend.policies.get(key)
+    policy = _put_policy(backend, **request)
+    if before is not None:
+        # The same policy: alarms name it by its ARN.
+        before.delete_alarms(backend.account_id, backend.region_name)
+        policy.policy_arn = before.policy_arn
+    if policy.service_namespace == "sagemaker" and policy.policy_type == "TargetTrackingScaling":
+        try:
+            make_tracking_alarms(policy)
+        except AWSValidationException:
+            del backend.policies[key]
+            raise
+    return policy
 
 
 def _action_put(backend: Any, **request: Any) -> None:

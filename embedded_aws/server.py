@@ -77,10 +77,13 @@ class EmbeddedAws:
         )
         self._builds = Builds(self._clients, directory, time_scale=time_scale)
         self._cloudformation = CloudFormation(clients=self._clients)
-        self._monitoring = Monitoring(
-            self._clients, refresh=self._hosting.publish_metrics, clock=clock
-        )
         self._scaling = Scaling(self._clients, clock)
+        self._monitoring = Monitoring(
+            self._clients,
+            refresh=self._hosting.publish_metrics,
+            clock=clock,
+            scale=self._scaling.carry_out,
+        )
         follow_copy_conditions()
         self._listener.mount("s3", ObjectFront(self._listener.moto))
         self._listener.mount("codebuild", self._builds.in_front_of(self._listener.moto))

@@ -27,6 +27,7 @@ from embedded_aws.monitoring.definitions import (
     definition_of,
 )
 from embedded_aws.monitoring.evaluation import State, datapoints_of, evaluate, range_periods
+from embedded_aws.monitoring.notifications import is_scaling_policy
 from embedded_aws.monitoring.reasons import reason, reason_data
 from embedded_aws.monitoring.samples import begin_of, samples_by_period
 from embedded_aws.monitoring.states import AlarmStates
@@ -51,6 +52,8 @@ class AlarmEvaluator:
         states: changes the states.
         clock: returns seconds since the epoch.
         refresh: publishes the values that this server has measured since.
+        scale: carries out a scaling policy after each evaluation in which its alarm is raised, as
+            CloudWatch does. It gets the region, the policy's ARN, and the value and threshold.
     """
 
     def __init__(
@@ -59,10 +62,12 @@ class AlarmEvaluator:
         *,
         clock: Callable[[], float] = time.time,
         refresh: Callable[[], None] = lambda: None,
+        scale: Callable[[str, str, float, float], None] = lambda *_: None,
     ) -> None:
         self._states = states
         self._clock = clock
         self._refresh = refresh
+        self._scale = scale
         self._definitions: WeakKeyDictionary[Any, AlarmDefinition | AlarmRefusedError]
         self._definitions = WeakKeyDictionary()
         # Cadence -> the time up to which its alarms are evaluated.
@@ -104,7 +109,7 @@ class AlarmEvaluator:
             data = _by_metric(list(backend.metric_data), [d for _, d in due], end_seconds)
             for alarm, definition in due:
                 try:
-                    self._evaluate_one(backend.alarms, alarm, definition, data, end_seconds)
+                    self._evaluate_one(region, backend.alarms, alarm, definition, data, end_seconds)
                 except Exception:
                     # A bug of Slipway; the other alarms are still evaluated.
                     logger.error("alarm %s failed:\n%s", alarm.name, traceback.format_exc())
@@ -177,6 +182,7 @@ class AlarmEvaluator:
 
     def _evaluate_one(
         self,
+        region: str,
         alarms: dict[str, Any],
         alarm: Any,
         definition: AlarmDefinition,
@@ -208,6 +214,11 @@ class AlarmEvaluator:
             return verdict.state, reason(definition, verdict), data
 
         self._states.change(alarms, alarm, decide)
+        values = [point.value for point in verdict.evaluated if point.value is not None]
+        if verdict.state is State.ALARM and alarm.actions_enabled and values:
+            for action in alarm.alarm_actions:
+                if is_scaling_policy(action):
+                    self._scale(region, action, values[0], definition.threshold)
 
 
 def described(alarm: Any) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """The actions of an alarm whose state changes: it publishes to SNS topics.
 
-The message is the JSON object that CloudWatch publishes, as its subscribers quote it. Every other
-kind of action (scaling policies, EC2, Lambda, Systems Manager) is not carried out, and the log says
-so each time. The same applies to a topic that has an HTTP subscriber elsewhere, because moto would
-really post to it.
+The message is the JSON object that CloudWatch publishes, as its subscribers quote it. The evaluator
+carries out scaling policies. Every other kind of action (EC2, Lambda, Systems Manager) is not
+carried out, and the log says so each time. So is a topic with an HTTP subscriber elsewhere,
+because moto would really post to it.
 """
 
 import functools
@@ -107,10 +107,12 @@ class Notifier:
                 self._act(notification, action)
 
     def _act(self, notification: Notification, action: str) -> None:
+        if is_scaling_policy(action):
+            return  # after each evaluation, and not only when the state changes
         if action.split(":")[2:3] != ["sns"]:
             logger.warning(
                 'Alarm "%s" is in a new state; its action %s was not carried out: the embedded AWS '
-                "carries out SNS topics only.",
+                "carries out SNS topics and scaling policies only.",
                 notification.alarm_name,
                 action,
             )
@@ -132,6 +134,11 @@ class Notifier:
             logger.warning(
                 'Alarm "%s" could not write to %s: %s', notification.alarm_name, action, error
             )
+
+
+def is_scaling_policy(action: str) -> bool:
+    """Returns whether an action is a policy of Application Auto Scaling."""
+    return action.split(":")[2:3] == ["autoscaling"] and ":scalingPolicy:" in action
 
 
 def _outside_subscribers(sns: Any, topic: str) -> list[str]:

@@ -17,6 +17,7 @@ class Monitoring:
         clients: calls SNS.
         refresh: publishes the values that this server has measured since.
         clock: returns seconds since the epoch; tests move it.
+        scale: carries out a scaling policy, see `AlarmEvaluator`.
 
     Attributes:
         api: the WSGI application that answers CloudWatch's requests.
@@ -28,9 +29,10 @@ class Monitoring:
         *,
         refresh: Callable[[], None],
         clock: Callable[[], float] = time.time,
+        scale: Callable[[str, str, float, float], None] = lambda *_: None,
     ) -> None:
         states = AlarmStates(Notifier(clients), clock)
-        self._evaluator = AlarmEvaluator(states, clock=clock, refresh=refresh)
+        self._evaluator = AlarmEvaluator(states, clock=clock, refresh=refresh, scale=scale)
         self.api = cloudwatch_application(states, self._evaluator.put_again)
 
     def start(self) -> None:

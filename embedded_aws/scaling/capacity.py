@@ -9,33 +9,43 @@ class BusyError(Exception):
     """The endpoint is being changed, so that its capacity cannot be changed now."""
 
 
-def set_within(sagemaker: Any, resource_id: str, low: int, high: int) -> None:
-    """Brings a variant's number of instances between two bounds.
+def capacity(sagemaker: Any, resource_id: str) -> int | None:
+    """Returns a variant's number of instances; None if there is no such variant.
 
     Args:
         sagemaker: boto3's client.
         resource_id: of the scalable target, `endpoint/NAME/variant/NAME`.
-        low: the fewest instances.
-        high: the most instances.
 
     Raises:
-        BusyError: another change of the endpoint is in progress.
-        ClientError: SageMaker refuses the change.
+        BusyError: a change of the endpoint is in progress.
     """
     _, endpoint, _, variant = resource_id.split("/")
     try:
         described = sagemaker.describe_endpoint(EndpointName=endpoint)
     except ClientError:
-        return  # deleted meanwhile
+        return None  # deleted meanwhile
     if described["EndpointStatus"] != "InService":
         raise BusyError
-    for item in described["ProductionVariants"]:
-        count = item["DesiredInstanceCount"]
-        wanted = min(max(count, low), high)
-        if item["VariantName"] == variant and wanted != count:
-            sagemaker.update_endpoint_weights_and_capacities(
-                EndpointName=endpoint,
-                DesiredWeightsAndCapacities=[
-                    {"VariantName": variant, "DesiredInstanceCount": wanted}
-                ],
-            )
+    counts = {
+        item["VariantName"]: int(item["DesiredInstanceCount"])
+        for item in described["ProductionVariants"]
+    }
+    return counts.get(variant)
+
+
+def set_capacity(sagemaker: Any, resource_id: str, count: int) -> None:
+    """Changes a variant's number of instances.
+
+    Args:
+        sagemaker: boto3's client.
+        resource_id: of the scalable target.
+        count: the new number of instances.
+
+    Raises:
+        ClientError: SageMaker refuses the change.
+    """
+    _, endpoint, _, variant = resource_id.split("/")
+    sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName=endpoint,
+        DesiredWeightsAndCapacities=[{"VariantName": variant, "DesiredInstanceCount": count}],
+    )

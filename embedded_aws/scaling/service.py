@@ -1,4 +1,8 @@
-"""Carries out scheduled actions: new bounds for a scalable target, and a capacity within them."""
+"""Carries out scheduled actions and scaling policies of variants.
+
+A scheduled action sets the bounds of a scalable target. A policy changes the capacity between them
+while its alarm is raised.
+"""
 
 import logging
 import threading
@@ -12,8 +16,9 @@ from moto.applicationautoscaling.models import applicationautoscaling_backends
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.scaling.capacity import BusyError, set_within
+from embedded_aws.scaling.capacity import BusyError, capacity, set_capacity
 from embedded_aws.scaling.expressions import ScheduleError, parse_schedule
+from embedded_aws.scaling.policies import stepped, tracked
 
 logger = logging.getLogger(__name__)
 
@@ -22,10 +27,12 @@ _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 # How soon the thread notices that the clock was moved, or that the machine slept.
 _POLL_SECONDS = 0.2
 _STOP_SECONDS = 5.0
+# https://docs.aws.amazon.com/autoscaling/application/APIReference/API_StepScalingPolicyConfiguration.html
+_DEFAULT_COOLDOWN_SECONDS = 300
 
 
 class Scaling:
-    """The scheduled actions of every region, in the order of their times.
+    """The scheduled actions of every region, in the order of their times, and the policies.
 
     Args:
         clients: calls SageMaker.
@@ -39,6 +46,8 @@ class Scaling:
         self._done_seconds = clock()
         # Region and resource id of targets whose endpoint was busy.
         self._unfit: set[tuple[str, str]] = set()
+        # ARN of a policy, and whether it added capacity -> the time of its last change.
+        self._changed: dict[tuple[str, bool], float] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scheduled-scaling", daemon=True)
 
@@ -63,6 +72,56 @@ class Scaling:
         self._done_seconds = max(self._done_seconds, now_seconds)
         for region, resource_id in list(self._unfit):
             self._fit(region, resource_id)
+
+    def carry_out(self, region: str, policy_arn: str, value: float, threshold: float) -> None:
+        """Carries out a policy whose alarm is raised, unless it changed the capacity just before.
+
+        Args:
+            region: the policy's region.
+            policy_arn: the policy; one that was deleted does nothing.
+            value: the latest value of the alarm's metric.
+            threshold: the alarm's threshold.
+        """
+        backend = applicationautoscaling_backends[ACCOUNT_ID][region]
+        policies = list(backend.policies.values())
+        policy = next((each for each in policies if each.policy_arn == policy_arn), None)
+        target = backend.targets.get(_DIMENSION, {}).get(policy.resource_id) if policy else None
+        if policy is None or target is None:
+            logger.warning("%s was not carried out: there is no such policy", policy_arn)
+            return
+        sagemaker = self._clients.client("sagemaker", region)
+        try:
+            current = capacity(sagemaker, policy.resource_id)
+        except BusyError:
+            return  # the alarm is evaluated again in a minute
+        if current is None:
+            return
+        wanted = min(
+            max(_wanted(policy, current, value, threshold), target.min_capacity),
+            target.max_capacity,
+        )
+        is_out = wanted > current
+        suspended = target.suspended_state or {}
+        if wanted == current or suspended.get(
+            f"DynamicScaling{'Out' if is_out else 'In'}Suspended"
+        ):
+            return
+        now_seconds = self._clock()
+        last_seconds = self._changed.get((policy_arn, is_out))
+        if last_seconds is not None and now_seconds - last_seconds < _pause_seconds(policy, is_out):
+            return
+        self._changed[policy_arn, is_out] = now_seconds
+        logger.info(
+            "%s: the policy %s changed the capacity from %s to %s",
+            policy.resource_id,
+            policy.policy_name,
+            current,
+            wanted,
+        )
+        try:
+            set_capacity(sagemaker, policy.resource_id, wanted)
+        except ClientError as error:
+            logger.warning("%s was not scaled: %s", policy.resource_id, error)
 
     def _run(self) -> None:
         while not self._stopping.wait(_POLL_SECONDS):
@@ -115,11 +174,33 @@ class Scaling:
             return
         sagemaker = self._clients.client("sagemaker", region)
         try:
-            set_within(sagemaker, resource_id, target.min_capacity, target.max_capacity)
+            current = capacity(sagemaker, resource_id)
+            if current is None:
+                return
+            wanted = min(max(current, target.min_capacity), target.max_capacity)
+            if wanted != current:
+                set_capacity(sagemaker, resource_id, wanted)
         except BusyError:
             self._unfit.add((region, resource_id))
         except ClientError as error:
             logger.warning("%s was not scaled: %s", resource_id, error)
+
+
+def _wanted(policy: Any, current: int, value: float, threshold: float) -> int:
+    if policy.policy_type == "StepScaling":
+        steps = policy.step_scaling_policy_configuration
+        return stepped(steps, current, value, threshold)
+    return tracked(policy.target_tracking_scaling_policy_configuration, current, value)
+
+
+def _pause_seconds(policy: Any, is_out: bool) -> float:
+    """Returns the pause after a change in the same direction."""
+    if policy.policy_type == "StepScaling":
+        pause = policy.step_scaling_policy_configuration.get("Cooldown")
+    else:
+        member = "ScaleOutCooldown" if is_out else "ScaleInCooldown"
+        pause = policy.target_tracking_scaling_policy_configuration.get(member)
+    return float(_DEFAULT_COOLDOWN_SECONDS if pause is None else pause)
 
 
 def _scheduled_actions() -> Iterator[tuple[str, Any]]:

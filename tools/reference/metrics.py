@@ -69,7 +69,7 @@ _SCALING_DATA = """\
 Both metrics are in `AWS/SageMaker`. `InvocationsPerInstance` has a value each minute.
 `ConcurrentRequestsPerModel` has one every ten seconds, so that a fleet grows sooner. A fleet
 shrinks equally fast with both. Source: [AWS's page of scaling policies][policies] (read
-2026-11-23). No scaling policy has run in a real account, and the embedded AWS evaluates none.
+2026-11-23). No scaling policy has run in a real account. The embedded AWS follows invocations only.
 
 [policies]: https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling-add-code-define.html
 """

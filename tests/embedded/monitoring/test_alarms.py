@@ -293,10 +293,7 @@ def test_state_set_by_hand_acts_and_lasts_until_the_next_evaluation(
 def test_other_actions_are_not_carried_out_and_said_so(
     account: Any, clock: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    policy = (
-        f"arn:aws:autoscaling:{REGION}:123456789012:scalingPolicy:1:resource/sagemaker/"
-        "endpoint/e/variant/v:policyName/p"
-    )
+    stop = f"arn:aws:automate:{REGION}:ec2:stop"
     gone = f"arn:aws:sns:{REGION}:123456789012:gone"
     pager = account.mailbox("pager")
     account.client("sns").subscribe(
@@ -307,7 +304,7 @@ def test_other_actions_are_not_carried_out_and_said_so(
         **on_metric(
             "others",
             TreatMissingData="breaching",
-            AlarmActions=[policy, gone, pager.topic, mailbox.topic],
+            AlarmActions=[stop, gone, pager.topic, mailbox.topic],
         )
     )
     with caplog.at_level(logging.WARNING, "embedded_aws.monitoring"):
@@ -316,8 +313,8 @@ def test_other_actions_are_not_carried_out_and_said_so(
         mailbox.next()
     lines = [record.getMessage() for record in caplog.records if '"others"' in record.getMessage()]
     assert lines[0] == (
-        f'Alarm "others" is in a new state; its action {policy} was not carried out: the embedded '
-        "AWS carries out SNS topics only."
+        f'Alarm "others" is in a new state; its action {stop} was not carried out: the embedded '
+        "AWS carries out SNS topics and scaling policies only."
     )
     assert lines[1].startswith(f'Alarm "others" could not write to {gone}: ')
     assert "does not exist" in lines[1]

@@ -22,6 +22,15 @@ SCALING = {
     "min_instance_count": 2,
     "max_instance_count": 6,
     "target_invocations_per_instance_per_minute": 600,
+    # It never runs, and has to be there whenever the target is.
+    "schedules": [
+        {
+            "name": "later",
+            "at": "at(2099-01-01T00:00:00)",
+            "min_instance_count": 2,
+            "max_instance_count": 6,
+        }
+    ],
 }
 ONE, OTHER = "ml.g5.xlarge", "ml.g5.2xlarge"
 
@@ -122,6 +131,14 @@ class Fleet:
         ]
         assert sorted(tracked) == sorted(
             (item["ResourceId"], "invocations-per-instance") for item in found["ScalableTargets"]
+        )
+        actions = self.scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")
+        scheduled = [
+            (item["ResourceId"], item["ScheduledActionName"])
+            for item in actions["ScheduledActions"]
+        ]
+        assert sorted(scheduled) == sorted(
+            (item["ResourceId"], "later") for item in found["ScalableTargets"]
         )
         prefix = f"endpoint/{NAME}/variant/"
         return {

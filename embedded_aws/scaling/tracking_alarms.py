@@ -1,0 +1,95 @@
+"""The alarms that Application Auto Scaling makes for a target tracking policy.
+
+It makes two: one above the target for three minutes, and one more than ten percent below it for
+fifteen minutes. Users quote them, for example in https://github.com/aws/containers-roadmap/issues/121
+(read 2026-11-24).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from moto.applicationautoscaling.exceptions import AWSValidationException
+from moto.cloudwatch.models import cloudwatch_backends
+from moto.moto_api._internal import mock_random
+
+from embedded_aws.monitoring.evaluation import State
+
+_HIGH_PERIODS, _LOW_PERIODS = 3, 15
+_LOW_SHARE = 0.9
+_RESOURCE = re.compile(r"endpoint/(?P<endpoint>[^/]+)/variant/(?P<variant>[^/]+)")
+# Predefined metric -> CloudWatch metric, statistic, period in seconds:
+# https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling-add-code-define.html
+_PREDEFINED = {
+    "SageMakerVariantInvocationsPerInstance": ("InvocationsPerInstance", "Sum", 60),
+    "SageMakerVariantConcurrentRequestsPerModelHighResolution": (
+        "ConcurrentRequestsPerModel",
+        "Maximum",
+        10,
+    ),
+}
+
+
+def make_tracking_alarms(policy: Any) -> None:
+    """Makes the alarms of a policy of a variant; moto deletes them with the policy.
+
+    Args:
+        policy: moto's policy.
+
+    Raises:
+        AWSValidationException: the policy's metric is not emulated.
+    """
+    configuration = policy.target_tracking_scaling_policy_configuration
+    metric = _metric(policy.resource_id, configuration)
+    target = configuration["TargetValue"]
+    sides = [("AlarmHigh", "GreaterThanThreshold", target, _HIGH_PERIODS)]
+    if not configuration.get("DisableScaleIn"):
+        sides.append(("AlarmLow", "LessThanThreshold", target * _LOW_SHARE, _LOW_PERIODS))
+    backend = cloudwatch_backends[policy.account_id][policy.region_name]
+    for side, operator, threshold, periods in sides:
+        alarm = backend.put_metric_alarm(
+            name=f"TargetTracking-{policy.resource_id}-{side}-{mock_random.uuid4()}",
+            description="DO NOT EDIT OR DELETE. For TargetTrackingScaling policy "
+            f"{policy.policy_arn}.",
+            comparison_operator=operator,
+            evaluation_periods=periods,
+            threshold=threshold,
+            alarm_actions=[policy.policy_arn],
+            metric_data_queries=[],
+            **metric,
+        )
+        alarm.state_value = State.INSUFFICIENT_DATA.value
+        policy.alarms.append(alarm)
+
+
+def _metric(resource_id: str, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the metric of a policy, in the names of moto's alarms."""
+    match = _RESOURCE.fullmatch(resource_id)
+    predefined = configuration.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
+    custom = configuration.get("CustomizedMetricSpecification", {})
+    if predefined in _PREDEFINED and match is not None:
+        name, statistic, period_seconds = _PREDEFINED[predefined]
+        return {
+            "namespace": "AWS/SageMaker",
+            "metric_name": name,
+            "dimensions": [
+                {"Name": "EndpointName", "Value": match["endpoint"]},
+                {"Name": "VariantName", "Value": match["variant"]},
+            ],
+            "statistic": statistic,
+            "period": period_seconds,
+        }
+    if "MetricName" not in custom or "Metrics" in custom:
+        raise AWSValidationException(
+            "The embedded AWS tracks SageMakerVariantInvocationsPerInstance, "
+            "SageMakerVariantConcurrentRequestsPerModelHighResolution and a single customized "
+            "metric only."
+        )
+    return {
+        "namespace": custom["Namespace"],
+        "metric_name": custom["MetricName"],
+        "dimensions": custom.get("Dimensions", []),
+        "statistic": custom["Statistic"],
+        "unit": custom.get("Unit"),
+        "period": 60,
+    }
