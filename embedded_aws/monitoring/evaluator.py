@@ -135,7 +135,7 @@ class AlarmEvaluator:
         backend = cloudwatch_backends[ACCOUNT_ID][region]
         end_seconds = self._boundary(_cadence_seconds(definition))
         data = _by_metric(list(backend.metric_data), [definition], end_seconds)
-        self._evaluate_one(backend.alarms, alarm, definition, data, end_seconds)
+        self._evaluate_one(region, backend.alarms, alarm, definition, data, end_seconds)
 
     def _run(self) -> None:
         while True:

@@ -98,6 +98,12 @@ class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
         moto's GetMetricStatistics also takes data with further dimensions. In CloudWatch another
         set of dimensions is another metric. ListMetrics names the metrics that it has already, and
         finds those with further dimensions in CloudWatch too.
+
+        Args:
+            namespace: the metric's namespace; None for any.
+            name: MetricName; None for any.
+            dimensions: in the form of PutMetricData.
+            already_present_metrics: of ListMetrics; None in GetMetricStatistics.
         """
         if already_present_metrics is None:
             wanted = {(each["Name"], each.get("Value")) for each in dimensions}
