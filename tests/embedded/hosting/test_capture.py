@@ -193,3 +193,22 @@ def test_the_role_needs_each_right(account: Any, role: str, prefix: str, missing
     (written,) = keys(account, prefix)
     assert account.s3.head_object(Bucket=BUCKET, Key=written)["SSEKMSKeyId"] == key
     account.delete(name)
+
+
+def test_the_answers_of_a_shadow_variant_are_captured_too(account: Any, prefix: str) -> None:
+    shadow = account.variant(account.model(mark="shadow "), "Shadow", InitialVariantWeight=1)
+    config = account.config(
+        account.variant(account.model()),
+        ShadowProductionVariants=[shadow],
+        DataCaptureConfig=settings(prefix),
+    )
+    name = account.begin(config)
+    assert account.settled(name)["EndpointStatus"] == "InService"
+    assert account.invoke(name, "x") == "x"
+    answers = {
+        base64.b64decode(record["captureData"]["endpointOutput"]["data"])
+        for record in records(account, prefix, 2)
+    }
+    assert answers == {b"x", b"shadow x"}
+    assert {key.split("/")[2] for key in keys(account, prefix)} == {"AllTraffic", "Shadow"}
+    account.delete(name)
