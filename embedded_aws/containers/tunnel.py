@@ -71,6 +71,7 @@ class Tunnel:
         self._connections: dict[int, _Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._opened = 0
+        self._is_gone = False
         self._writing = asyncio.Lock()
 
     async def run(self) -> None:
@@ -83,6 +84,7 @@ class Tunnel:
         except (asyncio.IncompleteReadError, OSError):
             pass  # the other end is gone
         finally:
+            self._is_gone = True
             for connection in self._connections.values():
                 connection.arrived.put_nowait(None)
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -91,8 +93,11 @@ class Tunnel:
         """Opens a connection at the other end and carries it until either end closes it."""
         self._opened += 1
         number = self._opened
-        self._connections[number] = _Connection()
-        await self._send(_OPEN, number)
+        connection = self._connections[number] = _Connection()
+        with contextlib.suppress(OSError):  # `_copy` finds out that the other end is gone
+            await self._send(_OPEN, number)
+        if self._is_gone:
+            connection.arrived.put_nowait(None)
         await self._copy(number, reader, writer)
 
     async def _handle(self, kind: int, number: int, value: int) -> None:

@@ -155,3 +155,23 @@ def test_connections_end_with_the_tunnel() -> None:
 async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
     writer.write(data)
     await writer.drain()
+
+
+def test_a_connection_ends_in_silence_if_the_other_end_is_gone() -> None:
+    async def trial() -> None:
+        near, far = await joined()
+        far[1].transport.abort()
+        here = Tunnel(*near)
+        await here.run()
+        unhandled: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, found: unhandled.append(found))
+        async with listening(here.carry) as entrance:
+            # The first frame may still find room on the way.
+            for _ in range(3):
+                reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
+                with contextlib.suppress(ConnectionError):
+                    assert await reader.read() == b""
+                writer.close()
+        assert unhandled == []
+
+    run(trial())
