@@ -36,8 +36,8 @@ class EmbeddedAws:
         time_scale: factor on every timeout and wait of endpoints, jobs and builds; tests shorten
             them.
         response_timeout_seconds: longest time until a container answers; tests shorten it.
-        clock: returns seconds since the epoch, by which metrics are dated, alarms are
-            evaluated and scheduled actions run; tests move it.
+        clock: returns seconds since the epoch, for metrics, alarms and scheduled actions.
+            Tests move it.
 
     Use as a context manager, or call `start` and `stop`.
 

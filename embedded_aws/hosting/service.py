@@ -45,7 +45,7 @@ class Hosting:
         tags: keeps the tags.
         quotas: limits the instances behind endpoints; None for those that nobody changed.
         beside: SageMaker's operations that other objects handle and the same API answers.
-        clock: returns seconds since the epoch, by which metrics are dated; tests move it.
+        clock: returns seconds since the epoch. It gives metrics their date. Tests move it.
 
     Attributes:
         api: the WSGI application of the control plane.
@@ -133,7 +133,7 @@ class Hosting:
         ]
 
     def now_seconds(self) -> float:
-        """Returns the time by which metrics are dated and requests expire."""
+        """Returns the time on the clock, in seconds since the epoch."""
         return self._clock()
 
     def publish_metrics(self) -> None:

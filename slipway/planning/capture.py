@@ -37,7 +37,7 @@ class CapturePlan:
 
 
 def capture_plan(config: ModelConfig, environment: Environment) -> CapturePlan | None:
-    """Returns what is captured of an endpoint; None for nothing.
+    """Returns the data capture of an endpoint; None without data capture.
 
     Args:
         config: a valid config.

@@ -34,7 +34,7 @@ class AsyncQueue:
         endpoint: the endpoint.
         clients: calls S3 and SNS.
         metrics: records the endpoint's metrics.
-        clock: returns seconds since the epoch, by which requests expire; tests move it.
+        clock: returns seconds since the epoch. Requests expire on it, and tests move it.
         time_scale: factor on the time that a container may take.
     """
 

@@ -194,7 +194,7 @@ def test_a_batch_that_waited_in_a_dead_worker_is_not_to_blame(tmp_path: Path) ->
         [process_id] = pool.process_ids()
         os.kill(process_id, signal.SIGKILL)
         eventually(lambda: computing.worker.is_retired)
-        # Whoever learns of the death first.
+        # The waiting request may learn of the death before the computed one.
         assert not pool._lose(waiting)
         assert pool._lose(computing)
         # Neither lane is used again, and the worker that takes its place serves.
