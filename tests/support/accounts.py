@@ -1,5 +1,6 @@
 """An embedded AWS in the tests' own process, and what its end leaves of it."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,17 +15,24 @@ from embedded_aws.objects.front import ObjectFront
 from embedded_aws.server import EmbeddedAws
 from tests.support.starts import count_start
 
+_ONE_AT_A_TIME = threading.Lock()
+
 
 @contextmanager
 def embedded_aws(directory: Path, **options: Any) -> Iterator[EmbeddedAws]:
     """Runs one on a free port, with an empty account, and leaves none.
 
-    The accounts belong to the process, so that two at a time share theirs.
+    The accounts belong to the process, and the second of two would empty the first one's.
 
     Args:
         directory: for what serves.
         options: of `EmbeddedAws`.
+
+    Raises:
+        RuntimeError: one runs already. A module whose tests share one starts no other.
     """
+    if not _ONE_AT_A_TIME.acquire(blocking=False):
+        raise RuntimeError("an embedded AWS already runs in this process, with its accounts")
     count_start("server")
     forget_accounts()
     try:
@@ -35,6 +43,7 @@ def embedded_aws(directory: Path, **options: Any) -> Iterator[EmbeddedAws]:
         # An embedded AWS turns this on. Other tests' servers would read the policies after each
         # reset, half a second for every test.
         default_user_config["iam"]["load_aws_managed_policies"] = False
+        _ONE_AT_A_TIME.release()
 
 
 @contextmanager

@@ -1,0 +1,151 @@
+"""Canaries that fail: each is undone, and the old fleet answers all its requests."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slipway.operations.permissions import least_policy
+from slipway.operations.status import find_status
+from tests.support.clocks import MovableClock
+from tests.support.projects import LOCAL
+from tests.support.recorded_calls import RecordedCalls
+from tests.support.rollouts import ENDPOINT, ROLLOUT_MODEL, answer_of, described, planned_rollout
+from tests.support.slipway_stack import SlipwayStack, slipway_stack
+from tests.support.waiting import eventually
+
+# A step's 240 s become 24: longer than any of these tests takes.
+UNHURRIED = 0.1
+# Longer than the stand-in that lags needs, which is longer than the alarm's threshold.
+RESPONSE_TIMEOUT_SECONDS = 1.5
+
+
+class Clients:
+    """Sends requests in several threads, and counts how they were answered."""
+
+    def __init__(self, stack: SlipwayStack) -> None:
+        self._stack = stack
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self.answers: Counter[str] = Counter()
+        self._threads = [threading.Thread(target=self._run) for _ in range(4)]
+
+    def __enter__(self) -> Clients:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(0.02):
+            answer = answer_of(self._stack)
+            with self._lock:
+                self.answers[answer] += 1
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+@pytest.fixture
+def unhurried(tmp_path: Path, clock: MovableClock) -> Iterator[SlipwayStack]:
+    with slipway_stack(
+        tmp_path,
+        model=ROLLOUT_MODEL,
+        time_scale=UNHURRIED,
+        clock=clock,
+        response_timeout_seconds=RESPONSE_TIMEOUT_SECONDS,
+    ) as stack:
+        yield stack
+
+
+def invocations(stack: SlipwayStack, metric: str, config: str) -> float:
+    """The sum of a metric of one fleet."""
+    dimensions = {
+        "EndpointName": stack.name, "VariantName": "AllTraffic", "EndpointConfigName": config,
+    }  # fmt: skip
+    data = stack.stacks.client("cloudwatch").get_metric_statistics(
+        Namespace="AWS/SageMaker",
+        MetricName=metric,
+        Dimensions=[{"Name": name, "Value": value} for name, value in dimensions.items()],
+        StartTime=0,
+        EndTime=4_000_000_000,
+        Period=86_400,
+        Statistics=["Sum"],
+    )["Datapoints"]
+    return sum(datum["Sum"] for datum in data)
+
+
+@pytest.mark.parametrize(
+    ("mode", "failed", "kinds"),
+    [
+        ("failing", "ModelError", ["ServerErrorRate"]),
+        pytest.param(
+            "silent",
+            "ModelError",
+            ["ServerErrorRate", "ModelLatency"],
+            marks=pytest.mark.size("all"),
+        ),
+        pytest.param("lagging", None, ["ModelLatency"], marks=pytest.mark.size("all")),
+    ],
+)
+def test_a_canary_that_fails_is_undone(
+    unhurried: SlipwayStack, clock: MovableClock, mode: str, failed: str | None, kinds: list[str]
+) -> None:
+    stack = unhurried
+    assert stack.stacks.create(stack.name, stack.template("ok", alarm_periods=1)) == (
+        "CREATE_COMPLETE"
+    )
+    old = described(stack)["EndpointConfigName"]
+    with Clients(stack) as clients:
+        stack.stacks.start_update(stack.name, stack.template(mode, alarm_periods=1))
+        new = eventually(lambda: described(stack).get("PendingDeploymentSummary"))
+        new = new["EndpointConfigName"]
+        # Enough requests met the new fleet, and all of them in a minute that is over now.
+        eventually(lambda: invocations(stack, "Invocations", new) >= 3)
+        clock.pass_minute()
+        assert stack.stacks.settled(stack.name) == "UPDATE_ROLLBACK_COMPLETE"
+        undone = Counter(clients.answers)
+        eventually(lambda: clients.answers["x"] >= undone["x"] + 10)
+    # Whatever failed failed on the new fleet; the old fleet answered everything it was asked.
+    errors = {answer: count for answer, count in clients.answers.items() if answer != "x"}
+    assert set(errors) == ({failed} if failed else set())
+    assert invocations(stack, "Invocations", new) >= sum(errors.values())
+    assert invocations(stack, "InvocationModelErrors", old) == 0
+    assert {answer_of(stack) for _ in range(10)} == {"x"}
+    assert described(stack)["EndpointConfigName"] == old
+
+    recorded = RecordedCalls(stack.access, f"{LOCAL.region}:{LOCAL.account}")
+    status = find_status(stack.name, stack.access, plan=None, log_line_count=0)
+    # The alarms' history needs a right of its own.
+    policy = least_policy(planned_rollout("canary"), LOCAL, compiling=None, weights=None)
+    assert recorded.denied_by(policy) == set()
+    assert ("cloudwatch:DescribeAlarmHistory", "*") in recorded.made
+    first, reason, *told = status.troubles()
+    assert first == (
+        "the last deployment failed and was undone: the stack is UPDATE_ROLLBACK_COMPLETE"
+    )
+    alarms = [trip.alarm for trip in status.trips]
+    for alarm, kind, line in zip(alarms, kinds, told[: len(kinds)], strict=True):
+        assert alarm.startswith(f"{stack.name}-RolloutNewFleet{kind}")
+        assert line.startswith(f"alarm {alarm} went off during the rollout, at ")
+        assert f"({stack.name}, the newest fleet alone: " in line
+        assert ": Threshold Crossed: 1 datapoint [" in line
+    assert reason == (
+        f'{ENDPOINT}: Resource handler returned message: "The update was rolled back because of '
+        f'alarms in state ALARM: {", ".join(alarms)}." (HandlerErrorCode: NotStabilized)'
+    )
+
+    # The alarms watch the old fleet again, so that a repaired version may follow at once.
+    cloudwatch = stack.stacks.client("cloudwatch")
+    found = cloudwatch.describe_alarms(AlarmNames=alarms)["MetricAlarms"]
+    assert {alarm["StateValue"] for alarm in found} == {"OK"}

@@ -1,0 +1,39 @@
+"""A model whose deployment shifts traffic in steps, as the tests of rollouts plan and ask it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from slipway.facts.instances import instance_types
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.slipway_stack import SlipwayStack
+
+ROLLOUT_MODEL = "rollout-canary"
+ENDPOINT = "HostingEndpointD164256E"
+# The 240 s of a step become 1.2.
+HURRIED = 0.005
+
+
+def planned_rollout(strategy: str) -> DeploymentPlan:
+    """Returns the plan of the model with a rollout of this strategy."""
+    config = model_config(ROLLOUT_MODEL, rollout={"strategy": strategy, "step_percent": 50})
+    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+
+
+def answer_of(stack: SlipwayStack) -> str:
+    """Returns the answer of the endpoint, or the code of its error."""
+    try:
+        return stack.invoke()
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+
+
+def described(stack: SlipwayStack) -> dict[str, Any]:
+    """Returns the endpoint as DescribeEndpoint tells it."""
+    sagemaker = stack.stacks.client("sagemaker")
+    found: dict[str, Any] = sagemaker.describe_endpoint(EndpointName=stack.name)
+    return found
