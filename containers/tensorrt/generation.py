@@ -6,9 +6,10 @@ one row.
 
 Prompts join between two steps: they are computed up to their first token by themselves, and their
 rows are put below the others. After each step the continuing rows are selected out of the key/value
-cache. An ended row is left out, and a row that several beams continue is copied. Leading columns
-that are padding for every row are cut off. The cache's length thus never exceeds the longest live
-row's prompt and new tokens. The caller keeps that length within the model's positions.
+cache. The last row fills the place of an ended row, so that the rows between them stay where they
+are. A row that several beams continue is copied. Leading columns that are padding for every row are
+cut off. The cache's length thus never exceeds the longest live row's prompt and new tokens. The
+caller keeps that length within the model's positions.
 """
 
 from collections.abc import Callable, Sequence
@@ -165,11 +166,11 @@ class DecodingBatch:
         positions = mask.sum(axis=1, keepdims=True) - 1
         input_ids = np.array(self._tokens, dtype=np.int64)[:, None]
         logits, cache = self._session.step(input_ids, mask, positions, self._cache)
-        sources, self._tokens = _advance(self._live, logits)
+        sources, tokens = _advance(self._live, logits)
         finished = [each for each in self._live if each.is_finished]
         if sources:
-            self._attention_mask, self._cache = self._select(mask, cache, sources)
-            self._live = [each for each in self._live if not each.is_finished]
+            live = [each for each in self._live if not each.is_finished]
+            self._keep(live, sources, tokens, mask, cache)
         else:
             self.clear()
         return finished
@@ -185,11 +186,36 @@ class DecodingBatch:
         if not staying:
             self.clear()
         elif len(staying) < row:
-            self._live = [each for each in self._live if each not in leaving]
-            self._tokens = [self._tokens[source] for source in staying]
-            self._attention_mask, self._cache = self._select(
-                self._attention_mask, self._cache, staying
-            )
+            live = [each for each in self._live if each not in leaving]
+            tokens = [self._tokens[source] for source in staying]
+            self._keep(live, staying, tokens, self._attention_mask, self._cache)
+
+    # Any: only the session knows the type of its cache.
+    def _keep(
+        self,
+        live: list[Continuation],
+        sources: Sequence[int],
+        tokens: list[int],
+        mask: Int64Array,
+        cache: Any,
+    ) -> None:
+        """Keeps the rows that continue.
+
+        Args:
+            live: the prompts that continue.
+            sources: for each of their rows, the row of `mask` and `cache` that it continues.
+            tokens: for each of their rows, the token that the next step adds.
+            mask: [rows, columns].
+            cache: of the same rows and columns.
+        """
+        if len(live) == len(sources):
+            # Each prompt has one row, so that their order is free.
+            order = _last_rows_fill_gaps(sources)
+            live = [live[index] for index in order]
+            sources = [sources[index] for index in order]
+            tokens = [tokens[index] for index in order]
+        self._live, self._tokens = live, tokens
+        self._attention_mask, self._cache = self._select(mask, cache, sources)
 
     # Any: only the session knows the type of its cache.
     def _select(self, mask: Int64Array, cache: Any, sources: Sequence[int]) -> tuple[Any, Any]:
@@ -283,6 +309,21 @@ def _advance(live: Sequence[Continuation], logits: Float32Array) -> tuple[list[i
         tokens += [token for _, token in moves]
         first_row = end_row
     return sources, tokens
+
+
+def _last_rows_fill_gaps(sources: Sequence[int]) -> list[int]:
+    """Returns the order of rows that moves the fewest of them.
+
+    Args:
+        sources: different rows, in the order of the rows that they become.
+
+    Returns:
+        Indexes of `sources`. A row whose place is still there keeps it, and the others fill the
+            gaps.
+    """
+    staying = {source: index for index, source in enumerate(sources) if source < len(sources)}
+    moving = iter([index for index, source in enumerate(sources) if source >= len(sources)])
+    return [staying[place] if place in staying else next(moving) for place in range(len(sources))]
 
 
 def _stack(upper: Int64Array, lower: Int64Array) -> Int64Array:

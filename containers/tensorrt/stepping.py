@@ -26,6 +26,17 @@ def cache_names(prefix: str, layers: int) -> list[str]:
     return [f"{prefix}.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
 
 
+def moves_in_place(rows: Sequence[int]) -> bool:
+    """Returns whether a cache can be reduced to some rows where it lies.
+
+    Each row then stays, or comes from beyond the last place of the result.
+
+    Args:
+        rows: rows of the cache, in the order of the result; see `StepSession.select`.
+    """
+    return all(row == place or row >= len(rows) for place, row in enumerate(rows))
+
+
 class StepSession(Protocol[CacheT]):
     """A runtime with the step graph loaded.
 
@@ -75,7 +86,7 @@ class StepSession(Protocol[CacheT]):
         Args:
             cache: taken over.
             rows: rows of the cache, in the order of the result; a row may appear several times or
-                never.
+                never. Rows that `moves_in_place` accepts cost the least.
             first_column: columns before it are left out.
         """
 

@@ -10,7 +10,7 @@ position only, and `present.{i}.key` / `.value`. One graph does prefill and deco
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import onnxruntime
@@ -18,6 +18,7 @@ import onnxruntime
 from containers.serving.onnx_session import open_graph
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig
+from containers.tensorrt.runtimes.host_cache import HostCache, HostCaches, RowSize
 from containers.tensorrt.stepping import (
     LOGITS,
     STEP_INPUTS,
@@ -26,11 +27,10 @@ from containers.tensorrt.stepping import (
     cache_names,
 )
 
-# Key 0, value 0, key 1, ...; each [rows, heads, columns, head_dim].
-Cache: TypeAlias = Sequence[Float32Array]
-
 _TENSOR_TYPES: Final = dict.fromkeys(STEP_INPUTS, "tensor(int64)")
 _CACHE_TYPE: Final = "tensor(float)"
+# Binding a tensor takes some 3 microseconds, which smaller tensors do not pay back.
+_LEAST_BOUND_BYTES: Final = 128 * 1024
 # In the order of preference.
 _PROVIDERS: Final = {"CUDAExecutionProvider": "cuda", "CPUExecutionProvider": "cpu"}
 
@@ -59,7 +59,10 @@ class OnnxRuntimeSession:
         )
         self._config = config
         self._past_names = cache_names("past_key_values", config.layers)
-        self._output_names = [LOGITS, *cache_names("present", config.layers)]
+        self._present_names = cache_names("present", config.layers)
+        size = RowSize(2 * config.layers, config.heads, config.head_dim)
+        self._caches = HostCaches(size)
+        self._column_bytes = config.heads * config.head_dim * np.dtype(np.float32).itemsize
         self._check_graph()
 
     @property
@@ -72,7 +75,7 @@ class OnnxRuntimeSession:
 
     def prefill(
         self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
-    ) -> tuple[Float32Array, Cache]:
+    ) -> tuple[Float32Array, HostCache]:
         """Runs whole prompts; see `StepSession.prefill`.
 
         Args:
@@ -81,43 +84,70 @@ class OnnxRuntimeSession:
             position_ids: [rows, columns].
         """
         shape = (len(input_ids), self._config.heads, 0, self._config.head_dim)
-        empty = [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
-        return self.step(input_ids, attention_mask, position_ids, empty)
+        nothing = [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
+        return self._run((input_ids, attention_mask, position_ids), nothing)
 
     def step(
         self,
         input_ids: Int64Array,
         attention_mask: Int64Array,
         position_ids: Int64Array,
-        cache: Cache,
-    ) -> tuple[Float32Array, Cache]:
+        cache: HostCache,
+    ) -> tuple[Float32Array, HostCache]:
         """Runs the graph once; see `StepSession.step`.
 
         Args:
-            input_ids: [rows, columns], one column after prefill.
-            attention_mask: [rows, past columns + columns], 0 on padding.
-            position_ids: [rows, columns].
-            cache: [rows, heads, past columns, head_dim] per tensor.
+            input_ids: [rows, 1].
+            attention_mask: [rows, columns + 1], 0 on padding.
+            position_ids: [rows, 1].
+            cache: taken over; of the same rows and columns.
         """
-        feeds = dict(
-            zip(STEP_INPUTS, (input_ids, attention_mask, position_ids), strict=True)
-        ) | dict(zip(self._past_names, cache, strict=True))
-        logits, *present = self._session.run(self._output_names, feeds)
-        return logits[:, -1, :], present
+        inputs = (input_ids, attention_mask, position_ids)
+        result = self._run(inputs, cache.tensors)
+        cache.give_back()
+        return result
 
-    def select(self, cache: Cache, rows: Sequence[int], first_column: int) -> Cache:
-        """Copies rows; see `StepSession.select`.
+    def select(self, cache: HostCache, rows: Sequence[int], first_column: int) -> HostCache:
+        """Moves rows; see `StepSession.select`.
 
         Args:
-            cache: not changed.
+            cache: taken over.
             rows: rows of the cache, in the order of the result.
             first_column: columns before it are left out.
         """
-        return [tensor[rows, :, first_column:, :] for tensor in cache]
+        return self._caches.select(cache, rows, first_column)
 
-    def concatenate(self, first: Cache, second: Cache) -> Cache:
+    def concatenate(self, first: HostCache, second: HostCache) -> HostCache:
         """Joins two caches; see `StepSession.concatenate`."""
-        return [_stack(upper, lower) for upper, lower in zip(first, second, strict=True)]
+        return self._caches.concatenate(first, second)
+
+    def _run(
+        self, inputs: tuple[Int64Array, Int64Array, Int64Array], past: Sequence[Float32Array]
+    ) -> tuple[Float32Array, HostCache]:
+        """Runs the graph once.
+
+        Args:
+            inputs: token ids, mask and positions.
+            past: the tensors of the cache.
+        """
+        feeds: dict[str, Any] = dict(zip(STEP_INPUTS, inputs, strict=True))
+        feeds |= dict(zip(self._past_names, past, strict=True))
+        rows, columns = len(past[0]), past[0].shape[2] + inputs[0].shape[1]
+        if rows * columns * self._column_bytes < _LEAST_BOUND_BYTES:
+            logits, *present = self._session.run([LOGITS, *self._present_names], feeds)
+            return logits[:, -1, :], self._caches.adopt(present)
+        cache = self._caches.reserve(rows, columns)
+        binding = self._session.io_binding()
+        # The binding has the addresses alone, so that the arrays must live until the run's end.
+        feeds = {name: np.ascontiguousarray(array) for name, array in feeds.items()}
+        for name, array in feeds.items():
+            binding.bind_cpu_input(name, array)
+        binding.bind_output(LOGITS)
+        for name, address in zip(self._present_names, cache.addresses, strict=True):
+            binding.bind_output(name, "cpu", 0, np.float32, cache.shape, address)
+        self._session.run_with_iobinding(binding)
+        logits = binding.get_outputs_as_ortvaluevector()[0].numpy()
+        return logits[:, -1, :], cache
 
     def _check_graph(self) -> None:
         expected = _TENSOR_TYPES | dict.fromkeys(self._past_names, _CACHE_TYPE)
@@ -132,20 +162,12 @@ class OnnxRuntimeSession:
         ]
         problems += [f"input {name} is unknown" for name in inputs if name not in expected]
         problems += [
-            f"output {name} is missing" for name in self._output_names if name not in outputs
+            f"output {name} is missing"
+            for name in (LOGITS, *self._present_names)
+            if name not in outputs
         ]
         if problems:
             raise ModelLoadError(
                 f"{GRAPH_FILE} is not a step graph with {self._config.layers} layers: "
                 f"{'; '.join(problems)}"
             )
-
-
-def _stack(upper: Float32Array, lower: Float32Array) -> Float32Array:
-    """Returns the rows of both, the shorter cache padded with zeros in front."""
-    rows, heads, columns, head_dim = upper.shape
-    longest = max(columns, lower.shape[2])
-    both = np.zeros((rows + len(lower), heads, longest, head_dim), dtype=np.float32)
-    both[:rows, :, longest - columns :] = upper
-    both[rows:, :, longest - lower.shape[2] :] = lower
-    return both

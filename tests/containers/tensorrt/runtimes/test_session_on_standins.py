@@ -5,7 +5,7 @@ sample's graph with ONNX Runtime.
 """
 
 import collections
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from containers.serving.predictor import ModelLostError
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.generation import DecodingBatch, Prompt, generate
 from containers.tensorrt.model_directory import read_config
+from containers.tensorrt.runtimes.host_cache import HostCache
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.stepping import Float32Array, Int64Array
@@ -36,15 +37,25 @@ SAMPLED = Prompt((300, 263), max_new_tokens=15, sampling=Sampling(temperature=1.
 class HalfReference(OnnxRuntimeSession):
     """ONNX Runtime with a cache and logits that are rounded to half precision after every step."""
 
+    def prefill(
+        self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
+    ) -> tuple[Float32Array, HostCache]:
+        return _all_rounded(*super().prefill(input_ids, attention_mask, position_ids))
+
     def step(
         self,
         input_ids: Int64Array,
         attention_mask: Int64Array,
         position_ids: Int64Array,
-        cache: Sequence[Float32Array],
-    ) -> tuple[Float32Array, Sequence[Float32Array]]:
-        logits, present = super().step(input_ids, attention_mask, position_ids, cache)
-        return _rounded(logits), [_rounded(tensor) for tensor in present]
+        cache: HostCache,
+    ) -> tuple[Float32Array, HostCache]:
+        return _all_rounded(*super().step(input_ids, attention_mask, position_ids, cache))
+
+
+def _all_rounded(logits: Float32Array, cache: HostCache) -> tuple[Float32Array, HostCache]:
+    for tensor in cache.tensors:
+        tensor[:] = _rounded(tensor)
+    return _rounded(logits), cache
 
 
 def _rounded(array: Float32Array) -> Float32Array:
