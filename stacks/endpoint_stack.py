@@ -10,6 +10,7 @@ from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
+from stacks.constructs.asynchronous import async_config, async_rights
 from stacks.constructs.capture import capture_config, capture_rights
 from stacks.constructs.endpoint_update import EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
@@ -77,6 +78,10 @@ class EndpointStack(cdk.Stack):
                 )
             )
             capture = capture_config(plan.capture, capture_key)
+        queue = None
+        if plan.asynchronous is not None:
+            queue = async_config(plan.asynchronous)
+            rights.append(async_rights(self, queue=plan.asynchronous, role=role.role))
         hosting = HostedEndpoint(
             self,
             "Hosting",
@@ -85,6 +90,7 @@ class EndpointStack(cdk.Stack):
             log_key_arn=log_key_arn,
             vpc=vpc,
             capture=capture,
+            queue=queue,
             rights=rights,
         )
         update = EndpointUpdate(self, "EndpointUpdate", plan=plan, log_key_arn=log_key_arn)

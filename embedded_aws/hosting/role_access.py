@@ -82,13 +82,17 @@ class RoleAccess:
         """Checks that the role may read an object; raises `ClientError`."""
         self._require("s3:GetObject", f"arn:aws:s3:::{bucket}/{key}", "GetObject")
 
-    def require_writable(self, bucket: str, key: str, key_id: str | None) -> None:
+    def require_writable(
+        self, bucket: str, key: str, key_id: str | None, *, in_parts: bool = False
+    ) -> None:
         """Checks that the role may write an object.
 
         Args:
             bucket: the object's bucket.
             key: the object's key; the object need not exist.
             key_id: KMS key that encrypts the object, id or ARN; None without one.
+            in_parts: whether it is uploaded in parts. S3 then decrypts the parts that it has:
+                https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuAndPermissions.html
 
         Raises:
             ClientError: the role may not write the object or use the key.
@@ -96,6 +100,8 @@ class RoleAccess:
         self._require("s3:PutObject", f"arn:aws:s3:::{bucket}/{key}", "PutObject")
         if key_id is not None:
             self._require("kms:GenerateDataKey", self._key_arn(key_id), "PutObject")
+            if in_parts:
+                self._require("kms:Decrypt", self._key_arn(key_id), "CompleteMultipartUpload")
 
     def _key_arn(self, key_id: str) -> str:
         if key_id.startswith("arn:"):

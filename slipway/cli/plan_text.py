@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from slipway.cli import costs
 from slipway.cli.output import human_size
+from slipway.cli.queue_text import describe_queue
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.capture import CapturePlan
 from slipway.planning.memory import MemoryEstimate
@@ -81,6 +82,8 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     yield "isolation", "no outbound network" if plan.network_isolation else "network open"
     if plan.vpc is not None:
         yield "vpc", _vpc(plan.vpc)
+    if plan.asynchronous is not None:
+        yield from describe_queue(plan.asynchronous)
 
 
 def _vpc(vpc: VpcPlan) -> str:

@@ -86,8 +86,11 @@ class Code(StrEnum):
     NETWORK = "SW331"
     DATA_CAPTURE = "SW332"
     ROLE_BOUNDARY = "SW333"
+    ASYNC_EXCLUDES = "SW334"
     SHADOW_EXCLUDES = "SW335"
     ROLLOUT_WATCH = "SW336"
+    ALARM_OF_MODE = "SW337"
+    ASYNC_SETTING = "SW338"
 
     # Of the LMI container.
     LMI_ENGINE = "SW340"

@@ -252,6 +252,13 @@ ENTRIES: Sequence[Entry] = (
         "Name a policy of the environment's account in `permissions_boundary_arn`.",
     ),
     Entry(
+        Code.ASYNC_EXCLUDES,
+        "The setting excludes an asynchronous endpoint",
+        "The requests of a queue name no variant, and SageMaker captures the requests of real-time "
+        "endpoints only.",
+        "Remove the setting that the message names, or set `mode: realtime`.",
+    ),
+    Entry(
         Code.SHADOW_EXCLUDES,
         "The setting excludes a shadow variant",
         "SageMaker copies the requests of an endpoint with one production variant, and only "
@@ -266,5 +273,19 @@ ENTRIES: Sequence[Entry] = (
         "minutes never undoes the update for a fault of the last step.",
         "Raise `wait_seconds` to the number in the printed remedy, or lower "
         "`evaluation_periods_minutes`.",
+    ),
+    Entry(
+        Code.ALARM_OF_MODE,
+        "The endpoint has no metric for the alarm",
+        "Asynchronous endpoints publish other metrics than real-time endpoints. An alarm on a "
+        "metric that is never published would never be raised.",
+        "Remove the alarm that the message names. [Metrics](../reference/metrics.md) lists the "
+        "metrics of each mode.",
+    ),
+    Entry(
+        Code.ASYNC_SETTING,
+        "A setting of the queue has no effect",
+        "A key of topics is for the topics that `async_inference` names.",
+        "Name a topic, or remove the key.",
     ),
 )

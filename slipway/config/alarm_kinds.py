@@ -10,7 +10,11 @@ https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
 from dataclasses import dataclass
 
 # The unit in a field's name: the unit of SageMaker's metrics, and how many of it make one.
-_METRIC_UNITS = {"percent": ("percent", 1), "milliseconds": ("microseconds", 1000)}
+_METRIC_UNITS = {
+    "percent": ("percent", 1),
+    "milliseconds": ("microseconds", 1000),
+    "seconds": ("seconds", 1),
+}
 
 
 @dataclass(frozen=True)
@@ -21,11 +25,13 @@ class MetricGroup:
         title: heading of the group in docs/reference/metrics.md.
         namespace: of the metrics.
         missing_data: what an alarm makes of a minute without data (TreatMissingData).
+        of_variant: whether the metrics have the dimension VariantName beside EndpointName.
     """
 
     title: str
     namespace: str
     missing_data: str
+    of_variant: bool = True
 
 
 # Without requests there are no data points, and nothing failed.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway.config.alarm_kinds import AlarmKind, Watch
-from slipway.config.capacity_alarm import CAPACITY_WATCH
+from slipway.config.async_alarms import capacity_watch, watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
 
 
@@ -28,12 +28,16 @@ def endpoint_alarms(cloudwatch: Any, endpoint_name: str) -> Iterator[dict[str, A
 
 def kind_of(alarm: Mapping[str, Any]) -> AlarmKind | None:
     """Returns the row of the table of alarms that reads the metrics of an alarm, or None."""
-    return next((kind for kind in ALARM_KINDS.values() if _reads(alarm, kind.watch)), None)
+    for kind in ALARM_KINDS.values():
+        watches = (watch_of(kind, is_async=is_async) for is_async in (False, True))
+        if any(watch is not None and _reads(alarm, watch) for watch in watches):
+            return kind
+    return None
 
 
 def is_capacity_alarm(alarm: Mapping[str, Any]) -> bool:
     """Returns whether an alarm compares the size of the fleet with its maximum."""
-    return _reads(alarm, CAPACITY_WATCH)
+    return any(_reads(alarm, capacity_watch(is_async=is_async)) for is_async in (False, True))
 
 
 def _reads(alarm: Mapping[str, Any], watch: Watch) -> bool:

@@ -260,7 +260,8 @@ def _bounds(action: Mapping[str, Any]) -> tuple[int, int]:
 def _alarms(access: Access, endpoint_name: str, variants: list[str]) -> _Settings:
     found: _Settings = {}
     for alarm in endpoint_alarms(access.client("cloudwatch"), endpoint_name):
-        kind, variant = kind_of(alarm), variant_of(alarm)
+        # An alarm of a queue names no variant, and such an endpoint has one.
+        kind, variant = kind_of(alarm), variant_of(alarm) or variants[0]
         if variant in variants and is_capacity_alarm(alarm):
             raised = {"alarms.at_max_capacity": True}
             found |= _named(raised, variant, several=len(variants) > 1)

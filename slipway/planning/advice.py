@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from slipway.facts.regions import hosted_types, hosting_regions
 from slipway.planning.artifacts import has_source
+from slipway.planning.asynchronous import ASYNC
 from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rollout import ALL_AT_ONCE
@@ -75,12 +76,25 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
     if least != 1:
         return
     text = "One instance at rest: if it or its zone fails, the endpoint is down meanwhile."
+    if config.endpoint.mode == ASYNC:
+        text = "One instance at rest: if it or its zone fails, requests wait meanwhile."
     if config.endpoint.variants:
         text = (
             "One instance at rest in each variant: if it or its zone fails, the variant's share of "
             "the requests fails meanwhile."
         )
     yield PlanWarning("single-instance", text)
+
+
+def failures_are_told_to_nobody(subject: Subject) -> Iterator[PlanWarning]:
+    """Warns of a queue whose failures are seen in metrics alone, because no caller waits."""
+    queue = subject.situation.config.endpoint.async_inference
+    if queue is not None and queue.failure_output is None and queue.error_topic_arn is None:
+        yield PlanWarning(
+            "async-failures-untold",
+            "A request that fails leaves no object and no notice. Set `failure_output`, or "
+            "`error_topic_arn`.",
+        )
 
 
 def rollout_hardly_watched(subject: Subject) -> Iterator[PlanWarning]:
@@ -228,6 +242,7 @@ ADVICE: tuple[Advice, ...] = (
     unpublished,
     legacy_image,
     single_instance,
+    failures_are_told_to_nobody,
     rollout_hardly_watched,
     rollout_step_below_instance,
     not_listed_in_region,

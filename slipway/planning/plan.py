@@ -11,10 +11,11 @@ from slipway.config.alarm_kinds import AlarmKind
 from slipway.config.environments import parameter_prefix
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.artifact_place import ArtifactPlace, files_prefix
+from slipway.planning.asynchronous import AsyncPlan
 from slipway.planning.capture import CapturePlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
-from slipway.planning.rollout import RolloutPlan, of_new_fleet
+from slipway.planning.rollout import RolloutPlan
 from slipway.planning.vpc import VpcPlan
 
 
@@ -288,6 +289,7 @@ class DeploymentPlan:
         network_isolation: whether the container can open no outbound connection.
         vpc: network of the containers; None for SageMaker's own.
         capture: which requests and answers are written to S3; None for none.
+        asynchronous: queue of an asynchronous endpoint; None for an endpoint that answers at once.
         volume_key_arn: key of the storage volumes; None for SageMaker's own.
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
@@ -326,6 +328,7 @@ class DeploymentPlan:
     network_isolation: bool
     vpc: VpcPlan | None
     capture: CapturePlan | None
+    asynchronous: AsyncPlan | None
     volume_key_arn: str | None
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
@@ -363,7 +366,8 @@ class DeploymentPlan:
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
             "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant,
             "AWS::IAM::Policy": sum(
-                mode is not None for mode in (self.vpc, self.volume_key_arn, self.capture)
+                mode is not None
+                for mode in (self.vpc, self.volume_key_arn, self.capture, self.asynchronous)
             ),
             "AWS::IAM::Role": 2,
             "AWS::Lambda::Function": 1,
@@ -378,8 +382,8 @@ class DeploymentPlan:
 
     @property
     def _alarms_of_a_variant(self) -> int:
-        guards = self.rollout.rollback_alarms if self.rollout is not None else ()
-        return self.alarms.count + len(of_new_fleet(guards))
+        guards = self.rollout.new_fleet_alarms if self.rollout is not None else ()
+        return self.alarms.count + len(guards)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the plan as data, with what is derived from it."""

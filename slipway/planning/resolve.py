@@ -15,6 +15,7 @@ from slipway.planning.advice import ADVICE, Subject
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
+from slipway.planning.asynchronous import async_plan
 from slipway.planning.capture import capture_plan
 from slipway.planning.cost import Fleet, estimate_cost
 from slipway.planning.families import FAMILIES, situation_of
@@ -98,6 +99,7 @@ def resolve(
         network_isolation=config.endpoint.network_isolation,
         vpc=vpc_plan(config, environment),
         capture=capture_plan(config, environment),
+        asynchronous=async_plan(config),
         volume_key_arn=config.endpoint.volume_key_arn,
         variants=variants,
         shadow=shadow,

@@ -8,6 +8,7 @@ from slipway.config.alarm_kinds import REQUESTS
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.rollout import Rollout
+from slipway.planning.asynchronous import ASYNC
 
 ALL_AT_ONCE, CANARY, LINEAR, ROLLING = "all_at_once", "canary", "linear", "rolling"
 
@@ -24,6 +25,7 @@ class RolloutPlan:
         termination_wait_seconds: how long the old fleet stays after the last step.
         max_execution_seconds: an update that takes longer is undone; None for SageMaker's limit.
         rollback_alarms: alarms of each variant that undo it, by their names in the config.
+        new_fleet_alarms: those among them that watch the new fleet alone.
     """
 
     strategy: str
@@ -32,6 +34,7 @@ class RolloutPlan:
     termination_wait_seconds: int
     max_execution_seconds: int | None
     rollback_alarms: tuple[str, ...]
+    new_fleet_alarms: tuple[str, ...]
 
     @property
     def shares_percent(self) -> tuple[int, ...]:
@@ -60,6 +63,7 @@ def rollout_plan(config: ModelConfig) -> RolloutPlan | None:
         rollout.termination_wait_seconds,
         rollout.max_execution_seconds,
         rollout.rollback_alarms,
+        tuple(of_new_fleet(rollout.rollback_alarms, is_async=config.endpoint.mode == ASYNC)),
     )
 
 
@@ -87,14 +91,19 @@ def waits_seconds(rollout: Rollout) -> int:
     return len(steps) * rollout.wait_seconds + rollout.termination_wait_seconds
 
 
-def of_new_fleet(names: Sequence[str]) -> list[str]:
+def of_new_fleet(names: Sequence[str], *, is_async: bool) -> list[str]:
     """Returns the names of the alarms whose metrics SageMaker also publishes for each fleet.
 
     The metrics of requests have the dimension EndpointConfigName, and the metrics of machines do
-    not. Source, read 2026-11-24:
+    not. AWS lists no such dimension for the metrics of asynchronous endpoints. Sources, read
+    2026-11-24:
     https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-configuration.html
+    https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html
 
     Args:
         names: alarms, by their names in `rollback_alarms`.
+        is_async: whether the endpoint is asynchronous.
     """
+    if is_async:
+        return []
     return [name for name in names if ALARM_KINDS[name].watch.group is REQUESTS]

@@ -1,6 +1,6 @@
 """A rollout in words, for `slipway plan` and for the note that the CDK CLI prints."""
 
-from slipway.planning.rollout import ALL_AT_ONCE, ROLLING, RolloutPlan, of_new_fleet
+from slipway.planning.rollout import ALL_AT_ONCE, ROLLING, RolloutPlan
 
 # CloudFormation's limit on an endpoint's update: `handlers.update.timeoutInMinutes` in AWS's schema
 # of AWS::SageMaker::Endpoint.
@@ -36,7 +36,7 @@ def _undone(rollout: RolloutPlan) -> str:
     names = rollout.rollback_alarms
     if not names:
         return "undone by no alarm"
-    fleet = of_new_fleet(names)
+    fleet = rollout.new_fleet_alarms
     parts = []
     if fleet:
         parts.append(f"{', '.join(fleet)} of the new fleet")

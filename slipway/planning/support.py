@@ -8,11 +8,12 @@ from slipway.config.sections.base import UnknownValueError
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.planning.situation import Situation
 
-DEPLOYABLE: Mapping[tuple[str, str], str | None] = {
-    ("endpoint", "mode"): "realtime",
-    ("autoscaling", "steps"): None,
+DEPLOYABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("endpoint", "mode"): ("realtime", "async"),
+    ("autoscaling", "target_backlog_per_instance"): (),
+    ("autoscaling", "steps"): (),
 }
-"""Fields that Slipway does not deploy yet, with the one value that it does deploy, if any."""
+"""Fields that Slipway does not deploy yet, with the values that it does deploy, if any."""
 
 
 def unsupported(config: ModelConfig) -> Iterator[Problem]:
@@ -43,5 +44,5 @@ def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
             value = getattr(getattr(config, section), name, None)
         except UnknownValueError:
             continue
-        if value and value != deployable:
-            yield (section, name), f"`{name}`" if deployable is None else f"`{name}: {value}`"
+        if value and value not in deployable:
+            yield (section, name), f"`{name}: {value}`" if deployable else f"`{name}`"

@@ -6,8 +6,9 @@ from typing import Any
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from slipway.config.alarm_kinds import Metric, Watch
-from slipway.config.capacity_alarm import CAPACITY_WATCH, MARGIN_INSTANCES
+from slipway.config.alarm_kinds import Metric, MetricGroup, Watch
+from slipway.config.async_alarms import capacity_watch, watch_of
+from slipway.config.capacity_alarm import MARGIN_INSTANCES
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
@@ -47,13 +48,9 @@ class VariantAlarms(Construct):
         config_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        dimensions = {"EndpointName": plan.endpoint_name, "VariantName": variant.name}
-        if config_name is not None:
-            dimensions["EndpointConfigName"] = config_name
-        self._dimensions = [
-            cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value)
-            for name, value in dimensions.items()
-        ]
+        self._endpoint_name, self._variant_name = plan.endpoint_name, variant.name
+        self._config_name = config_name
+        is_async = plan.asynchronous is not None
         subject = plan.endpoint_name
         if len(plan.variants) > 1:
             subject += f", {variant.name}"
@@ -62,34 +59,36 @@ class VariantAlarms(Construct):
         self.by_name: dict[str, cloudwatch.CfnAlarm] = {}
         for name in names:
             kind = ALARM_KINDS[name]
+            watch = watch_of(kind, is_async=is_async)
             threshold = plan.alarms.metric_threshold(kind, variant)
-            if threshold is None:
+            if threshold is None or watch is None:
                 continue
             self.by_name[name] = cloudwatch.CfnAlarm(
                 self,
-                kind.watch.construct_id,
-                alarm_description=f"{subject}: {_description(kind.watch, variant)}",
+                watch.construct_id,
+                alarm_description=f"{subject}: {_description(watch, variant)}",
                 comparison_operator="GreaterThanThreshold",
                 threshold=threshold,
                 evaluation_periods=plan.alarms.evaluation_periods_minutes,
-                treat_missing_data=kind.watch.group.missing_data,
+                treat_missing_data=watch.group.missing_data,
                 alarm_actions=[topic_arn],
                 ok_actions=[topic_arn],
-                **self._watched(kind.watch),
+                **self._watched(watch),
             )
         if plan.alarms.at_max_capacity_instances is not None:
+            watch = capacity_watch(is_async=is_async)
             cloudwatch.CfnAlarm(
                 self,
-                CAPACITY_WATCH.construct_id,
-                alarm_description=f"{subject}: {CAPACITY_WATCH.description}, of at most "
+                watch.construct_id,
+                alarm_description=f"{subject}: {watch.description}, of at most "
                 f"{plan.alarms.at_max_capacity_instances}",
                 comparison_operator="GreaterThanThreshold",
                 threshold=plan.alarms.at_max_capacity_instances - MARGIN_INSTANCES,
                 evaluation_periods=plan.alarms.evaluation_periods_minutes,
-                treat_missing_data=CAPACITY_WATCH.group.missing_data,
+                treat_missing_data=watch.group.missing_data,
                 alarm_actions=[topic_arn],
                 ok_actions=[topic_arn],
-                **self._watched(CAPACITY_WATCH),
+                **self._watched(watch),
             )
 
     def _watched(self, watch: Watch) -> dict[str, Any]:
@@ -101,14 +100,25 @@ class VariantAlarms(Construct):
         return {
             "namespace": watch.group.namespace,
             "metric_name": metric.name,
-            "dimensions": self._dimensions,
+            "dimensions": self._dimensions(watch.group),
             "extended_statistic" if is_percentile else "statistic": metric.statistic,
             "period": _PERIOD_SECONDS,
         }
 
+    def _dimensions(self, group: MetricGroup) -> list[cloudwatch.CfnAlarm.DimensionProperty]:
+        dimensions = {"EndpointName": self._endpoint_name}
+        if group.of_variant:
+            dimensions["VariantName"] = self._variant_name
+        if self._config_name is not None:
+            dimensions["EndpointConfigName"] = self._config_name
+        return [
+            cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value)
+            for name, value in dimensions.items()
+        ]
+
     def _queries(self, watch: Watch) -> Iterator[_Query]:
         for metric in watch.metrics:
-            statistic = self._statistic(metric, watch.group.namespace)
+            statistic = self._statistic(metric, watch.group)
             yield _Query(id=metric.query, metric_stat=statistic, return_data=False)
         for formula in watch.formulas:
             yield _Query(
@@ -118,10 +128,14 @@ class VariantAlarms(Construct):
                 return_data=formula is watch.formulas[-1],
             )
 
-    def _statistic(self, metric: Metric, namespace: str) -> cloudwatch.CfnAlarm.MetricStatProperty:
+    def _statistic(
+        self, metric: Metric, group: MetricGroup
+    ) -> cloudwatch.CfnAlarm.MetricStatProperty:
         return cloudwatch.CfnAlarm.MetricStatProperty(
             metric=cloudwatch.CfnAlarm.MetricProperty(
-                namespace=namespace, metric_name=metric.name, dimensions=self._dimensions
+                namespace=group.namespace,
+                metric_name=metric.name,
+                dimensions=self._dimensions(group),
             ),
             period=_PERIOD_SECONDS,
             stat=metric.statistic,

@@ -30,6 +30,7 @@ class HostedEndpoint(Construct):
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
         vpc: the network of the containers; None for SageMaker's own.
         capture: which requests and answers are written to S3; None for none.
+        queue: settings of an asynchronous endpoint; None for another.
         rights: what the role may do for settings of this endpoint.
     """
 
@@ -43,6 +44,7 @@ class HostedEndpoint(Construct):
         log_key_arn: str | None,
         vpc: sagemaker.CfnModel.VpcConfigProperty | None,
         capture: sagemaker.CfnEndpointConfig.DataCaptureConfigProperty | None,
+        queue: sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty | None,
         rights: Sequence[ModeRights],
     ) -> None:
         super().__init__(scope, construct_id)
@@ -87,6 +89,7 @@ class HostedEndpoint(Construct):
             ),
             kms_key_id=plan.volume_key_arn,
             data_capture_config=capture,
+            async_inference_config=queue,
         )
         self.endpoint = sagemaker.CfnEndpoint(
             self,

@@ -8,7 +8,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rollout import ALL_AT_ONCE, CANARY, LINEAR, ROLLING, RolloutPlan, of_new_fleet
+from slipway.planning.rollout import ALL_AT_ONCE, CANARY, LINEAR, ROLLING, RolloutPlan
 from slipway.planning.rollout_text import describe_rollout
 from stacks.constructs.alarms import VariantAlarms
 from stacks.constructs.hosting import HostedEndpoint
@@ -57,7 +57,7 @@ class GuardedRollout(Construct):
                 plan=plan,
                 variant=variant,
                 topic_arn=topic_arn,
-                names=of_new_fleet(rollout.rollback_alarms),
+                names=rollout.new_fleet_alarms,
                 config_name=hosting.config.attr_endpoint_config_name,
             )
             by_name = {**alarms[variant.name].by_name, **new_fleet.by_name}

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel
 
+from slipway.config.async_alarms import watch_of
 from slipway.config.environments import Environment
 from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
@@ -42,6 +43,11 @@ _SCHEDULE = {
 }  # fmt: skip
 _LINEAR = {"rollout.strategy": "linear", "rollout.step_percent": 25}
 _VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
+_QUEUE = {
+    "input": "s3://in/", "output": "s3://out/",
+    "error_topic_arn": "arn:aws:sns:us-east-1:123456789012:errors",
+}  # fmt: skip
+_KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 _SHAPE = {"layers": 12, "hidden_size": 768, "attention_heads": 12}
 
 
@@ -58,6 +64,7 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
     ),
     "scheduled": (LOCAL, {"autoscaling": _SCALING | {"schedules": [_SCHEDULE]}}),
     "variants": (LOCAL, {"endpoint": {"variants": _VARIANTS}}),
+    "async": (LOCAL, {"endpoint": {"mode": "async", "async_inference": _QUEUE}}),
     "guarded": (LOCAL, {"rollout": {"rollback_alarms": ["server_error_rate"]}}),
     "s3": (
         PRODUCTION,
@@ -287,12 +294,15 @@ CHANGES: Mapping[str, Change] = {
         "template", "variants", "endpoint.variants.",
         name="three", weight=2, instances=["ml.g4dn.2xlarge"], instance_count=3,
     ),
-    "endpoint.mode": Change("refused", "tensorrt", "async"),
-    **_section(
-        "refused", "endpoint.async_inference", {"output": "s3://a/"},
-        failure_output="s3://b/", success_topic_arn="arn:aws:sns:us-east-1:123456789012:a",
+    "endpoint.mode": Change(
+        "template", "tensorrt", "async", along={"endpoint.async_inference": _QUEUE}
+    ),
+    **_changes(
+        "template", "async", "endpoint.async_inference.",
+        input="s3://a/", output="s3://b/", failure_output="s3://c/", input_key_arn=_KEY,
+        output_key_arn=_KEY, topic_key_arn=_KEY, max_concurrent_invocations_per_instance=4,
+        success_topic_arn="arn:aws:sns:us-east-1:123456789012:a",
         error_topic_arn="arn:aws:sns:us-east-1:123456789012:b",
-        max_concurrent_invocations_per_instance=4,
     ),
     **_section(
         "refused", "endpoint.scale_to_zero", {"copy_memory_mib": 1024, "max_copies": 2},
@@ -335,8 +345,12 @@ CHANGES: Mapping[str, Change] = {
     ),
     **_changes(
         "template", "tensorrt", "alarms.",
-        **{kind.field: 9 for kind in ALARM_KINDS.values()}, evaluation_periods_minutes=9,
+        **{
+            kind.field: 9 for kind in ALARM_KINDS.values() if watch_of(kind, is_async=False)
+        },
+        evaluation_periods_minutes=9,
     ),
+    "alarms.oldest_request_seconds": Change("template", "async", 9),
     "alarms.at_max_capacity": Change("template", "scaled", True),
     "rollout.strategy": Change(
         "template", "guarded", "canary", along={"rollout.step_percent": 50}

@@ -253,15 +253,17 @@ endpoint:
   log_retention_days: 90
 """,
     ),
-    "endpoint.async_inference": _refused(
+    "endpoint.async_inference": _part(
+        _FIXED_COUNT,
         """\
 endpoint:
   mode: async
   async_inference:
-    output: s3://my-answers/ocr/
+    input: s3://my-requests/summaries/
+    output: s3://my-answers/summaries/
     failure_output: s3://my-answers/failed/
+    error_topic_arn: arn:aws:sns:us-east-1:123456789012:failures
 """,
-        name=_FIXED_COUNT,
     ),
     "endpoint.scale_to_zero": _refused("""\
 endpoint:
@@ -326,6 +328,7 @@ autoscaling:
 endpoint:
   mode: async
   async_inference:
+    input: s3://my-requests/ocr/
     output: s3://my-answers/ocr/
 autoscaling:
   min_instance_count: 0

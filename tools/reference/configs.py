@@ -85,7 +85,7 @@ def _page(path: str, model: type[BaseModel], examples: Mapping[str, Example]) ->
 
 def _undeployable() -> Iterator[str]:
     for field, deployable in DEPLOYABLE.items():
-        but = "" if deployable is None else f" except `{deployable}`"
+        but = f" except {' and '.join(f'`{each}`' for each in deployable)}" if deployable else ""
         yield f"- `{'.'.join(field)}`{but}"
 
 

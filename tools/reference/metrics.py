@@ -16,6 +16,7 @@ from containers.serving.settings import ServingSettings
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
+from slipway.config.async_alarms import ASYNC_REQUESTS, QUEUE, capacity_watch, watch_of
 from slipway.config.capacity_alarm import CAPACITY_WATCH
 from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 from tools.reference.configs import split_description
@@ -38,7 +39,10 @@ may undo an update.
 
 _METRICS = """\
 SageMaker publishes these metrics for each variant, with the dimensions `EndpointName` and
-`VariantName`. The alarms look at each minute.
+`VariantName`. The metrics of the queue have only `EndpointName`. The alarms look at each minute.
+
+An endpoint with `mode: async` has the metrics of machines, of the requests of its queue, and of the
+queue. Any other endpoint has the metrics of requests and of machines.
 """
 
 _GROUP = """\
@@ -48,17 +52,21 @@ Namespace `{namespace}`. What an alarm makes of missing data (`TreatMissingData`
 _DATA = """\
 - **Metrics of requests** have data only in minutes with a request. Missing data is no alarm,
   because without requests nothing fails.
+- **Metrics of the queue** have data in every minute. Without requests, the division of the alarm
+  at maximum capacity has no result, and the alarm is `OK`.
 - **Metrics of machines** have data in every minute. Missing data makes the alarm
   `INSUFFICIENT_DATA`. SageMaker publishes them as the execution role, which therefore needs
   `cloudwatch:PutMetricData` in `/aws/sagemaker/Endpoints`. Slipway's roles have that right.
 - **Metrics of GPUs** add up over the GPUs of an instance: 400 is the end of four GPUs. Slipway
   multiplies the threshold by the number of GPUs.
 
-Source: [AWS's page of SageMaker's metrics][metrics] (read 2026-11-22). On the embedded AWS the
+Sources: AWS's pages of [SageMaker's metrics][metrics] (read 2026-11-22) and of
+[asynchronous endpoints][async] (read 2026-11-24). On the embedded AWS the
 values come from real requests and from your machine, and there is no GPU metric
 ([monitoring](../embedded-aws/monitoring.md)). No alarm of Slipway has run in a real account.
 
 [metrics]: https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
+[async]: https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html
 """
 
 _SCALING = """\
@@ -209,18 +217,29 @@ def _alarm_table() -> Iterator[str]:
 
 
 def _metric_tables() -> Iterator[str]:
-    for group in (REQUESTS, MACHINES):
+    watches = [
+        watch
+        for is_async in (False, True)
+        for watch in (
+            *(watch_of(kind, is_async=is_async) for kind in ALARM_KINDS.values()),
+            capacity_watch(is_async=is_async),
+        )
+        if watch is not None
+    ]
+    for group in (REQUESTS, MACHINES, ASYNC_REQUESTS, QUEUE):
         yield f"### {group.title}\n"
         yield _GROUP.format(namespace=group.namespace, missing=group.missing_data)
         yield "| metric | alarm | unit | statistic | meaning |"
         yield "|---|---|---|---|---|"
-        watches = [*(kind.watch for kind in ALARM_KINDS.values()), CAPACITY_WATCH]
-        for watch in (watch for watch in watches if watch.group == group):
-            for metric in watch.metrics:
-                yield (
-                    f"| `{metric.name}` | {watch.construct_id} | {metric.unit} "
-                    f"| {metric.statistic} | {metric.meaning} |"
-                )
+        rows = [
+            f"| `{metric.name}` | {watch.construct_id} | {metric.unit} "
+            f"| {metric.statistic} | {metric.meaning} |"
+            for watch in watches
+            if watch.group == group
+            for metric in watch.metrics
+        ]
+        # Metrics of machines are the same in both modes.
+        yield from dict.fromkeys(rows)
         yield ""
     yield "### When they have data\n"
 

@@ -29,6 +29,10 @@ logger = logging.getLogger(__name__)
 
 # https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference.html: payloads up to 1 GB.
 _LARGEST_INPUT_BYTES = 1_000_000_000
+# The size from which boto3 and the AWS CLI upload in parts. AWS does not document SageMaker's.
+_LARGEST_PART_BYTES = 8 * 1024 * 1024
+# https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+_KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
 _EXPIRED = "ClientError: The request expired in the queue after {seconds} seconds."
 
 
@@ -224,7 +228,12 @@ class Processing:
         settings: AsyncSettings,
         access: RoleAccess,
     ) -> None:
-        access.require_writable(place.bucket, place.key, settings.key_id)
+        access.require_writable(
+            place.bucket,
+            place.key,
+            settings.key_id,
+            in_parts=len(content) > _LARGEST_PART_BYTES,
+        )
         more: dict[str, str] = {"ContentType": content_type} if content_type else {}
         if settings.key_id is not None:
             more |= {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": settings.key_id}
@@ -263,9 +272,9 @@ class Processing:
         if topic is None:
             return
         try:
-            if role is not None and not may(role, "sns:Publish", topic):
-                raise PermissionError(f"{role} may not sns:Publish to {topic}")
             sns = self._clients.client("sns", self._endpoint.region)
+            if role is not None:
+                _require_publisher(sns, role, topic)
             sns.publish(TopicArn=topic, Message=json.dumps(message))
         except (ClientError, BotoCoreError, PermissionError) as error:
             logger.warning("%s was not told: %s", topic, error)
@@ -298,6 +307,22 @@ class Processing:
     def _record(self, variant_name: str, values: Mapping[str, float]) -> None:
         owner = MetricOwner(self._endpoint.region, NAMESPACE, self._endpoint.name, variant_name)
         self._metrics.record_values(owner, values)
+
+
+def _require_publisher(sns: Any, role: str, topic: str) -> None:
+    """Checks that a role may publish to a topic, and use the topic's own key.
+
+    Raises:
+        ClientError: the topic does not exist.
+        PermissionError: the role lacks a right.
+    """
+    if not may(role, "sns:Publish", topic):
+        raise PermissionError(f"{role} may not sns:Publish to {topic}")
+    key_arn = sns.get_topic_attributes(TopicArn=topic)["Attributes"].get("KmsMasterKeyId")
+    for action in _KEY_ACTIONS:
+        # An alias, such as AWS's own alias/aws/sns, is not looked up.
+        if key_arn and key_arn.startswith("arn:") and not may(role, action, key_arn):
+            raise PermissionError(f"{role} may not {action} with {key_arn}")
 
 
 def _moment(seconds: float) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from slipway.config.alarm_kinds import MACHINES, REQUESTS, AlarmKind, Formula, Metric, Watch
+from slipway.config.async_alarms import QUEUE
 from slipway.config.sections.base import Section
 
 _CLIENT_ERRORS = "Requests that the container answered 4XX."
@@ -205,6 +206,29 @@ class Alarms(Section):
         " mean over the GPUs. All types of a pool then need the same number of "
         "GPUs.",
         examples=[90],
+    )
+    oldest_request_seconds: Annotated[
+        int | None,
+        Watch(
+            "OldestRequest",
+            "age of the oldest request in the queue, in seconds",
+            QUEUE,
+            (
+                Metric(
+                    "ApproximateAgeOfOldestRequest",
+                    "Seconds",
+                    "Maximum",
+                    "Age of the request that is longest in the queue.",
+                ),
+            ),
+        ),
+    ] = Field(
+        None,
+        gt=0,
+        le=21_600,
+        description="The alarm is raised when a request has been in the queue for longer. Only "
+        "with `mode: async`, whose requests expire after 21,600 seconds.",
+        examples=[900],
     )
     at_max_capacity: bool = Field(
         False,

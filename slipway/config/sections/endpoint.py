@@ -76,11 +76,29 @@ class Shadow(Section):
 class AsyncInference(Section):
     """Requests and answers lie in S3: bodies up to 1 GB, up to an hour of compute, and a queue."""
 
+    input: S3Prefix = Field(
+        description="Prefix of the requests' objects, which the execution role may read.",
+        examples=["s3://my-requests/ocr/"],
+    )
+    input_key_arn: KeyArn | None = Field(
+        None,
+        description="KMS key of the requests' objects, with which the execution role may decrypt. "
+        "Not needed without a key of your own.",
+        examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
+    )
     output: S3Prefix = Field(
-        description="Where answers are written.", examples=["s3://my-answers/ocr/"]
+        description="Prefix under which answers are written.", examples=["s3://my-answers/ocr/"]
     )
     failure_output: S3Prefix | None = Field(
-        None, description="Where failures are written.", examples=["s3://my-answers/failed/"]
+        None,
+        description="Prefix under which failures are written.",
+        examples=["s3://my-answers/failed/"],
+    )
+    output_key_arn: KeyArn | None = Field(
+        None,
+        description="KMS key that encrypts answers and failures. Without it the bucket's own "
+        "encryption applies.",
+        examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
     )
     success_topic_arn: TopicArn | None = Field(
         None,
@@ -91,6 +109,11 @@ class AsyncInference(Section):
         None,
         description="SNS topic that gets a message for every failure.",
         examples=["arn:aws:sns:eu-west-1:123456789012:failures"],
+    )
+    topic_key_arn: KeyArn | None = Field(
+        None,
+        description="KMS key of encrypted topics, which the execution role may use.",
+        examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
     )
     max_concurrent_invocations_per_instance: int = Field(
         1,

@@ -5,6 +5,7 @@ rules that all serving families share; each family's own are in its folder of `f
 """
 
 from slipway.planning.rules import (
+    asynchronous,
     capacity,
     capture,
     compiling,
@@ -41,4 +42,5 @@ RULES: tuple[Rule, ...] = (
     *components.RULES,
     *rollouts.RULES,
     *shadows.RULES,
+    *asynchronous.RULES,
 )

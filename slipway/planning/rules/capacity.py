@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import FieldPath, Problem
+from slipway.planning.asynchronous import ASYNC
 from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, problem, variants_of
 
 _TARGETS = (
@@ -95,7 +96,9 @@ def scaling_has_one_target(situation: Situation) -> Iterator[Problem]:
         yield problem(
             Code.SCALING_TARGETS,
             "there is no target to scale by",
-            "Add `target_invocations_per_instance_per_minute`, or "
+            "Add `target_backlog_per_instance`."
+            if situation.config.endpoint.mode == ASYNC
+            else "Add `target_invocations_per_instance_per_minute`, or "
             "`target_concurrent_requests_per_instance`.",
             ("autoscaling",),
         )
@@ -106,7 +109,7 @@ def scaling_target_fits_mode(situation: Situation) -> Iterator[Problem]:
     scaling, mode = situation.config.autoscaling, situation.config.endpoint.mode
     if scaling is None:
         return
-    if mode == "async":
+    if mode == ASYNC:
         for name in _TARGETS[:2]:
             if getattr(scaling, name) is not None:
                 yield problem(

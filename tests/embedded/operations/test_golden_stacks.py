@@ -29,7 +29,8 @@ REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 def local_plans() -> dict[str, dict[str, Any]]:
     """The plans whose stacks need nothing of their own in the account.
 
-    `test_vpc.py` and `test_data_and_keys.py` deploy the others, with a network and a key.
+    `test_vpc.py`, `test_data_and_keys.py` and `test_async_stacks.py` deploy the others, with a
+    network, with keys, and with a queue.
     """
     plans = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("plans/*.json")}
     return {
@@ -37,7 +38,7 @@ def local_plans() -> dict[str, dict[str, Any]]:
         for name, plan in sorted(plans.items())
         if plan["environment"] == "local"
         and plan["artifact"]["published"]
-        and not {"vpc", "volume_key_arn"} & plan.keys()
+        and not {"vpc", "volume_key_arn", "asynchronous"} & plan.keys()
     }
 
 

@@ -533,15 +533,19 @@ def test_sagemakers_own_rollout_needs_no_settings(rollout: dict[str, Any]):
         # The default of the field, but somebody asks to be protected by it.
         (
             {"rollback_alarms": ["server_error_rate"]},
-            RolloutPlan("all_at_once", None, 300, 0, None, ("server_error_rate",)),
+            RolloutPlan(
+                "all_at_once", None, 300, 0, None, ("server_error_rate",), ("server_error_rate",)
+            ),
         ),
         (
             {"wait_seconds": 0, "rollback_alarms": []},
-            RolloutPlan("all_at_once", None, 0, 0, None, ()),
+            RolloutPlan("all_at_once", None, 0, 0, None, (), ()),
         ),
         (
             {"termination_wait_seconds": 60, "max_execution_seconds": 900},
-            RolloutPlan("all_at_once", None, 300, 60, 900, ("server_error_rate",)),
+            RolloutPlan(
+                "all_at_once", None, 300, 60, 900, ("server_error_rate",), ("server_error_rate",)
+            ),
         ),
     ],
 )

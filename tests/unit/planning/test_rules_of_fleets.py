@@ -287,7 +287,7 @@ class TestModes:
                 "Add `endpoint.async_inference`.",
             )
         ]
-        answers = {"async_inference": {"output": "s3://answers/ocr/"}}
+        answers = {"async_inference": {"input": "s3://requests/", "output": "s3://answers/ocr/"}}
         assert findings(rule, endpoint=answers) == [
             (
                 "endpoint.async_inference",
@@ -314,7 +314,8 @@ class TestShadow:
 
     def test_its_copies_are_asked_in_real_time(self):
         rule = shadows.shadow_is_asked_in_real_time
-        queued = {"mode": "async", "async_inference": {"output": "s3://answers/"}}
+        places = {"input": "s3://requests/", "output": "s3://answers/"}
+        queued = {"mode": "async", "async_inference": places}
         assert findings(rule, endpoint=queued) == []
         assert messages(rule, endpoint=queued | {"shadow": {"sampling_percent": 50}}) == [
             (

@@ -416,7 +416,10 @@ class TestTimeouts:
             )
         ]
         assert found(rule, FT, predict_timeout_seconds=60) == []
-        later = {"mode": "async", "async_inference": {"output": "s3://answers/"}}
+        later = {
+            "mode": "async",
+            "async_inference": {"input": "s3://requests/", "output": "s3://answers/"},
+        }
         assert found(rule, FT, endpoint=later, predict_timeout_seconds=900) == []
 
 

@@ -301,12 +301,13 @@ def test_the_steps_of_a_strategy(strategy: str, step_percent: int | None, shares
 
 
 def test_only_metrics_of_requests_are_published_for_each_fleet():
-    assert of_new_fleet(list(ALARM_KINDS)) == [
+    assert of_new_fleet(list(ALARM_KINDS), is_async=False) == [
         "server_error_rate",
         "model_latency_p99",
         "overhead_latency_p99",
         "client_error_rate",
     ]
+    assert of_new_fleet(list(ALARM_KINDS), is_async=True) == []
 
 
 @pytest.mark.parametrize(
