@@ -2,11 +2,20 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slipway.cli.invoke_async import (
+    DEFAULT_WAIT_SECONDS,
+    as_document,
+    print_answer,
+    queue_of,
+    require_plain_request,
+    show_wait,
+)
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
@@ -19,7 +28,10 @@ from slipway.errors import Kind, Location, Problem, UserError
 
 # Imported when they are needed, because planning takes its time.
 if TYPE_CHECKING:
-    from slipway.operations.invoke import Answer
+    from slipway.access import Access
+    from slipway.operations.invoke import Answer, Request
+    from slipway.operations.invoke_async import AsyncAnswer
+    from slipway.planning.asynchronous import AsyncPlan
     from slipway.planning.situation import Situation
     from slipway.planning.texts import TextProtocol
 
@@ -50,6 +62,12 @@ def invoke(
     stream: Annotated[
         bool, typer.Option("--stream", help="Show the answer as it arrives, part by part.")
     ] = False,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds to wait for the answer of an asynchronous endpoint. Default: 900.", min=1
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Send one request; the answer goes to standard output, its latency to standard error."""
@@ -68,6 +86,16 @@ def invoke(
         content, content_type = _texts_request(protocol, text, content_type)
     access = open_access(environment, project.root)
     request = Request(environment.stack_name(name), content, content_type, accept, variant)
+    if (queue := queue_of(project, name, environment.name)) is not None:
+        require_plain_request(variant=variant, stream=stream)
+        _ask_queue(request, queue, access, wait or DEFAULT_WAIT_SECONDS, protocol, as_json=as_json)
+        return
+    if wait is not None:
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            f"`--wait` has no effect: {name} answers at once",
+            "Leave out `--wait`.",
+        )
     streamed: StreamAnswer | None = None
     if stream:
         streamed = invoke_stream(request, access, show=_ignore if as_json else _write)
@@ -100,6 +128,30 @@ def invoke(
         f"{answer.variant} answered in {milliseconds:.1f} ms{first} (request {answer.request_id})",
         err=True,
     )
+
+
+def _ask_queue(
+    request: "Request",
+    queue: "AsyncPlan",
+    access: "Access",
+    limit_seconds: float,
+    protocol: "TextProtocol | None",
+    *,
+    as_json: bool,
+) -> None:
+    """Sends one request to an asynchronous endpoint, waits, and prints the answer."""
+    from slipway.operations.invoke_async import invoke_async
+
+    show = show_wait(request.endpoint_name)
+    answer = invoke_async(request, queue, access, limit_seconds=limit_seconds, show=show)
+    texts = None if protocol is None else _texts(protocol, answer)
+    if as_json:
+        content = _content(answer.body, answer.content_type) if texts is None else texts
+        print_json(as_document(answer, content))
+        return
+    if texts is not None:
+        answer = replace(answer, body="".join(f"{text}\n" for text in texts).encode())
+    print_answer(answer)
 
 
 def _write(part: bytes) -> None:
@@ -158,7 +210,7 @@ def _texts_request(
     return request.body, request.content_type
 
 
-def _texts(protocol: "TextProtocol", answer: "Answer") -> list[str]:
+def _texts(protocol: "TextProtocol", answer: "Answer | AsyncAnswer") -> list[str]:
     from slipway.planning.texts import NotTextsError
 
     try:

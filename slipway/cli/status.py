@@ -100,6 +100,8 @@ def print_status(found: Status, unplanned: str | None) -> None:
         rows.append(("stack", f"{deployment.status} since {_moment(deployment.changed)}"))
     if endpoint is not None:
         rows += _served_rows(endpoint, found)
+        if endpoint.answers is not None:
+            rows.append(("mode", f"async: answers below {endpoint.answers}"))
         if unplanned is not None:
             rows.append(("files", f"no plan: {unplanned}"))
         for variant in endpoint.variants:

@@ -223,6 +223,35 @@ ENTRIES: Sequence[Entry] = (
         "Correct `destination`, or make the bucket in the endpoint's region.",
     ),
     Entry(
+        Code.MODE_CHANGE,
+        "The endpoint would change its mode",
+        "An asynchronous endpoint has a queue, and AWS does not document an update that adds or "
+        "removes the queue.",
+        "Destroy the stack when nobody uses the endpoint, then deploy it. Or give the model "
+        "another name, and move the callers.",
+    ),
+    Entry(
+        Code.ASYNC_PLACE,
+        "A place of the queue is not usable",
+        "`slipway preflight` did not find a bucket, topic or key that `async_inference` names. The "
+        "endpoint would start, and its requests would fail one by one.",
+        "Correct the name, or make what is missing.",
+    ),
+    Entry(
+        Code.ASYNC_NOT_ANSWERED,
+        "The queue did not answer in time",
+        "The request is in the queue or is computed. It is not lost, and nothing sent it twice.",
+        "Look for the printed address later, or wait longer with `--wait`. If the fleet has no "
+        "instances, `slipway status NAME --env ENV` shows whether it grows.",
+    ),
+    Entry(
+        Code.ASYNC_FAILED,
+        "The request failed",
+        "SageMaker wrote a failure in place of an answer: the model refused the request, did not "
+        "answer in time, or the role lacks a right.",
+        "Correct what the message says. The endpoint's log has the lines of the container.",
+    ),
+    Entry(
         Code.CAPACITY_ALARM,
         "The fleet has no maximum to watch",
         "`alarms.at_max_capacity` is raised when the fleet is as large as `autoscaling` may make "

@@ -13,6 +13,7 @@ from slipway.operations.alarms import (
     variant_of,
 )
 from slipway.operations.live import described_config, described_model, instance_types_of
+from slipway.operations.queue_differences import deployed_queue, planned_queue
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
 _NAMESPACE = "sagemaker"
@@ -72,6 +73,7 @@ def find_differences(
         **_model(model),
         **_variants(variants, is_scaled=plan.autoscaling is not None),
         **_shadow(config),
+        **deployed_queue(config),
         **_scaling(access, plan, [item["VariantName"] for item in variants]),
         **_alarms(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
     }
@@ -97,6 +99,7 @@ def _planned(plan: DeploymentPlan) -> _Settings:
         found |= _shadow_settings(
             plan.shadow.weight, list(plan.shadow.instance_types), plan.shadow.instance_count
         )
+    found |= planned_queue(plan.asynchronous)
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -164,22 +164,23 @@ def _located_errors(endpoint_name: str) -> Iterator[None]:
             Code.NO_ANSWER,
             f"the answer of {endpoint_name} broke off: "
             f"{detail['Error'].get('Message') or detail.get('Message') or error}",
-            f"Look at its log with `{_status_command(endpoint_name)}`.",
+            f"Look at its log with `{status_command(endpoint_name)}`.",
         ) from None
     except ClientError as error:
-        raise _refused(endpoint_name, error) from None
+        raise refused(endpoint_name, error) from None
     except (ConnectionError, HTTPClientError) as error:
         raise UserError.of(
             Code.NO_ANSWER,
             f"no answer from {endpoint_name}: {error}",
-            f"Look at it with `{_status_command(endpoint_name)}`.",
+            f"Look at it with `{status_command(endpoint_name)}`.",
         ) from None
 
 
-def _refused(endpoint_name: str, error: ClientError) -> UserError:
+def refused(endpoint_name: str, error: ClientError) -> UserError:
+    """Returns the report of a call that SageMaker or the model refused."""
     response: dict[str, Any] = error.response  # type: ignore[assignment]  # ModelError adds members
     code, message = response["Error"]["Code"], response["Error"]["Message"]
-    look = f"Look at its log with `{_status_command(endpoint_name)}`."
+    look = f"Look at its log with `{status_command(endpoint_name)}`."
     if code == "ModelError":
         status = response.get("OriginalStatusCode") or "no status"
         original = _one_line(response.get("OriginalMessage", message))
@@ -210,6 +211,7 @@ def _one_line(text: str) -> str:
     return json.dumps(content, ensure_ascii=False)
 
 
-def _status_command(endpoint_name: str) -> str:
+def status_command(endpoint_name: str) -> str:
+    """Returns the command that shows an endpoint's state and log."""
     model, _, environment = endpoint_name.rpartition("-")
     return f"slipway status {model} --env {environment}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
+from slipway.operations.async_permissions import find_queue, use_queue
 from slipway.operations.permission_parts import Place, Statement, allow, use_key
 from slipway.operations.remote_permissions import remote_statements
 from slipway.planning.artifact_place import ArtifactPlace
@@ -44,7 +45,6 @@ def least_policy(
         remote: whether builds of the account publish; their role then moves the files.
     """
     place = Place(environment)
-    endpoint = plan.endpoint_name
     moving = remote_statements(environment, place)
     if not remote:
         moving = [
@@ -63,14 +63,22 @@ def least_policy(
                 for role in _BOOTSTRAP_ROLES
             ),
         ),
-        allow(
-            "Invoke",
-            ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"],
-            place.arn("sagemaker", f"endpoint/{endpoint}"),
-        ),
+        *_invoke(plan, place),
         *_operate(plan, place),
     ]
     return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _invoke(plan: DeploymentPlan, place: Place) -> list[Statement]:
+    """Asks the endpoint; an asynchronous one with the objects of requests and answers."""
+    endpoint = place.arn("sagemaker", f"endpoint/{plan.endpoint_name}")
+    if plan.asynchronous is None:
+        actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
+        return [allow("Invoke", actions, endpoint)]
+    return [
+        allow("Invoke", ["sagemaker:InvokeEndpointAsync"], endpoint),
+        *use_queue(plan.asynchronous, place),
+    ]
 
 
 def _publish(
@@ -111,6 +119,8 @@ def _publish(
     if plan.capture is not None and plan.capture.bucket != plan.artifact.bucket:
         captured = f"arn:{place.partition}:s3:::{plan.capture.bucket}"
         statements.append(allow("FindCaptureBucket", ["s3:ListBucket"], captured))
+    if plan.asynchronous is not None:
+        statements += find_queue(plan.asynchronous, place)
     if plan.volume_key_arn is not None:
         statements.append(allow("FindVolumeKey", ["kms:DescribeKey"], plan.volume_key_arn))
     if not environment.is_local and plan.image.repository.startswith(_OURS):

@@ -7,6 +7,7 @@ from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
 from slipway.image_sources import IMAGE_SOURCES
+from slipway.operations.async_places import compare_mode, find_places
 from slipway.operations.capture_bucket import find_bucket
 from slipway.operations.network import compare_network
 from slipway.operations.quotas import compare_quotas
@@ -126,10 +127,14 @@ def preflight(
                 passed.append(f"bucket {plan.capture.bucket}")
             else:
                 problems.append(nowhere)
+        if plan.asynchronous is not None:
+            places, missing = find_places(plan.asynchronous, access)
+            passed += places
+            problems += missing
     except ClientError as error:
         raise _closed(error) from None
     live: list[str] = []
-    for compare in (compare_scaling, compare_quotas):
+    for compare in (compare_mode, compare_scaling, compare_quotas):
         try:
             found_live, refused = compare(plan, access)
         except ClientError as error:
@@ -166,5 +171,6 @@ def _closed(error: ClientError) -> UserError:
         Code.LOOKUP_FAILED,
         f"the account could not be examined: {error}",
         "Use credentials that may read SSM parameters, the artifact bucket, ECR, EC2's "
-        "networks, SageMaker's endpoints, scalable targets, stacks and Service Quotas.",
+        "networks, KMS keys, SNS topics, SageMaker's endpoints, scalable targets, stacks and "
+        "Service Quotas.",
     )

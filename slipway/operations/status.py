@@ -67,6 +67,7 @@ class EndpointStatus:
         failure_reason: SageMaker's, of the last change that failed.
         served: what it serves.
         variants: with their instances.
+        answers: where an asynchronous endpoint writes answers; None for another endpoint.
     """
 
     name: str
@@ -75,6 +76,7 @@ class EndpointStatus:
     failure_reason: str | None
     served: Served
     variants: tuple[Variant, ...]
+    answers: str | None = None
 
 
 @dataclass(frozen=True)
@@ -301,6 +303,9 @@ def _endpoint(sagemaker: Any, access: Access, described: dict[str, Any]) -> Endp
         failure_reason=described.get("FailureReason"),
         served=served,
         variants=tuple(variants),
+        answers=described.get("AsyncInferenceConfig", {})
+        .get("OutputConfig", {})
+        .get("S3OutputPath"),
     )
 
 

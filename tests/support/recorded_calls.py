@@ -27,6 +27,7 @@ _ARNS = {
     "sagemaker:ListTags": "ResourceArn",
     "cloudformation:GetTemplate": "StackName",
     "kms:DescribeKey": "KeyId",
+    "sns:GetTopicAttributes": "TopicArn",
 }
 # The parameter that names an operation's resource, and the resource's form.
 _RESOURCES = {
@@ -35,6 +36,7 @@ _RESOURCES = {
     "sagemaker:DescribeEndpointConfig": ("EndpointConfigName", "endpoint-config/{}"),
     "sagemaker:DescribeModel": ("ModelName", "model/{}"),
     "sagemaker:InvokeEndpoint": ("EndpointName", "endpoint/{}"),
+    "sagemaker:InvokeEndpointAsync": ("EndpointName", "endpoint/{}"),
     "sagemaker:InvokeEndpointWithResponseStream": ("EndpointName", "endpoint/{}"),
     "sagemaker:CreateTrainingJob": ("TrainingJobName", "training-job/{}"),
     "sagemaker:DescribeTrainingJob": ("TrainingJobName", "training-job/{}"),

@@ -155,6 +155,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             'slipway invoke t5-spelling --text "speling" --text "recieve"',
             "Send two texts to a model of the container `triton`, and get two texts.",
         ),
+        Example(
+            "slipway invoke summaries --file request.json --wait 3600",
+            "Send a request to an asynchronous endpoint, and wait for an hour at most.",
+        ),
     ),
     "iam": (
         Example(

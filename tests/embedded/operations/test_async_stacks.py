@@ -7,8 +7,19 @@ from typing import Any
 
 import pytest
 
+from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.operations.async_places import compare_mode, find_places
+from slipway.operations.invoke import Request
+from slipway.operations.invoke_async import invoke_async
 from slipway.operations.leftovers import find_leftovers
-from tests.support.projects import DIGEST, LOCAL
+from slipway.operations.permissions import least_policy
+from slipway.operations.status import find_status
+from slipway.planning.asynchronous import AsyncPlan, Prefix
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 from tests.support.waiting import eventually
 
@@ -54,6 +65,22 @@ class Queue:
             stack.stacks.client("sns").create_topic(
                 Name=topic, Attributes={"KmsMasterKeyId": self.keys[2]}
             )
+
+    @property
+    def plan(self) -> AsyncPlan:
+        """The plan of the golden case, with the keys of the account."""
+        requests, answers, topics = self.keys
+        return AsyncPlan(
+            input=Prefix("my-requests", "tiny/"),
+            output=Prefix("my-answers", "tiny/"),
+            failure_output=Prefix("my-answers", "failed/"),
+            success_topic_arn=f"arn:aws:sns:{LOCAL.region}:{LOCAL.account}:answers",
+            error_topic_arn=f"arn:aws:sns:{LOCAL.region}:{LOCAL.account}:failures",
+            input_key_arn=requests,
+            output_key_arn=answers,
+            topic_key_arn=topics,
+            max_concurrent_invocations_per_instance=4,
+        )
 
     def template(self) -> dict[str, Any]:
         text = _TEMPLATE.read_text("utf-8").replace(DIGEST, self.stack.publish("ok"))
@@ -149,6 +176,145 @@ def test_each_right_is_needed(queue: Queue, right: str, body: str, metric: str) 
         iam.put_role_policy(RoleName=role, PolicyName=policy, PolicyDocument=json.dumps(document))
     if metric != "NotificationFailures":
         assert queue.read(sent["OutputLocation"]) is None
+
+
+def ask(queue: Queue, body: bytes, limit_seconds: float = 30) -> Any:
+    request = Request(NAME, body, "text/plain", "*/*", None)
+    waited: list[float] = []
+    return invoke_async(
+        request, queue.plan, queue.stack.access, limit_seconds=limit_seconds, show=waited.append
+    )
+
+
+def refused(queue: Queue, body: bytes, limit_seconds: float = 30) -> tuple[str, str]:
+    with pytest.raises(UserError) as caught:
+        ask(queue, body, limit_seconds)
+    (problem,) = caught.value.problems
+    return problem.message, problem.remedy
+
+
+def test_invoke_waits_for_the_answer(queue: Queue) -> None:
+    answer = ask(queue, b"sleep 0.3")
+    assert answer.body == b"slept"
+    assert answer.content_type == "text/x-stand-in"
+    assert answer.waited_seconds >= 0.3
+    assert answer.input_location.startswith("s3://my-requests/tiny/slipway-invoke/")
+    # boto3 and the AWS CLI read the same objects.
+    found = queue.read(answer.output_location)
+    assert found is not None
+    assert found["Body"].read() == b"slept"
+    sent = queue.read(answer.input_location)
+    assert sent is not None
+    assert (sent["Body"].read(), sent["SSEKMSKeyId"]) == (b"sleep 0.3", queue.keys[0])
+
+
+def test_invoke_tells_the_reason_of_a_failure(queue: Queue) -> None:
+    message, remedy = refused(queue, b"error 400 no such field")
+    assert message == "the request failed: no such field"
+    assert remedy.startswith("The reason is in s3://my-answers/failed/")
+    assert remedy.endswith("Look at the log with `slipway status async --env local`.")
+
+
+def test_invoke_ends_at_its_limit_and_the_request_does_not(queue: Queue) -> None:
+    message, remedy = refused(queue, b"sleep 1.5", limit_seconds=0.2)
+    assert message == "no answer within 0.2 s; the request may still wait or be computed"
+    location = remedy.partition("Look for ")[2].partition(" later")[0]
+    assert location.startswith("s3://my-answers/tiny/")
+    found = eventually(lambda: queue.read(location))
+    assert found is not None
+    assert found["Body"].read() == b"slept"
+
+
+def queued_plan(queue: Queue, **more: Any) -> DeploymentPlan:
+    plan = queue.plan
+    section = {
+        "input": "s3://my-requests/tiny/",
+        "output": "s3://my-answers/tiny/",
+        "failure_output": "s3://my-answers/failed/",
+        "input_key_arn": plan.input_key_arn,
+        "output_key_arn": plan.output_key_arn,
+        "success_topic_arn": plan.success_topic_arn,
+        "error_topic_arn": plan.error_topic_arn,
+        "topic_key_arn": plan.topic_key_arn,
+        "max_concurrent_invocations_per_instance": 4,
+        **more,
+    }
+    return planned({"mode": "async", "async_inference": section})
+
+
+def planned(endpoint: dict[str, Any]) -> DeploymentPlan:
+    config = model_config("async", endpoint=endpoint)
+    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+
+
+def test_preflight_names_what_is_missing(queue: Queue) -> None:
+    plan = queued_plan(queue).asynchronous
+    assert plan is not None
+    found, problems = find_places(plan, queue.stack.access)
+    assert problems == []
+    assert found[:2] == ["bucket my-requests", "bucket my-answers"]
+    assert len(found) == 7
+    key = queue.stack.stacks.client("kms").create_key()["KeyMetadata"]["Arn"]
+    queue.stack.stacks.client("kms").disable_key(KeyId=key.rpartition("/")[2])
+    nowhere = f"arn:aws:sns:{LOCAL.region}:{LOCAL.account}:nowhere"
+    gone = f"{key[:-12]}000000000000"
+    wrong = queued_plan(
+        queue, input="s3://not-there/", error_topic_arn=nowhere, input_key_arn=key,
+        output_key_arn=gone,
+    ).asynchronous  # fmt: skip
+    assert wrong is not None
+    _, problems = find_places(wrong, queue.stack.access)
+    assert [(each.message, each.remedy) for each in problems] == [
+        ("the bucket not-there does not exist", "Correct `async_inference`, or make the bucket."),
+        (f"the topic {nowhere} does not exist", "Correct `async_inference`, or make the topic."),
+        (
+            f"the key {key} is in state Disabled",
+            "Enable the key, or name another one in `async_inference`.",
+        ),
+        (f"the key {gone} does not exist", "Correct `async_inference`, or make the key."),
+    ]
+
+
+def test_preflight_refuses_another_mode(queue: Queue) -> None:
+    assert compare_mode(queued_plan(queue), queue.stack.access) == ([], [])
+    _, (problem,) = compare_mode(planned({}), queue.stack.access)
+    assert problem.message == (
+        "async-local is asynchronous and would become real-time: AWS documents no such update"
+    )
+    assert problem.remedy == (
+        "Run `cdk destroy async -c models=async -c env=local` when nobody uses the endpoint, "
+        "then deploy."
+    )
+
+
+def test_status_tells_the_mode_and_what_differs(queue: Queue) -> None:
+    same = find_status(NAME, queue.stack.access, plan=queued_plan(queue), log_line_count=0)
+    assert same.endpoint is not None
+    assert same.endpoint.answers == "s3://my-answers/tiny"
+    assert same.troubles() == []
+    changed = queued_plan(queue, max_concurrent_invocations_per_instance=2)
+    found = find_status(NAME, queue.stack.access, plan=changed, log_line_count=0).differences
+    section = "endpoint.async_inference."
+    assert [(d.setting, d.deployed, d.files) for d in found if d.setting.startswith(section)] == [
+        (f"{section}max_concurrent_invocations_per_instance", "4", "2")
+    ]
+
+
+def test_the_policy_is_what_the_commands_need(queue: Queue) -> None:
+    plan = queued_plan(queue)
+    recorded = RecordedCalls(queue.stack.access, f"{LOCAL.region}:{LOCAL.account}")
+    assert plan.asynchronous is not None
+    find_places(plan.asynchronous, queue.stack.access)
+    ask(queue, b"x")
+    policy = least_policy(plan, LOCAL, compiling=None, weights=None)
+    assert recorded.denied_by(policy) == set()
+    found = {each["Sid"]: each for each in policy["Statement"]}
+    assert found["Invoke"]["Action"] == ["sagemaker:InvokeEndpointAsync"]
+    of_queue = {"FindQueueBuckets", "FindTopics", "FindQueueKeys", "PutRequests", "ReadAnswers"}
+    assert {pair for pair in recorded.unused_of(policy) if pair[0] in of_queue} == set()
+    # S3 uses the keys in the caller's name, so no call of KMS is recorded.
+    assert found["EncryptRequests"]["Resource"] == [queue.keys[0]]
+    assert found["DecryptAnswers"]["Resource"] == [queue.keys[1]]
 
 
 def _policy_of(iam: Any) -> tuple[str, str, dict[str, Any]]:

@@ -1,0 +1,42 @@
+"""The rights of a person or a pipeline on the buckets, topics and keys of a queue."""
+
+from slipway.operations.permission_parts import Place, Statement, allow
+from slipway.planning.asynchronous import AsyncPlan
+
+
+def find_queue(queue: AsyncPlan, place: Place) -> list[Statement]:
+    """Returns the rights with which preflight looks for everything that a queue needs.
+
+    They let a caller tell an answer that does not exist yet from one that is closed, too.
+
+    Args:
+        queue: the plan's.
+        place: account and region.
+    """
+    buckets = (f"arn:{place.partition}:s3:::{bucket}" for bucket in queue.buckets)
+    statements = [allow("FindQueueBuckets", ["s3:ListBucket"], *buckets)]
+    if queue.topic_arns:
+        statements.append(allow("FindTopics", ["sns:GetTopicAttributes"], *queue.topic_arns))
+    if queue.key_arns:
+        statements.append(allow("FindQueueKeys", ["kms:DescribeKey"], *queue.key_arns))
+    return statements
+
+
+def use_queue(queue: AsyncPlan, place: Place) -> list[Statement]:
+    """Returns the rights to put requests, and to read answers and failures.
+
+    Args:
+        queue: the plan's.
+        place: account and region.
+    """
+    s3 = f"arn:{place.partition}:s3:::"
+    answers = (f"{s3}{prefix.bucket}/{prefix.key}*" for prefix in queue.written)
+    statements = [
+        allow("PutRequests", ["s3:PutObject"], f"{s3}{queue.input.bucket}/{queue.input.key}*"),
+        allow("ReadAnswers", ["s3:GetObject"], *dict.fromkeys(answers)),
+    ]
+    if queue.input_key_arn is not None:
+        statements.append(allow("EncryptRequests", ["kms:GenerateDataKey"], queue.input_key_arn))
+    if queue.output_key_arn is not None:
+        statements.append(allow("DecryptAnswers", ["kms:Decrypt"], queue.output_key_arn))
+    return statements
