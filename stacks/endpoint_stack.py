@@ -12,7 +12,7 @@ from slipway.planning.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
 from stacks.constructs.asynchronous import async_config, async_rights
 from stacks.constructs.capture import capture_config, capture_rights
-from stacks.constructs.endpoint_update import EndpointUpdate
+from stacks.constructs.endpoint_update import SCALING_ID, EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.mode_rights import ModeRights
@@ -124,17 +124,22 @@ class EndpointStack(cdk.Stack):
         if plan.autoscaling is not None:
             after = update.add_after()
             after.node.add_dependency(hosting.endpoint)
+            step_alarms = []
             for variant in plan.variants:
                 # CloudFormation cannot register a target under a second logical id. The id
                 # therefore contains the variant's name, however many variants there are.
                 suffix = "" if variant.name == DEFAULT_VARIANT_NAME else variant.name
-                VariantScaling(
+                scaling = VariantScaling(
                     self,
-                    f"Scaling{suffix}",
+                    f"{SCALING_ID}{suffix}",
                     scaling=plan.autoscaling,
-                    resource_id=f"endpoint/{plan.endpoint_name}/variant/{variant.name}",
+                    endpoint=plan.endpoint_name,
+                    variant=variant.name,
                     after=after,
                 )
+                step_alarms += scaling.step_alarms
+            if step_alarms:
+                update.add_alarms().node.add_dependency(*step_alarms)
         for warning in plan.warnings:
             cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
         cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)

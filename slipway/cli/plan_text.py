@@ -14,6 +14,7 @@ from slipway.planning.plan import (
     DeploymentPlan,
     SchedulePlan,
     VariantPlan,
+    counted,
 )
 from slipway.planning.rollout_text import describe_rollout
 from slipway.planning.vpc import VpcPlan
@@ -69,6 +70,7 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield "memory", describe_memory(plan.memory)
     yield "autoscaling", _scaling(plan.autoscaling) if plan.autoscaling else "none: a fixed count"
     if plan.autoscaling:
+        yield from (("step", text) for text in _steps(plan.autoscaling))
         yield from (("schedule", _schedule(each)) for each in plan.autoscaling.schedules)
     yield "cost", costs.describe(plan.cost)
     yield (
@@ -109,12 +111,29 @@ def _count(variant: VariantPlan) -> str:
 
 
 def _scaling(scaling: AutoscalingPlan) -> str:
-    target = (
-        f"{scaling.target_invocations_per_instance_per_minute:g} invocations per minute each"
-        if scaling.target_invocations_per_instance_per_minute is not None
-        else f"{scaling.target_concurrent_requests_per_instance:g} concurrent requests each"
+    target, unit = _target(scaling)
+    return (
+        f"{scaling.min_instance_count} to {scaling.max_instance_count} instances at {target:g} "
+        f"{unit} each"
     )
-    return f"{scaling.min_instance_count} to {scaling.max_instance_count} instances at {target}"
+
+
+def _target(scaling: AutoscalingPlan) -> tuple[float, str]:
+    """Returns the target value and its unit."""
+    if scaling.target_invocations_per_instance_per_minute is not None:
+        return scaling.target_invocations_per_instance_per_minute, "invocations per minute"
+    if scaling.target_concurrent_requests_per_instance is None:
+        raise ValueError("the plan has no scaling target")
+    return scaling.target_concurrent_requests_per_instance, "concurrent requests"
+
+
+def _steps(scaling: AutoscalingPlan) -> Iterator[str]:
+    target, unit = _target(scaling)
+    for step in scaling.steps:
+        yield (
+            f"{counted(step.add_instances, 'instance')} more from "
+            f"{step.from_times_target * target:g} {unit} each"
+        )
 
 
 def _schedule(schedule: SchedulePlan) -> str:

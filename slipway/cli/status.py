@@ -116,7 +116,9 @@ def print_status(found: Status, unplanned: str | None) -> None:
             deployed = f"{item.deployed or 'not set'} deployed"
             rows.append(("" if number else "files", f"{item.setting}: {files}, {deployed}"))
     widest = max((len(alarm.state) for alarm in found.alarms), default=0)
-    rows += [("alarm", f"{alarm.state:<{widest}}  {alarm.name}") for alarm in found.alarms]
+    for alarm in found.alarms:
+        label = "scaling" if alarm.scales else "alarm"
+        rows.append((label, f"{alarm.state:<{widest}}  {alarm.name}"))
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
         typer.echo(f"{label:<{width}}  {value}")

@@ -259,6 +259,14 @@ ENTRIES: Sequence[Entry] = (
         "Remove the alarm, or let `autoscaling` choose between two numbers of instances.",
     ),
     Entry(
+        Code.SCALING_STEPS,
+        "The steps of autoscaling contradict one another",
+        "Steps add instances to a fleet whose load is a multiple of its target. A higher load "
+        "needs more instances, and no step can add more than the fleet may grow.",
+        "Sort the steps by `from_times_target`, with more instances in each, within "
+        "`max_instance_count`.",
+    ),
+    Entry(
         Code.SCHEDULE,
         "A schedule's time is wrong",
         "Application Auto Scaling takes `cron(...)` with six fields, `rate(...)` and `at(...)`. "

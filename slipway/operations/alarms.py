@@ -45,6 +45,11 @@ def _reads(alarm: Mapping[str, Any], watch: Watch) -> bool:
     return {(metric.name, metric.statistic) for metric in watch.metrics} == read
 
 
+def scales(alarm: Mapping[str, Any]) -> bool:
+    """Returns whether an alarm carries out a scaling policy, so that load raises it, not a fault."""
+    return any(":scalingPolicy:" in action for action in alarm.get("AlarmActions", ()))
+
+
 def variant_of(alarm: Mapping[str, Any]) -> str | None:
     """Returns the name of the variant that an alarm watches, or None."""
     return next(iter(_values(alarm, "VariantName")), None)

@@ -126,6 +126,7 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
         "alarms.at_max_capacity": plan.alarms.at_max_capacity_instances is not None or None,
     }
     if scaling is not None:
+        target = scaling.target_value
         found |= {
             "autoscaling.min_instance_count": scaling.min_instance_count,
             "autoscaling.max_instance_count": scaling.max_instance_count,
@@ -148,8 +149,16 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
                 for each in scaling.schedules
             )
             or None,
+            "autoscaling.steps": [
+                _step(step.add_instances, step.from_times_target * target) for step in scaling.steps
+            ]
+            or None,
         }
     return found
+
+
+def _step(added: int, load: float) -> str:
+    return f"{added} more from {load:g}"
 
 
 def _schedule(name: str, expression: str, time_zone: str | None, low: int, high: int) -> str:
@@ -209,6 +218,7 @@ def _shadow_settings(share: float, instances: list[str], count: int | None) -> _
 
 def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Settings:
     autoscaling = access.client("application-autoscaling")
+    alarms = list(endpoint_alarms(access.client("cloudwatch"), plan.endpoint_name))
     resources = {f"endpoint/{plan.endpoint_name}/variant/{name}": name for name in variants}
     several = len(variants) > 1
     found: _Settings = {}
@@ -251,8 +261,22 @@ def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Sett
                     "autoscaling.scale_in_cooldown_seconds": tracking.get("ScaleInCooldown"),
                     "autoscaling.scale_out_cooldown_seconds": tracking.get("ScaleOutCooldown"),
                 }
+            if policy["PolicyType"] == "StepScaling":
+                settings["autoscaling.steps"] = _steps(policy, alarms)
         found |= _named(settings, resources[target["ResourceId"]], several=several)
     return found
+
+
+def _steps(policy: Mapping[str, Any], alarms: list[dict[str, Any]]) -> list[str]:
+    """Returns the steps of a policy; their bounds count from the threshold of its alarm."""
+    arn = policy["PolicyARN"]
+    threshold = next((a["Threshold"] for a in alarms if arn in a.get("AlarmActions", ())), None)
+    if threshold is None:
+        return ["no alarm carries the steps out"]
+    return [
+        _step(step["ScalingAdjustment"], threshold + step.get("MetricIntervalLowerBound", 0))
+        for step in policy["StepScalingPolicyConfiguration"]["StepAdjustments"]
+    ]
 
 
 def _bounds(action: Mapping[str, Any]) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import UserError
-from slipway.operations.alarms import endpoint_alarms
+from slipway.operations.alarms import endpoint_alarms, scales
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.operations.differences import Difference, find_differences
 from slipway.operations.live import Served, config_name, describe_endpoint, same_config, served_by
@@ -39,12 +39,13 @@ class Variant:
 
 @dataclass(frozen=True)
 class Alarm:
-    """A CloudWatch alarm of the stack."""
+    """A CloudWatch alarm of the stack; one that scales is raised by load, not by a fault."""
 
     name: str
     state: str
     reason: str
     since: datetime
+    scales: bool
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ class Status:
 
     def _alarm_troubles(self) -> Iterator[str]:
         for alarm in self.alarms:
-            if alarm.state == "ALARM":
+            if alarm.state == "ALARM" and not alarm.scales:
                 yield f"alarm {alarm.name}: {alarm.reason}"
 
 
@@ -251,6 +252,7 @@ def find_status(
                 state=item["StateValue"],
                 reason=item.get("StateReason", ""),
                 since=item["StateUpdatedTimestamp"],
+                scales=scales(item),
             )
             for item in alarms
         ),

@@ -193,8 +193,21 @@ class SchedulePlan:
 
 
 @dataclass(frozen=True)
+class StepPlan:
+    """A larger step of a fleet that is far above its target.
+
+    Args:
+        from_times_target: load of an instance from which it applies, as a multiple of the target.
+        add_instances: how many.
+    """
+
+    from_times_target: float
+    add_instances: int
+
+
+@dataclass(frozen=True)
 class AutoscalingPlan:
-    """Target tracking of every variant; one of the two targets is set."""
+    """Target tracking of every variant; one of the two targets is set. Steps are ascending."""
 
     min_instance_count: int
     max_instance_count: int
@@ -203,6 +216,16 @@ class AutoscalingPlan:
     scale_in_cooldown_seconds: int
     scale_out_cooldown_seconds: int
     schedules: tuple[SchedulePlan, ...] = ()
+    steps: tuple[StepPlan, ...] = ()
+
+    @property
+    def target_value(self) -> float:
+        """Returns the target that is set, in its field's unit."""
+        targets = (
+            self.target_invocations_per_instance_per_minute,
+            self.target_concurrent_requests_per_instance,
+        )
+        return next(target for target in targets if target is not None)
 
     @property
     def alarming_count(self) -> int:
@@ -361,10 +384,11 @@ class DeploymentPlan:
         """Returns the stack's resources: CloudFormation's types, and how many of each."""
         variants = len(self.variants)
         scaled = variants if self.autoscaling is not None else 0
+        stepped = variants if self.autoscaling is not None and self.autoscaling.steps else 0
         found = {
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
-            "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
-            "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant,
+            "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped,
+            "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant + stepped,
             "AWS::IAM::Policy": sum(
                 mode is not None
                 for mode in (self.vpc, self.volume_key_arn, self.capture, self.asynchronous)
@@ -375,8 +399,9 @@ class DeploymentPlan:
             "AWS::SageMaker::Endpoint": 1,
             "AWS::SageMaker::EndpointConfig": 1,
             "AWS::SageMaker::Model": 1,
-            # Two before the endpoint is updated and, with autoscaling, one after it.
-            "Custom::SlipwayScaling": 3 if scaled else 2,
+            # Two before the endpoint is updated. With autoscaling there is one after it, and with
+            # steps one after their alarms.
+            "Custom::SlipwayScaling": 2 + bool(scaled) + bool(stepped),
         }
         return {name: count for name, count in found.items() if count}
 

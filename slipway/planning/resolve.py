@@ -29,6 +29,7 @@ from slipway.planning.plan import (
     DeploymentPlan,
     PlanWarning,
     SchedulePlan,
+    StepPlan,
     VariantPlan,
 )
 from slipway.planning.rollout import rollout_plan
@@ -219,6 +220,7 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
             )
             for schedule in scaling.schedules
         ),
+        tuple(StepPlan(step.from_times_target, step.add_instances) for step in scaling.steps),
     )
 
 

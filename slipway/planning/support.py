@@ -11,7 +11,6 @@ from slipway.planning.situation import Situation
 DEPLOYABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("endpoint", "mode"): ("realtime", "async"),
     ("autoscaling", "target_backlog_per_instance"): (),
-    ("autoscaling", "steps"): (),
 }
 """Fields that Slipway does not deploy yet, with the values that it does deploy, if any."""
 

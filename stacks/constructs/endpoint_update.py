@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan, SchedulePlan, VariantPlan
 from stacks.constructs.handler_function import add_handler_function
-from stacks.constructs.scaling import tracking_policy
+from stacks.constructs.scaling_policies import policies_of, step_policy
 from stacks.constructs.statements import acknowledge_wildcards, allow
 
 RESOURCE_TYPE = "Custom::SlipwayScaling"
-_PROGRAM = Path(__file__).parents[1] / "endpoint_update" / "handler.py"
+# Begins the ids of the constructs that scale variants.
+SCALING_ID = "Scaling"
+_PROGRAM = Path(__file__).parents[1] / "endpoint_update"
 # The longest time that Lambda allows: the function waits for an endpoint that is being scaled.
 _FUNCTION_TIMEOUT_SECONDS = 900
 # Otherwise CloudFormation would wait for an hour if the function died without an answer.
@@ -28,7 +31,7 @@ class EndpointUpdate(Construct):
 
     Every endpoint has it: an endpoint without autoscaling may have had autoscaling, and its targets
     are still registered when it is updated. `add_after` adds the call after the update, which only
-    an endpoint with autoscaling needs.
+    an endpoint with autoscaling needs. `add_alarms` adds the call after step policies' alarms.
 
     Args:
         scope: the endpoint's stack.
@@ -62,6 +65,10 @@ class EndpointUpdate(Construct):
         """Adds the call after the update and returns it."""
         return self._call("After", "After")
 
+    def add_alarms(self) -> cdk.CustomResource:
+        """Adds the call after the alarms of step policies and returns it."""
+        return self._call("Alarms", "Alarms")
+
     def _call(self, construct_id: str, step: str) -> cdk.CustomResource:
         plan = self._plan
         properties: dict[str, Any] = {"EndpointName": plan.endpoint_name, "Step": step}
@@ -71,6 +78,9 @@ class EndpointUpdate(Construct):
                 # CloudFormation tags the targets that it creates; targets registered again get the
                 # same tags.
                 properties["TargetTags"] = dict(sorted(plan.tags.items()))
+        if step == "Alarms":
+            # CloudFormation calls the function whenever it may have put an alarm again.
+            properties["AlarmsDigest"] = self._alarms_digest()
         return cdk.CustomResource(
             self,
             construct_id,
@@ -88,21 +98,27 @@ class EndpointUpdate(Construct):
         }
         scaling = self._plan.autoscaling
         if scaling is not None:
-            policy = tracking_policy(scaling)
+            policies = policies_of(scaling, self._plan.endpoint_name, variant.name)
             described["Scaling"] = {
                 "MinCapacity": scaling.min_instance_count,
                 "MaxCapacity": scaling.max_instance_count,
-                "PolicyName": policy.name,
-                "PredefinedMetricType": policy.metric_type,
-                "TargetValue": policy.target_value,
-                "ScaleInCooldown": scaling.scale_in_cooldown_seconds,
-                "ScaleOutCooldown": scaling.scale_out_cooldown_seconds,
+                # As text, because CloudFormation would make every number in it a text.
+                "Policies": json.dumps([policy.as_request for policy in policies]),
             }
             if scaling.schedules:
                 described["Scaling"]["Schedules"] = [
                     _schedule(schedule) for schedule in scaling.schedules
                 ]
         return described
+
+    def _alarms_digest(self) -> str:
+        plan, scaling = self._plan, self._plan.autoscaling
+        policies = [
+            asdict(steps)
+            for variant in plan.variants
+            if scaling and (steps := step_policy(scaling, plan.endpoint_name, variant.name))
+        ]
+        return hashlib.sha256(json.dumps(policies).encode()).hexdigest()[:8]
 
     def _add_function(self, log_key_arn: str | None) -> lambda_.CfnFunction:
         stack, plan = cdk.Stack.of(self), self._plan
@@ -152,6 +168,12 @@ class EndpointUpdate(Construct):
                 "KeepItsAlarms", ["cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm"], alarms
             ),
         ]
+        # No other stack has alarms of such names: a capital letter never follows a stack's name.
+        step_alarms = (
+            f"arn:{stack.partition}:cloudwatch:{place}:alarm:{plan.stack_name}-{SCALING_ID}*"
+        )
+        if plan.autoscaling is not None and plan.autoscaling.steps:
+            statements.append(allow("PointStepAlarms", ["cloudwatch:PutMetricAlarm"], step_alarms))
         function = add_handler_function(
             self,
             program=_PROGRAM,
@@ -169,6 +191,7 @@ class EndpointUpdate(Construct):
                 configs: "CloudFormation generates the names of endpoint configurations.",
                 targets: "The ids of scalable targets are random; the namespace is a condition.",
                 alarms: "Application Auto Scaling generates the names of its alarms.",
+                step_alarms: "CloudFormation generates the end of an alarm's name.",
             },
         )
         return function.resource

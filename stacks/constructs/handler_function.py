@@ -1,4 +1,4 @@
-"""A Lambda function from a single file, with its log group and its role."""
+"""A Lambda function from a file or a package, with its log group and its role."""
 
 import shutil
 import tempfile
@@ -52,7 +52,7 @@ def add_handler_function(
 
     Args:
         scope: the construct that receives the resources.
-        program: the file with `handler`.
+        program: the file with `handler`, or a package whose module `handler` has it.
         description: shown in Lambda's console.
         timeout_seconds: longest time of a call.
         role_description: shown in IAM's console.
@@ -64,8 +64,7 @@ def add_handler_function(
     """
     log_group = add_log_group(scope, log_id, key_arn=log_key_arn)
     with tempfile.TemporaryDirectory() as folder:
-        # Only this file, without the caches that lie beside it.
-        shutil.copyfile(program, Path(folder) / "handler.py")
+        handler = _copy_program(program, Path(folder))
         code = assets.Asset(scope, "Code", path=folder)
     role = iam.Role(
         scope,
@@ -84,7 +83,7 @@ def add_handler_function(
         code=lambda_.CfnFunction.CodeProperty(
             s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key
         ),
-        handler="handler.handler",
+        handler=handler,
         runtime=_RUNTIME,
         role=role.role_arn,
         logging_config=lambda_.CfnFunction.LoggingConfigProperty(
@@ -93,6 +92,18 @@ def add_handler_function(
         timeout=timeout_seconds,
     )
     return HandlerFunction(function, role)
+
+
+def _copy_program(program: Path, folder: Path) -> str:
+    """Copies a function's sources without the caches beside them; returns Lambda's `Handler`."""
+    if not program.is_dir():
+        shutil.copyfile(program, folder / "handler.py")
+        return "handler.handler"
+    package = folder / program.name
+    package.mkdir()
+    for source in sorted(program.glob("*.py")):
+        shutil.copyfile(source, package / source.name)
+    return f"{program.name}.handler.handler"
 
 
 def add_log_group(scope: Construct, construct_id: str, *, key_arn: str | None) -> logs.LogGroup:

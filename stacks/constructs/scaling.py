@@ -1,46 +1,32 @@
 """Autoscaling of a variant."""
 
-import re
-from dataclasses import dataclass
-
 from aws_cdk import aws_applicationautoscaling as autoscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IDependable
 
 from slipway.planning.plan import AutoscalingPlan, SchedulePlan
+from stacks.constructs.scaling_policies import step_policy, tracking_policy
+from stacks.constructs.step_scaling import StepScaling, add_policy
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 
 
-@dataclass(frozen=True)
-class TrackingPolicy:
-    """The metric of a scaling policy, and the value that it keeps.
-
-    Args:
-        construct_id: id of the policy.
-        metric_type: predefined metric.
-        target_value: in the metric's unit.
-    """
-
-    construct_id: str
-    metric_type: str
-    target_value: float
-
-    @property
-    def name(self) -> str:
-        """Returns the name of the policy."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "-", self.construct_id).lower()
-
-
 class VariantScaling(Construct):
-    """A scalable target with one policy, which keeps the load of an instance at a target value.
+    """A scalable target with its policies.
+
+    One keeps the load of an instance at a target value. Another adds instances in larger steps.
 
     Args:
         scope: the endpoint's stack.
         construct_id: name within the scope.
-        scaling: bounds, target and pauses.
-        resource_id: the variant's id in Application Auto Scaling.
+        scaling: bounds, target, steps and pauses.
+        endpoint: EndpointName.
+        variant: VariantName.
         after: resources that must exist before the variant is registered.
+
+    Attributes:
+        step_alarms: the alarms that carry step policies out.
     """
 
     def __init__(
@@ -49,7 +35,8 @@ class VariantScaling(Construct):
         construct_id: str,
         *,
         scaling: AutoscalingPlan,
-        resource_id: str,
+        endpoint: str,
+        variant: str,
         after: IDependable,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -58,32 +45,19 @@ class VariantScaling(Construct):
             "Target",
             service_namespace=_NAMESPACE,
             scalable_dimension=_DIMENSION,
-            resource_id=resource_id,
+            resource_id=f"endpoint/{endpoint}/variant/{variant}",
             min_capacity=scaling.min_instance_count,
             max_capacity=scaling.max_instance_count,
             scheduled_actions=[_scheduled_action(each) for each in scaling.schedules] or None,
         )
         # The variant must exist before it is registered, and is deregistered before it is deleted.
         target.node.add_dependency(after)
-        policy = tracking_policy(scaling)
-        metric = autoscaling.CfnScalingPolicy.PredefinedMetricSpecificationProperty(
-            predefined_metric_type=policy.metric_type
-        )
-        autoscaling.CfnScalingPolicy(
-            self,
-            policy.construct_id,
-            policy_name=policy.name,
-            policy_type="TargetTrackingScaling",
-            scaling_target_id=target.ref,
-            target_tracking_scaling_policy_configuration=(
-                autoscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty(
-                    target_value=policy.target_value,
-                    predefined_metric_specification=metric,
-                    scale_in_cooldown=scaling.scale_in_cooldown_seconds,
-                    scale_out_cooldown=scaling.scale_out_cooldown_seconds,
-                )
-            ),
-        )
+        add_policy(self, policy=tracking_policy(scaling, endpoint, variant), target_id=target.ref)
+        steps = step_policy(scaling, endpoint, variant)
+        self.step_alarms: list[cloudwatch.CfnAlarm] = []
+        if steps is not None:
+            step_scaling = StepScaling(self, "Load", policy=steps, target_id=target.ref)
+            self.step_alarms.append(step_scaling.alarm)
 
 
 def _scheduled_action(
@@ -96,21 +70,4 @@ def _scheduled_action(
         scalable_target_action=autoscaling.CfnScalableTarget.ScalableTargetActionProperty(
             min_capacity=schedule.min_instance_count, max_capacity=schedule.max_instance_count
         ),
-    )
-
-
-def tracking_policy(scaling: AutoscalingPlan) -> TrackingPolicy:
-    """Returns the policy of a plan."""
-    if scaling.target_concurrent_requests_per_instance is not None:
-        return TrackingPolicy(
-            "ConcurrentRequestsPerInstance",
-            "SageMakerVariantConcurrentRequestsPerModelHighResolution",
-            scaling.target_concurrent_requests_per_instance,
-        )
-    if scaling.target_invocations_per_instance_per_minute is None:
-        raise ValueError("the plan has no scaling target")
-    return TrackingPolicy(
-        "InvocationsPerInstance",
-        "SageMakerVariantInvocationsPerInstance",
-        scaling.target_invocations_per_instance_per_minute,
     )

@@ -1,1 +1,1 @@
-"""The Lambda function that CloudFormation calls before and after it updates an endpoint."""
+"""The Lambda function around an endpoint's update. It imports nothing outside of this package."""

@@ -33,7 +33,7 @@ SCALING = {
 }
 _TESTS = Path(__file__).parents[1]
 _TEMPLATES = _TESTS / "golden" / "templates"
-_FUNCTION = _TESTS.parent / "stacks" / "endpoint_update" / "handler.py"
+_FUNCTION = _TESTS.parent / "stacks" / "endpoint_update"
 _PROGRAM = _TESTS / "embedded" / "hosting" / "stand_in.py"
 # What the foundation lets CloudWatch Logs do with the artifact key.
 _KEY_POLICY = {
@@ -128,7 +128,8 @@ def publish_functions(stacks: Stacks, template: dict[str, Any]) -> None:
     """Puts the packages of a template's functions where the CDK CLI would put them."""
     package = io.BytesIO()
     with zipfile.ZipFile(package, "w") as archive:
-        archive.write(_FUNCTION, "handler.py")
+        for source in sorted(_FUNCTION.glob("*.py")):
+            archive.write(source, f"{_FUNCTION.name}/{source.name}")
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Lambda::Function":
             code = resource["Properties"]["Code"]

@@ -60,7 +60,7 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
     "scaled": (LOCAL, {"autoscaling": _SCALING}),
     "stepped": (
         LOCAL,
-        {"autoscaling": _SCALING | {"steps": [{"from_backlog": 1, "add_instances": 1}]}},
+        {"autoscaling": _SCALING | {"steps": [{"from_times_target": 2, "add_instances": 1}]}},
     ),
     "scheduled": (LOCAL, {"autoscaling": _SCALING | {"schedules": [_SCHEDULE]}}),
     "variants": (LOCAL, {"endpoint": {"variants": _VARIANTS}}),
@@ -336,7 +336,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     "autoscaling.target_backlog_per_instance": Change("refused", "scaled", 9),
     **_changes(
-        "refused", "stepped", "autoscaling.steps.", from_backlog=5, add_instances=2
+        "template", "stepped", "autoscaling.steps.", from_times_target=5, add_instances=2
     ),
     **_changes(
         "template", "scheduled", "autoscaling.schedules.",

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import copy
+import itertools
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -20,23 +22,30 @@ ENDPOINT = "tiny-local"
 STACK = "arn:aws:cloudformation:eu-west-1:210987654321:stack/tiny-local/0"
 URL = "https://cloudformation-custom-resource-response.s3.amazonaws.com/arn?Signature=a%2Bb"
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
-SCALING = {
-    "MinCapacity": "2",
-    "MaxCapacity": "6",
-    "PolicyName": "invocations-per-instance",
-    "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance",
-    "TargetValue": "600",
-    "ScaleInCooldown": "300",
-    "ScaleOutCooldown": "60",
-}
 POLICY = {
-    "TargetValue": 600.0,
-    "PredefinedMetricSpecification": {
-        "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
+    "PolicyName": "invocations-per-instance",
+    "PolicyType": "TargetTrackingScaling",
+    "TargetTrackingScalingPolicyConfiguration": {
+        "TargetValue": 600.0,
+        "PredefinedMetricSpecification": {
+            "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
+        },
+        "ScaleInCooldown": 300,
+        "ScaleOutCooldown": 60,
     },
-    "ScaleInCooldown": 300,
-    "ScaleOutCooldown": 60,
 }
+STEPS = {
+    "PolicyName": "steps",
+    "PolicyType": "StepScaling",
+    "StepScalingPolicyConfiguration": {
+        "AdjustmentType": "ChangeInCapacity",
+        "Cooldown": 60,
+        "StepAdjustments": [{"MetricIntervalLowerBound": 0.0, "ScalingAdjustment": 2}],
+    },
+}
+SCALING = {"MinCapacity": "2", "MaxCapacity": "6", "Policies": json.dumps([POLICY])}
+STEPPED = SCALING | {"Policies": json.dumps([POLICY, STEPS])}
+TOPIC = "arn:aws:sns:eu-west-1:210987654321:topic"
 
 
 def variant(name: str, *types: str, scaled: bool = True) -> dict[str, Any]:
@@ -49,7 +58,7 @@ def resource_id(name: str) -> str:
 
 
 class Account:
-    """SageMaker, Application Auto Scaling and CloudFormation, as far as the function uses them."""
+    """SageMaker, Application Auto Scaling, CloudFormation and CloudWatch, as far as needed."""
 
     def __init__(self, **live: str) -> None:
         self.live = live
@@ -58,6 +67,8 @@ class Account:
         self.targets: dict[str, dict[str, Any]] = {}
         self.policies: dict[str, dict[str, Any]] = {}
         self.schedules: dict[str, list[dict[str, Any]]] = {}
+        self.alarms: dict[str, dict[str, Any]] = {}
+        self.numbers = itertools.count()
         self.made: list[dict[str, str]] = []
         self.calls: list[str] = []
         self.waits: list[float] = []
@@ -68,23 +79,69 @@ class Account:
     def make(self, name: str) -> None:
         """Has the stack make a target and its policy."""
         self.targets[resource_id(name)] = {"MinCapacity": 2, "MaxCapacity": 6}
-        self.policies[resource_id(name)] = {"invocations-per-instance": POLICY}
-        arn = "arn:aws:autoscaling:eu-west-1:210987654321:scalingPolicy:0"
-        self.made += [
+        self.make_policy(name, POLICY)
+        self.made.insert(
+            0,
             {
                 "ResourceType": "AWS::ApplicationAutoScaling::ScalableTarget",
                 "PhysicalResourceId": f"{resource_id(name)}|{DIMENSION}|sagemaker",
                 "ResourceStatus": "CREATE_COMPLETE",
             },
+        )
+
+    def make_policy(self, name: str, policy: dict[str, Any]) -> str:
+        """Has the stack make a policy of a target; returns its ARN."""
+        arn = self.put_policy(resource_id(name), policy)
+        self.made.append(
             {
                 "ResourceType": "AWS::ApplicationAutoScaling::ScalingPolicy",
-                "PhysicalResourceId": (
-                    f"{arn}:resource/sagemaker/{resource_id(name)}"
-                    ":policyName/invocations-per-instance"
-                ),
+                "PhysicalResourceId": arn,
                 "ResourceStatus": "UPDATE_COMPLETE",
-            },
-        ]
+            }
+        )
+        return arn
+
+    def put_policy(self, resource: str, policy: dict[str, Any]) -> str:
+        name = policy["PolicyName"]
+        arn = (
+            f"arn:aws:autoscaling:eu-west-1:210987654321:scalingPolicy:{next(self.numbers)}"
+            f":resource/sagemaker/{resource}:policyName/{name}"
+        )
+        self.policies.setdefault(resource, {})[name] = {"PolicyARN": arn, **policy}
+        return arn
+
+    def make_alarm(self, name: str, *actions: str) -> None:
+        """Has the stack make an alarm."""
+        self.alarms[name] = {
+            "AlarmName": name,
+            "AlarmActions": list(actions),
+            "ActionsEnabled": True,
+            "InsufficientDataActions": [],
+            "MetricName": "InvocationsPerInstance",
+            "Namespace": "AWS/SageMaker",
+            "Statistic": "Sum",
+            "Period": 60,
+            "EvaluationPeriods": 1,
+            "Threshold": 0.0,
+            "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+        }
+        self.made.append(
+            {
+                "ResourceType": "AWS::CloudWatch::Alarm",
+                "PhysicalResourceId": name,
+                "ResourceStatus": "CREATE_COMPLETE",
+            }
+        )
+
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        """The policies of each target, without what differs each time that they are put."""
+        return {
+            resource: {
+                name: {key: value for key, value in policy.items() if key != "PolicyARN"}
+                for name, policy in policies.items()
+            }
+            for resource, policies in self.policies.items()
+        }
 
     def client(self, _service: str) -> Account:
         return self
@@ -139,17 +196,8 @@ class Account:
         return {"ScalableTargets": found}
 
     def describe_scaling_policies(self, *, ResourceId: str, **_: Any) -> dict[str, Any]:
-        return {
-            "ScalingPolicies": [
-                {
-                    "PolicyName": name,
-                    "PolicyType": "TargetTrackingScaling",
-                    "ResourceId": ResourceId,
-                    "TargetTrackingScalingPolicyConfiguration": configuration,
-                }
-                for name, configuration in self.policies.get(ResourceId, {}).items()
-            ]
-        }
+        policies = self.policies.get(ResourceId, {}).values()
+        return {"ScalingPolicies": [{"ResourceId": ResourceId, **policy} for policy in policies]}
 
     def deregister_scalable_target(self, *, ResourceId: str, **_: Any) -> None:
         if self.concurrent_updates:
@@ -186,18 +234,23 @@ class Account:
         self.schedules.setdefault(ResourceId, []).append(action)
 
     def put_scaling_policy(
-        self,
-        *,
-        ResourceId: str,
-        PolicyName: str,
-        TargetTrackingScalingPolicyConfiguration: dict[str, Any],
-        **_: Any,
+        self, *, ServiceNamespace: str, ScalableDimension: str, ResourceId: str, **policy: Any
     ) -> None:
+        assert (ServiceNamespace, ScalableDimension) == ("sagemaker", DIMENSION)
         assert ResourceId in self.targets
-        self.calls.append(f"put {PolicyName} of {ResourceId.rpartition('/')[2]}")
-        self.policies.setdefault(ResourceId, {})[PolicyName] = (
-            TargetTrackingScalingPolicyConfiguration
-        )
+        self.calls.append(f"put {policy['PolicyName']} of {ResourceId.rpartition('/')[2]}")
+        self.put_policy(ResourceId, policy)
+
+    # CloudWatch
+
+    def describe_alarms(self, *, AlarmNames: list[str], MaxRecords: int) -> dict[str, Any]:
+        assert 0 < len(AlarmNames) <= MaxRecords == 100
+        described = {"StateValue": "OK", "AlarmArn": "arn"}
+        return {"MetricAlarms": [described | self.alarms[name] for name in AlarmNames]}
+
+    def put_metric_alarm(self, *, AlarmName: str, **definition: Any) -> None:
+        self.calls.append(f"put the alarm {AlarmName}")
+        self.alarms[AlarmName] = {"AlarmName": AlarmName, **definition}
 
 
 def ask(
@@ -249,14 +302,14 @@ def test_a_changed_variant_is_deregistered_before_the_update(change: str):
 
 def test_after_the_update_the_target_and_its_policy_are_made_anew():
     account = Account(a="ml.g5.xlarge")
-    before = copy.deepcopy(account.policies)
+    before = account.definitions()
     wanted = variant("a", "ml.g5.2xlarge")
     ask(account, "Update", wanted)
     account.live = {"a": "ml.g5.2xlarge"}
     answer = ask(account, "Update", wanted, step="After")
     assert answer["Reason"] == "registered a; put the policy invocations-per-instance of a"
     assert account.targets == {resource_id("a"): {"MinCapacity": 2, "MaxCapacity": 6}}
-    assert account.policies == before
+    assert account.definitions() == before
 
 
 def test_what_the_stack_has_not_made_is_left_to_cloudformation_and_to_others():
@@ -337,7 +390,7 @@ def test_a_rolled_back_deployment_puts_the_targets_back_as_they_were():
     account = Account(a="ml.g5.xlarge", b="ml.g5.xlarge")
     suspended = {"DynamicScalingInSuspended": True}
     account.targets[resource_id("a")]["SuspendedState"] = suspended
-    targets, policies = copy.deepcopy(account.targets), copy.deepcopy(account.policies)
+    targets, policies = copy.deepcopy(account.targets), account.definitions()
     undo = ask(account, "Create", step="Undo")["PhysicalResourceId"]
     assert len(undo) <= 1024
     ask(account, "Update", variant("b", "ml.g5.2xlarge"))
@@ -346,7 +399,7 @@ def test_a_rolled_back_deployment_puts_the_targets_back_as_they_were():
     answer = ask(account, "Delete", step="Undo", PhysicalResourceId=undo)
     assert answer["Reason"] == "registered a as it was; registered b as it was"
     assert account.targets == targets
-    assert account.policies == policies
+    assert account.definitions() == policies
 
 
 @pytest.mark.parametrize(
@@ -396,6 +449,93 @@ def test_a_target_that_is_registered_again_has_its_schedules():
     assert account.schedules == {resource_id("a"): PUT}
 
 
+TWENTY_SCHEDULES = [
+    {
+        "ScheduledActionName": f"{day}-{hour}",
+        "Schedule": f"cron({7 * hour} {hour} ? * {day.upper()} *)",
+        "Timezone": "America/Argentina/Buenos_Aires",
+        "ScalableTargetAction": {"MinCapacity": hour, "MaxCapacity": 3 * hour},
+    }
+    for day in ("mon", "tue", "wed", "thu")
+    for hour in (3, 5, 7, 8, 11)
+]
+
+
+@pytest.fixture
+def stepped() -> Account:
+    """A stack with a step policy, its alarm, and an alarm of another kind."""
+    account = Account(a="ml.g5.xlarge")
+    account.make_alarm("steps", account.make_policy("a", STEPS))
+    account.make_alarm("errors", TOPIC)
+    return account
+
+
+def test_the_alarm_of_a_step_policy_follows_it(stepped: Account):
+    first = stepped.alarms["steps"]
+    wanted = variant("a", "ml.g5.2xlarge") | {"Scaling": STEPPED}
+    ask(stepped, "Update", wanted)
+    assert stepped.policies == {}
+    stepped.live["a"] = "ml.g5.2xlarge"
+    answer = ask(stepped, "Update", wanted, step="After")
+    assert answer["Reason"] == (
+        "registered a; put the policy invocations-per-instance of a; put the policy steps of a"
+    )
+    assert stepped.definitions() == {
+        resource_id("a"): {"invocations-per-instance": POLICY, "steps": STEPS}
+    }
+    assert stepped.alarms["steps"] == first
+    answer = ask(stepped, "Update", wanted, step="Alarms")
+    assert answer["Reason"] == "pointed the alarm steps at its policy"
+    live = stepped.policies[resource_id("a")]["steps"]["PolicyARN"]
+    assert first["AlarmActions"] != [live]
+    kept = {key: value for key, value in first.items() if key != "InsufficientDataActions"}
+    assert stepped.alarms["steps"] == kept | {"AlarmActions": [live]}
+    assert stepped.alarms["errors"]["AlarmActions"] == [TOPIC]
+    # CloudFormation may put the alarm again, with the ARN that it knows.
+    stepped.alarms["steps"] = first
+    ask(stepped, "Update", wanted, step="Alarms")
+    assert stepped.alarms["steps"]["AlarmActions"] == [live]
+
+
+def test_an_alarm_with_a_live_policy_is_left_alone(stepped: Account):
+    for kind in ("Create", "Update", "Delete"):
+        answer = ask(stepped, kind, variant("a", "ml.g5.xlarge"), step="Alarms")
+        assert answer["Reason"] == "Nothing to do."
+    assert stepped.calls == []
+
+
+def test_a_deployment_that_is_taken_back_points_the_alarms_back(stepped: Account):
+    policies = stepped.definitions()
+    undo = ask(stepped, "Create", step="Undo")["PhysicalResourceId"]
+    ask(stepped, "Update", variant("b", "ml.g5.xlarge"))
+    assert stepped.policies == {}
+    stepped.stack_status = "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
+    answer = ask(stepped, "Delete", step="Undo", PhysicalResourceId=undo)
+    assert answer["Reason"] == "registered a as it was; pointed the alarm steps at its policy"
+    assert stepped.definitions() == policies
+    live = stepped.policies[resource_id("a")]["steps"]["PolicyARN"]
+    assert stepped.alarms["steps"]["AlarmActions"] == [live]
+
+
+def test_ten_steps_and_twenty_schedules_are_remembered():
+    account = Account(a="ml.g5.xlarge")
+    bounds = [1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 5, 7.5]
+    adjustments = [
+        {
+            "MetricIntervalLowerBound": 617.0 * bound,
+            "MetricIntervalUpperBound": 617.0 * (bound + 0.25),
+            "ScalingAdjustment": number + 1,
+        }
+        for number, bound in enumerate(bounds)
+    ]
+    configuration = STEPS["StepScalingPolicyConfiguration"] | {"StepAdjustments": adjustments}  # type: ignore[operator]
+    account.make_policy("a", STEPS | {"StepScalingPolicyConfiguration": configuration})
+    account.schedules[resource_id("a")] = TWENTY_SCHEDULES
+    answer = ask(account, "Create", step="Undo")
+    assert answer["Status"] == "SUCCESS"
+    assert len(answer["PhysicalResourceId"]) <= 1024
+
+
 def test_a_deployment_that_is_taken_back_puts_the_schedules_back():
     account = Account(a="ml.g5.xlarge")
     account.schedules[resource_id("a")] = copy.deepcopy(PUT)
@@ -410,16 +550,7 @@ def test_a_deployment_that_is_taken_back_puts_the_schedules_back():
 
 def test_twenty_schedules_are_remembered():
     account = Account(a="ml.g5.xlarge")
-    account.schedules[resource_id("a")] = [
-        {
-            "ScheduledActionName": f"{day}-{hour}",
-            "Schedule": f"cron({7 * hour} {hour} ? * {day.upper()} *)",
-            "Timezone": "America/Argentina/Buenos_Aires",
-            "ScalableTargetAction": {"MinCapacity": hour, "MaxCapacity": 3 * hour},
-        }
-        for day in ("mon", "tue", "wed", "thu")
-        for hour in (3, 5, 7, 8, 11)
-    ]
+    account.schedules[resource_id("a")] = TWENTY_SCHEDULES
     answer = ask(account, "Create", step="Undo")
     assert answer["Status"] == "SUCCESS"
     assert len(answer["PhysicalResourceId"]) <= 1024
@@ -448,9 +579,12 @@ def test_the_id_is_the_same_for_life():
 
 
 def test_it_runs_alone():
-    """Lambda has the file, the standard library and boto3."""
-    folder = Path(stacks.endpoint_update.__file__).parent
-    script = "import sys, handler; print(*{name.partition('.')[0] for name in sys.modules})"
+    """Lambda has the package, the standard library and boto3."""
+    folder = Path(stacks.endpoint_update.__file__).parents[1]
+    script = (
+        "import sys, endpoint_update.handler; "
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
     command = [
         sys.executable,
         "-I",
@@ -458,5 +592,5 @@ def test_it_runs_alone():
         f"import sys; sys.path.insert(0, {str(folder)!r}); {script}",
     ]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert "handler" in loaded
+    assert "endpoint_update" in loaded
     assert {"slipway", "stacks", "boto3", "aws_cdk"} & set(loaded) == set()

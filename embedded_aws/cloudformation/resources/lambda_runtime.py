@@ -1,21 +1,18 @@
 """Runs the functions behind custom resources: the deployed code, in this process.
 
-A function's code is its package in S3. Beside the handler that Lambda calls, its module must have
-`handle(event, client, answer, wait)`. That function does the same work, but takes its surroundings
-as arguments, so that it runs here without Lambda's environment. A function without it is refused by
-name.
+A function's code is its package in S3, which `lambda_packages.py` imports. Beside the handler that
+Lambda calls, its module must have `handle(event, client, answer, wait)`. That function does the
+same work, but takes its surroundings as arguments, so that it runs here without Lambda's
+environment. A function without it is refused by name.
 
 Printed lines go to the function's log group. A call is refused unless an inline policy of the role
 allows the action; resources and conditions of the policy are not checked.
 """
 
-import io
 import json
 import threading
 import time
-import types
 import uuid
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,11 +20,14 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
+from embedded_aws.cloudformation.resources.lambda_packages import PackageError, load_module
 from embedded_aws.policies import listed, matches
 
 _ENTRY = "handle"
 # Operations whose IAM action has another name.
 _ACTIONS = {"GetBucketEncryption": "GetEncryptionConfiguration"}
+# Services whose actions begin with another name than their signatures.
+_PREFIXES = {"monitoring": "cloudwatch"}
 # Waits that take minutes in AWS end within this time here.
 _LONGEST_WAIT_SECONDS = 0.2
 
@@ -82,9 +82,12 @@ class LambdaRuntime:
         """
         output: list[str] = []
         module_name = handler.rpartition(".")[0]
-        module = types.ModuleType(module_name)
-        # S102: the user's own code, which an account would run as well.
-        exec(_compiled(package, module_name), module.__dict__)  # noqa: S102
+        try:
+            module = load_module(package, module_name)
+        except PackageError as error:
+            raise ResourceFailedError(
+                f"Unable to import module '{module_name}' of the function's package: {error}"
+            ) from None
         module.__dict__["print"] = lambda *words, **_: output.append(" ".join(map(str, words)))
         entry = getattr(module, _ENTRY, None)
         if entry is None:
@@ -154,7 +157,7 @@ class _PermittedClient:
         operation = self._client.meta.method_to_api_mapping.get(name)
         if operation is not None:
             service = self._client.meta.service_model.signing_name
-            action = f"{service}:{_ACTIONS.get(operation, operation)}"
+            action = f"{_PREFIXES.get(service, service)}:{_ACTIONS.get(operation, operation)}"
             if not matches(self._allowed, action):
                 message = (
                     f"User: {self._user} is not authorized to perform: {action} because "
@@ -164,17 +167,6 @@ class _PermittedClient:
                     {"Error": {"Code": "AccessDeniedException", "Message": message}}, operation
                 )
         return getattr(self._client, name)
-
-
-def _compiled(package: bytes, module_name: str) -> types.CodeType:
-    path = f"{module_name}.py"
-    try:
-        with zipfile.ZipFile(io.BytesIO(package)) as archive:
-            return compile(archive.read(path), path, "exec")
-    except (zipfile.BadZipFile, KeyError, SyntaxError) as error:
-        raise ResourceFailedError(
-            f"Unable to import module '{module_name}' of the function's package: {error}"
-        ) from None
 
 
 def _check_trust(context: ResourceContext, role_name: str) -> None:

@@ -42,15 +42,16 @@ class Schedule(Section):
 
 
 class Step(Section):
-    """One step of a step policy."""
+    """One of the larger steps of a fleet that is far above its target."""
 
-    from_backlog: float = Field(
-        ge=0,
+    from_times_target: float = Field(
+        gt=1,
+        le=1000,
         allow_inf_nan=False,
-        description="Number of waiting requests per instance from which the step applies.",
-        examples=[10],
+        description="Load of an instance from which the step applies, as a multiple of the target.",
+        examples=[2],
     )
-    add_instances: int = Field(ge=1, le=100, description="Instances to add.", examples=[2])
+    add_instances: int = Field(ge=1, le=1000, description="Instances to add.", examples=[4])
 
 
 class Autoscaling(Section):
@@ -95,7 +96,10 @@ class Autoscaling(Section):
         examples=[5],
     )
     steps: Annotated[tuple[Step, ...], Field(strict=False)] = Field(
-        (), max_length=20, description="Larger steps while a backlog grows, for `mode: async`."
+        (),
+        max_length=10,
+        description="Larger steps while the load is far above the target. They follow the target's "
+        "metric, and apply after a minute of such load. Target tracking goes on beside them.",
     )
     schedules: Annotated[tuple[Schedule, ...], Field(strict=False)] = Field(
         (), max_length=20, description="Other bounds at certain times."

@@ -20,6 +20,7 @@ from slipway.planning.rules import (
     serving,
     shadows,
     sizes,
+    steps,
     volume_key,
     vpc,
 )
@@ -39,6 +40,7 @@ RULES: tuple[Rule, ...] = (
     *vpc.RULES,
     *capacity.RULES,
     *schedules.RULES,
+    *steps.RULES,
     *components.RULES,
     *rollouts.RULES,
     *shadows.RULES,

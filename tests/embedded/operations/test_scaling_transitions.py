@@ -22,6 +22,7 @@ SCALING = {
     "min_instance_count": 2,
     "max_instance_count": 6,
     "target_invocations_per_instance_per_minute": 600,
+    "steps": [{"from_times_target": 2, "add_instances": 3}],
     # It never runs, and has to be there whenever the target is.
     "schedules": [
         {
@@ -97,6 +98,7 @@ class Fleet:
     def __init__(self, stack: SlipwayStack) -> None:
         self.sagemaker = stack.stacks.client("sagemaker")
         self.scaling = stack.stacks.client("application-autoscaling")
+        self.cloudwatch = stack.stacks.client("cloudwatch")
 
     def counts(self) -> dict[str, int]:
         described = self.sagemaker.describe_endpoint(EndpointName=NAME)
@@ -121,16 +123,24 @@ class Fleet:
         )
 
     def targets(self) -> dict[str, tuple[int, int]]:
-        """Limits of every variant that is registered and has its policy."""
+        """Limits of every variant that is registered and has its policies, which alarms name."""
         found = self.scaling.describe_scalable_targets(ServiceNamespace="sagemaker")
         policies = self.scaling.describe_scaling_policies(ServiceNamespace="sagemaker")
-        tracked = [
-            (item["ResourceId"], item["PolicyName"])
-            for item in policies["ScalingPolicies"]
-            if item["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 600
-        ]
-        assert sorted(tracked) == sorted(
-            (item["ResourceId"], "invocations-per-instance") for item in found["ScalableTargets"]
+        put = [(item["ResourceId"], item["PolicyName"]) for item in policies["ScalingPolicies"]]
+        assert sorted(put) == sorted(
+            (item["ResourceId"], name)
+            for item in found["ScalableTargets"]
+            for name in ("invocations-per-instance", "steps")
+        )
+        alarms = self.cloudwatch.describe_alarms(AlarmNamePrefix=f"{NAME}-Scaling")
+        assert sorted(
+            action for each in alarms["MetricAlarms"] for action in each["AlarmActions"]
+        ) == (
+            sorted(
+                item["PolicyARN"]
+                for item in policies["ScalingPolicies"]
+                if item["PolicyName"] == "steps"
+            )
         )
         actions = self.scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")
         scheduled = [

@@ -1,0 +1,260 @@
+"""The scaling policies of a variant, in the form of Application Auto Scaling's API.
+
+The template and the function around an endpoint's update both use this form. The function puts the
+policies again after it has registered a target again.
+
+Steps add to target tracking. Where two policies of a target would change the capacity, Application
+Auto Scaling takes the larger one. Sources, read 2026-11-24:
+
+- Both kinds of policies suit production variants:
+  https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling-policy.html
+- Several policies of one target:
+  https://docs.aws.amazon.com/autoscaling/application/userguide/target-tracking-scaling-policy-overview.html
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from slipway.config.alarm_kinds import REQUESTS
+from slipway.planning.plan import AutoscalingPlan
+
+PERIOD_SECONDS = 60
+"""CloudWatch takes shorter periods of AWS's own metrics only from Application Auto Scaling."""
+
+
+@dataclass(frozen=True)
+class ScalingMetric:
+    """A metric that a policy follows.
+
+    Args:
+        namespace: in CloudWatch.
+        name: MetricName.
+        statistic: of a minute.
+        dimensions: names and values.
+        predefined_type: Application Auto Scaling's own name for it; None without one.
+    """
+
+    namespace: str
+    name: str
+    statistic: str
+    dimensions: Mapping[str, str]
+    predefined_type: str | None = None
+
+    @property
+    def listed_dimensions(self) -> list[dict[str, str]]:
+        """Returns the dimensions in the form of the API."""
+        return [{"Name": name, "Value": value} for name, value in self.dimensions.items()]
+
+
+@dataclass(frozen=True)
+class ScalingPolicy(ABC):
+    """A policy of a variant.
+
+    Args:
+        construct_id: id of the policy; its name follows from it.
+        metric: which the policy follows.
+    """
+
+    construct_id: str
+    metric: ScalingMetric
+
+    @property
+    def name(self) -> str:
+        """Returns PolicyName."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "-", self.construct_id).lower()
+
+    @property
+    @abstractmethod
+    def policy_type(self) -> str:
+        """Returns PolicyType, by which the member of the configuration is called as well."""
+
+    @property
+    @abstractmethod
+    def configuration(self) -> dict[str, Any]:
+        """Returns the policy's configuration."""
+
+    @property
+    def as_request(self) -> dict[str, Any]:
+        """Returns the members of PutScalingPolicy beside the target."""
+        return {
+            "PolicyName": self.name,
+            "PolicyType": self.policy_type,
+            self.configuration_member: self.configuration,
+        }
+
+    @property
+    def configuration_member(self) -> str:
+        """Returns the name of the member that has the configuration."""
+        return f"{self.policy_type}PolicyConfiguration"
+
+
+@dataclass(frozen=True)
+class TrackingPolicy(ScalingPolicy):
+    """Keeps a metric of each instance at a target value.
+
+    Args:
+        target_value: in the metric's unit.
+        scale_in_cooldown_seconds: pause after removing instances.
+        scale_out_cooldown_seconds: pause after adding instances.
+    """
+
+    target_value: float
+    scale_in_cooldown_seconds: int
+    scale_out_cooldown_seconds: int
+
+    @property
+    def policy_type(self) -> str:
+        """Returns PolicyType."""
+        return "TargetTrackingScaling"
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Returns TargetTrackingScalingPolicyConfiguration."""
+        metric = self.metric
+        specification: dict[str, Any] = {
+            "CustomizedMetricSpecification": {
+                "Dimensions": metric.listed_dimensions,
+                "MetricName": metric.name,
+                "Namespace": metric.namespace,
+                "Statistic": metric.statistic,
+            }
+        }
+        if metric.predefined_type is not None:
+            specification = {
+                "PredefinedMetricSpecification": {"PredefinedMetricType": metric.predefined_type}
+            }
+        return {
+            **specification,
+            "ScaleInCooldown": self.scale_in_cooldown_seconds,
+            "ScaleOutCooldown": self.scale_out_cooldown_seconds,
+            "TargetValue": self.target_value,
+        }
+
+
+@dataclass(frozen=True)
+class StepPolicy(ScalingPolicy):
+    """Adds a number of instances by how far a metric is above a threshold.
+
+    Args:
+        steps: from which value of the metric, and how many instances; in ascending order.
+        cooldown_seconds: pause after adding instances.
+        description: of the alarm that carries the policy out.
+        evaluation_periods: minutes at the lowest step's value that raise the alarm.
+    """
+
+    steps: tuple[tuple[float, int], ...]
+    cooldown_seconds: int
+    description: str
+    evaluation_periods: int = 1
+
+    @property
+    def policy_type(self) -> str:
+        """Returns PolicyType."""
+        return "StepScaling"
+
+    @property
+    def threshold(self) -> float:
+        """Returns the value from which the lowest step applies."""
+        return self.steps[0][0]
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Returns StepScalingPolicyConfiguration; its bounds count from the threshold."""
+        adjustments: list[dict[str, float]] = [
+            {"MetricIntervalLowerBound": begin - self.threshold, "ScalingAdjustment": added}
+            for begin, added in self.steps
+        ]
+        for lower, upper in pairwise(adjustments):
+            lower["MetricIntervalUpperBound"] = upper["MetricIntervalLowerBound"]
+        return {
+            "AdjustmentType": "ChangeInCapacity",
+            "Cooldown": self.cooldown_seconds,
+            "MetricAggregationType": "Maximum",
+            "StepAdjustments": adjustments,
+        }
+
+
+def tracking_policy(scaling: AutoscalingPlan, endpoint: str, variant: str) -> TrackingPolicy:
+    """Returns the target tracking policy of a variant.
+
+    Args:
+        scaling: the target and the pauses.
+        endpoint: EndpointName.
+        variant: VariantName.
+    """
+    dimensions = {"EndpointName": endpoint, "VariantName": variant}
+    if scaling.target_concurrent_requests_per_instance is not None:
+        construct_id, target = (
+            "ConcurrentRequestsPerInstance",
+            scaling.target_concurrent_requests_per_instance,
+        )
+        metric = ScalingMetric(
+            REQUESTS.namespace,
+            "ConcurrentRequestsPerModel",
+            "Maximum",
+            dimensions,
+            "SageMakerVariantConcurrentRequestsPerModelHighResolution",
+        )
+    elif scaling.target_invocations_per_instance_per_minute is not None:
+        construct_id, target = (
+            "InvocationsPerInstance",
+            scaling.target_invocations_per_instance_per_minute,
+        )
+        metric = ScalingMetric(
+            REQUESTS.namespace,
+            "InvocationsPerInstance",
+            "Sum",
+            dimensions,
+            "SageMakerVariantInvocationsPerInstance",
+        )
+    else:
+        raise ValueError("the plan has no scaling target")
+    return TrackingPolicy(
+        construct_id,
+        metric,
+        target,
+        scaling.scale_in_cooldown_seconds,
+        scaling.scale_out_cooldown_seconds,
+    )
+
+
+def step_policy(scaling: AutoscalingPlan, endpoint: str, variant: str) -> StepPolicy | None:
+    """Returns the step policy of a variant, by the metric of its target; None without steps.
+
+    Args:
+        scaling: the target and the steps.
+        endpoint: EndpointName.
+        variant: VariantName.
+    """
+    if not scaling.steps:
+        return None
+    tracking = tracking_policy(scaling, endpoint, variant)
+    lowest = scaling.steps[0].from_times_target
+    return StepPolicy(
+        "Steps",
+        tracking.metric,
+        tuple(
+            (step.from_times_target * tracking.target_value, step.add_instances)
+            for step in scaling.steps
+        ),
+        scaling.scale_out_cooldown_seconds,
+        f"{endpoint}, {variant}: {lowest:g} times the load that autoscaling keeps, "
+        "which adds instances",
+    )
+
+
+def policies_of(scaling: AutoscalingPlan, endpoint: str, variant: str) -> list[ScalingPolicy]:
+    """Returns every policy of a variant.
+
+    Args:
+        scaling: of the plan.
+        endpoint: EndpointName.
+        variant: VariantName.
+    """
+    steps = step_policy(scaling, endpoint, variant)
+    tracking = tracking_policy(scaling, endpoint, variant)
+    return [tracking] if steps is None else [tracking, steps]

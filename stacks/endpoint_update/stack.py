@@ -1,0 +1,81 @@
+"""What CloudFormation tells of the stack that the endpoint belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .surroundings import Client
+from .targets import DIMENSION, resource_id
+
+_TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
+_POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
+_ALARM = "AWS::CloudWatch::Alarm"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The resources that a stack has created, even if they no longer exist.
+
+    Args:
+        found: type and physical id of each.
+    """
+
+    found: tuple[tuple[str, str], ...]
+
+    def targets(self, endpoint: str) -> set[str]:
+        """Returns the variants of an endpoint whose targets the stack has created."""
+        prefix = resource_id(endpoint, "")
+        ids = (physical_id.partition("|") for kind, physical_id in self.found if kind == _TARGET)
+        return {
+            target.removeprefix(prefix)
+            for target, _, rest in ids
+            if target.startswith(prefix) and rest.startswith(DIMENSION)
+        }
+
+    def policies(self, endpoint: str, variant: str) -> set[str]:
+        """Returns the names of a variant's policies that the stack has created."""
+        mark = f":resource/sagemaker/{resource_id(endpoint, variant)}:policyName/"
+        return {
+            physical_id.partition(mark)[2]
+            for kind, physical_id in self.found
+            if kind == _POLICY and mark in physical_id
+        }
+
+    def alarms(self) -> list[str]:
+        """Returns the names of the stack's alarms."""
+        return [physical_id for kind, physical_id in self.found if kind == _ALARM]
+
+
+class Stack:
+    """A stack.
+
+    Args:
+        stack_id: its ARN.
+        client: returns boto3's client of a service.
+    """
+
+    def __init__(self, stack_id: str, client: Client) -> None:
+        self._id = stack_id
+        self._cloudformation = client("cloudformation")
+
+    def status(self) -> str:
+        """Returns StackStatus."""
+        (stack,) = self._cloudformation.describe_stacks(StackName=self._id)["Stacks"]
+        return str(stack["StackStatus"])
+
+    def resources(self) -> Resources:
+        """Returns the resources that the stack has created."""
+        found: list[tuple[str, str]] = []
+        token: dict[str, Any] = {}
+        while True:
+            page = self._cloudformation.list_stack_resources(StackName=self._id, **token)
+            for item in page["StackResourceSummaries"]:
+                status = item["ResourceStatus"]
+                if "PhysicalResourceId" not in item or status.startswith("DELETE"):
+                    continue
+                if status not in ("CREATE_IN_PROGRESS", "CREATE_FAILED"):
+                    found.append((item["ResourceType"], item["PhysicalResourceId"]))
+            if "NextToken" not in page:
+                return Resources(tuple(found))
+            token = {"NextToken": page["NextToken"]}
