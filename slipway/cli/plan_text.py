@@ -71,6 +71,8 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     yield "autoscaling", _scaling(plan.autoscaling) if plan.autoscaling else "none: a fixed count"
     if plan.autoscaling:
         yield from (("step", text) for text in _steps(plan.autoscaling))
+        if plan.autoscaling.wakes:
+            yield "from zero", "a request in the queue starts 1 instance"
         yield from (("schedule", _schedule(each)) for each in plan.autoscaling.schedules)
     yield "cost", costs.describe(plan.cost)
     yield (
@@ -122,9 +124,9 @@ def _target(scaling: AutoscalingPlan) -> tuple[float, str]:
     """Returns the target value and its unit."""
     if scaling.target_invocations_per_instance_per_minute is not None:
         return scaling.target_invocations_per_instance_per_minute, "invocations per minute"
-    if scaling.target_concurrent_requests_per_instance is None:
-        raise ValueError("the plan has no scaling target")
-    return scaling.target_concurrent_requests_per_instance, "concurrent requests"
+    if scaling.target_concurrent_requests_per_instance is not None:
+        return scaling.target_concurrent_requests_per_instance, "concurrent requests"
+    return scaling.target_value, "requests in the queue"
 
 
 def _steps(scaling: AutoscalingPlan) -> Iterator[str]:

@@ -14,15 +14,18 @@ from slipway.operations.alarms import (
 )
 from slipway.operations.live import described_config, described_model, instance_types_of
 from slipway.operations.queue_differences import deployed_queue, planned_queue
+from slipway.planning.asynchronous import BACKLOG_PER_INSTANCE, WAKE_POLICY
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
 _NAMESPACE = "sagemaker"
-# A scaling policy's predefined metric to the field of `autoscaling`.
+# A scaling policy's metric to the field of `autoscaling`.
 _TARGET_FIELDS = {
     "SageMakerVariantInvocationsPerInstance": "target_invocations_per_instance_per_minute",
     "SageMakerVariantConcurrentRequestsPerModelHighResolution": (
         "target_concurrent_requests_per_instance"
     ),
+    # The backlog has no predefined metric.
+    BACKLOG_PER_INSTANCE: "target_backlog_per_instance",
 }
 
 # A setting by its name in the config, or `variable NAME` of the container.
@@ -136,6 +139,7 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
             "autoscaling.target_concurrent_requests_per_instance": (
                 scaling.target_concurrent_requests_per_instance
             ),
+            "autoscaling.target_backlog_per_instance": scaling.target_backlog_per_instance,
             "autoscaling.scale_in_cooldown_seconds": scaling.scale_in_cooldown_seconds,
             "autoscaling.scale_out_cooldown_seconds": scaling.scale_out_cooldown_seconds,
             "autoscaling.schedules": sorted(
@@ -254,14 +258,15 @@ def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Sett
         for policy in policies:
             tracking = policy.get("TargetTrackingScalingPolicyConfiguration", {})
             metric = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
-            field = _TARGET_FIELDS.get(metric)
+            custom = tracking.get("CustomizedMetricSpecification", {}).get("MetricName")
+            field = _TARGET_FIELDS.get(metric or custom)
             if field is not None:
                 settings |= {
                     f"autoscaling.{field}": tracking["TargetValue"],
                     "autoscaling.scale_in_cooldown_seconds": tracking.get("ScaleInCooldown"),
                     "autoscaling.scale_out_cooldown_seconds": tracking.get("ScaleOutCooldown"),
                 }
-            if policy["PolicyType"] == "StepScaling":
+            if policy["PolicyType"] == "StepScaling" and policy["PolicyName"] != WAKE_POLICY:
                 settings["autoscaling.steps"] = _steps(policy, alarms)
         found |= _named(settings, resources[target["ResourceId"]], several=several)
     return found

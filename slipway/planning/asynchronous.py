@@ -6,6 +6,12 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.endpoint import AsyncInference
 
 ASYNC = "async"
+BACKLOG_PER_INSTANCE = "ApproximateBacklogSizePerInstance"
+"""The metric of target tracking: requests in the queue, divided by the number of instances."""
+BACKLOG_WITHOUT_CAPACITY = "HasBacklogWithoutCapacity"
+"""The metric that wakes a fleet: 1 while requests are in the queue of a fleet of zero."""
+WAKE_POLICY = "wake"
+"""Name of the step policy that starts the first instance."""
 
 
 @dataclass(frozen=True)

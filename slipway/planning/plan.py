@@ -207,7 +207,7 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class AutoscalingPlan:
-    """Target tracking of every variant; one of the two targets is set. Steps are ascending."""
+    """Target tracking of every variant; one of the targets is set. Steps are ascending."""
 
     min_instance_count: int
     max_instance_count: int
@@ -217,6 +217,17 @@ class AutoscalingPlan:
     scale_out_cooldown_seconds: int
     schedules: tuple[SchedulePlan, ...] = ()
     steps: tuple[StepPlan, ...] = ()
+    target_backlog_per_instance: float | None = None
+
+    @property
+    def wakes(self) -> bool:
+        """Whether the fleet may have no instances, so that a waiting request must start one."""
+        return 0 in (self.min_instance_count, *(s.min_instance_count for s in self.schedules))
+
+    @property
+    def step_policy_count(self) -> int:
+        """Returns how many step policies a variant has, each with an alarm."""
+        return bool(self.steps) + self.wakes
 
     @property
     def target_value(self) -> float:
@@ -224,6 +235,7 @@ class AutoscalingPlan:
         targets = (
             self.target_invocations_per_instance_per_minute,
             self.target_concurrent_requests_per_instance,
+            self.target_backlog_per_instance,
         )
         return next(target for target in targets if target is not None)
 
@@ -384,7 +396,7 @@ class DeploymentPlan:
         """Returns the stack's resources: CloudFormation's types, and how many of each."""
         variants = len(self.variants)
         scaled = variants if self.autoscaling is not None else 0
-        stepped = variants if self.autoscaling is not None and self.autoscaling.steps else 0
+        stepped = variants * (self.autoscaling.step_policy_count if self.autoscaling else 0)
         found = {
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped,

@@ -221,6 +221,7 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
             for schedule in scaling.schedules
         ),
         tuple(StepPlan(step.from_times_target, step.add_instances) for step in scaling.steps),
+        scaling.target_backlog_per_instance,
     )
 
 

@@ -10,7 +10,6 @@ from slipway.planning.situation import Situation
 
 DEPLOYABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("endpoint", "mode"): ("realtime", "async"),
-    ("autoscaling", "target_backlog_per_instance"): (),
 }
 """Fields that Slipway does not deploy yet, with the values that it does deploy, if any."""
 

@@ -13,7 +13,7 @@ from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan, SchedulePlan, VariantPlan
 from stacks.constructs.handler_function import add_handler_function
-from stacks.constructs.scaling_policies import policies_of, step_policy
+from stacks.constructs.scaling_policies import policies_of, step_policies
 from stacks.constructs.statements import acknowledge_wildcards, allow
 
 RESOURCE_TYPE = "Custom::SlipwayScaling"
@@ -114,9 +114,10 @@ class EndpointUpdate(Construct):
     def _alarms_digest(self) -> str:
         plan, scaling = self._plan, self._plan.autoscaling
         policies = [
-            asdict(steps)
+            asdict(policy)
             for variant in plan.variants
-            if scaling and (steps := step_policy(scaling, plan.endpoint_name, variant.name))
+            if scaling is not None
+            for policy in step_policies(scaling, plan.endpoint_name, variant.name)
         ]
         return hashlib.sha256(json.dumps(policies).encode()).hexdigest()[:8]
 
@@ -172,7 +173,7 @@ class EndpointUpdate(Construct):
         step_alarms = (
             f"arn:{stack.partition}:cloudwatch:{place}:alarm:{plan.stack_name}-{SCALING_ID}*"
         )
-        if plan.autoscaling is not None and plan.autoscaling.steps:
+        if plan.autoscaling is not None and plan.autoscaling.step_policy_count:
             statements.append(allow("PointStepAlarms", ["cloudwatch:PutMetricAlarm"], step_alarms))
         function = add_handler_function(
             self,

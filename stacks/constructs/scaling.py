@@ -5,7 +5,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IDependable
 
 from slipway.planning.plan import AutoscalingPlan, SchedulePlan
-from stacks.constructs.scaling_policies import step_policy, tracking_policy
+from stacks.constructs.scaling_policies import step_policy, tracking_policy, wake_policy
 from stacks.constructs.step_scaling import StepScaling, add_policy
 
 _NAMESPACE = "sagemaker"
@@ -15,7 +15,8 @@ _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 class VariantScaling(Construct):
     """A scalable target with its policies.
 
-    One keeps the load of an instance at a target value. Another adds instances in larger steps.
+    One keeps the load of an instance at a target value. Another adds instances in larger steps, and
+    a third starts the first instance of an empty fleet.
 
     Args:
         scope: the endpoint's stack.
@@ -53,11 +54,13 @@ class VariantScaling(Construct):
         # The variant must exist before it is registered, and is deregistered before it is deleted.
         target.node.add_dependency(after)
         add_policy(self, policy=tracking_policy(scaling, endpoint, variant), target_id=target.ref)
-        steps = step_policy(scaling, endpoint, variant)
+        wake = wake_policy(scaling, endpoint)
+        steps = {"Load": step_policy(scaling, endpoint, variant), "Zero": wake}
         self.step_alarms: list[cloudwatch.CfnAlarm] = []
-        if steps is not None:
-            step_scaling = StepScaling(self, "Load", policy=steps, target_id=target.ref)
-            self.step_alarms.append(step_scaling.alarm)
+        for name, policy in steps.items():
+            if policy is not None:
+                step_scaling = StepScaling(self, name, policy=policy, target_id=target.ref)
+                self.step_alarms.append(step_scaling.alarm)
 
 
 def _scheduled_action(

@@ -20,8 +20,15 @@ from itertools import pairwise
 from typing import Any
 
 from slipway.config.alarm_kinds import REQUESTS
+from slipway.config.async_alarms import QUEUE
+from slipway.planning.asynchronous import (
+    BACKLOG_PER_INSTANCE,
+    BACKLOG_WITHOUT_CAPACITY,
+    WAKE_POLICY,
+)
 from slipway.planning.plan import AutoscalingPlan
 
+_WAKE_COOLDOWN_SECONDS = 300
 PERIOD_SECONDS = 60
 """CloudWatch takes shorter periods of AWS's own metrics only from Application Auto Scaling."""
 
@@ -212,7 +219,10 @@ def tracking_policy(scaling: AutoscalingPlan, endpoint: str, variant: str) -> Tr
             "SageMakerVariantInvocationsPerInstance",
         )
     else:
-        raise ValueError("the plan has no scaling target")
+        # AWS's guide tracks the backlog so, and there is no predefined metric:
+        # https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-autoscale.html
+        construct_id, target = "BacklogPerInstance", scaling.target_value
+        metric = ScalingMetric(QUEUE.namespace, BACKLOG_PER_INSTANCE, "Average", of_queue(endpoint))
     return TrackingPolicy(
         construct_id,
         metric,
@@ -247,6 +257,50 @@ def step_policy(scaling: AutoscalingPlan, endpoint: str, variant: str) -> StepPo
     )
 
 
+def of_queue(endpoint: str) -> dict[str, str]:
+    """Returns the only dimension that the metrics of a queue have.
+
+    Args:
+        endpoint: EndpointName.
+    """
+    return {"EndpointName": endpoint}
+
+
+def wake_policy(scaling: AutoscalingPlan, endpoint: str) -> StepPolicy | None:
+    """Returns the policy that starts the first instance; None for a fleet that never is empty.
+
+    Target tracking alone starts no instance until the backlog is above the target. The pause is the
+    one of AWS's guide: an instance that starts takes minutes, and its queue has no capacity until
+    then. Source, read 2026-11-24:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-autoscale.html
+
+    Args:
+        scaling: of the plan.
+        endpoint: EndpointName.
+    """
+    if not scaling.wakes:
+        return None
+    return StepPolicy(
+        WAKE_POLICY.capitalize(),
+        ScalingMetric(QUEUE.namespace, BACKLOG_WITHOUT_CAPACITY, "Average", of_queue(endpoint)),
+        ((1, 1),),
+        max(_WAKE_COOLDOWN_SECONDS, scaling.scale_out_cooldown_seconds),
+        f"{endpoint}: requests in the queue and no instance, which starts one",
+    )
+
+
+def step_policies(scaling: AutoscalingPlan, endpoint: str, variant: str) -> list[StepPolicy]:
+    """Returns the policies of a variant that need an alarm.
+
+    Args:
+        scaling: of the plan.
+        endpoint: EndpointName.
+        variant: VariantName.
+    """
+    found = (step_policy(scaling, endpoint, variant), wake_policy(scaling, endpoint))
+    return [policy for policy in found if policy is not None]
+
+
 def policies_of(scaling: AutoscalingPlan, endpoint: str, variant: str) -> list[ScalingPolicy]:
     """Returns every policy of a variant.
 
@@ -255,6 +309,5 @@ def policies_of(scaling: AutoscalingPlan, endpoint: str, variant: str) -> list[S
         endpoint: EndpointName.
         variant: VariantName.
     """
-    steps = step_policy(scaling, endpoint, variant)
     tracking = tracking_policy(scaling, endpoint, variant)
-    return [tracking] if steps is None else [tracking, steps]
+    return [tracking, *step_policies(scaling, endpoint, variant)]

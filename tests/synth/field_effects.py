@@ -334,7 +334,13 @@ CHANGES: Mapping[str, Change] = {
         "template", "scaled", 9,
         along={"autoscaling.target_invocations_per_instance_per_minute": None},
     ),
-    "autoscaling.target_backlog_per_instance": Change("refused", "scaled", 9),
+    "autoscaling.target_backlog_per_instance": Change(
+        "template", "async", 9,
+        over={
+            "autoscaling.min_instance_count": 0, "autoscaling.max_instance_count": 4,
+            "autoscaling.target_backlog_per_instance": 5,
+        },
+    ),
     **_changes(
         "template", "stepped", "autoscaling.steps.", from_times_target=5, add_instances=2
     ),

@@ -92,7 +92,8 @@ class Autoscaling(Section):
         ge=_LOWEST_TARGET,
         le=_HIGHEST_TARGET,
         allow_inf_nan=False,
-        description="Waiting requests to hold each instance at, for `mode: async`.",
+        description="Requests in the queue to hold each instance at, those being computed among "
+        "them. Only with `mode: async`.",
         examples=[5],
     )
     steps: Annotated[tuple[Step, ...], Field(strict=False)] = Field(
