@@ -6,6 +6,7 @@
 - A target or a policy that does not exist is an ObjectNotFoundException (botocore's model of the
   API). moto answers ValidationException, which CloudFormation does not take for "gone already".
 - PutScalingPolicy and PutScheduledAction need a registered target. moto keeps both without one.
+- A scalable dimension may be any of the API's model. moto lacks the copies of components.
 - PutScalingPolicy makes the two alarms of a target tracking policy of a variant. A policy that is
   put again keeps its ARN. moto makes alarms for other services only, and a new ARN each time.
 - PutScheduledAction refuses a schedule or a time zone that there is not. moto keeps any text. AWS's
@@ -13,14 +14,17 @@
 """
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
+from moto.applicationautoscaling import models, responses
 from moto.applicationautoscaling.exceptions import AWSValidationException
 from moto.applicationautoscaling.models import (
     ApplicationAutoscalingBackend,
     FakeApplicationAutoscalingPolicy,
 )
 from moto.core.exceptions import JsonRESTError
+from moto.core.utils import get_service_model
 
 from embedded_aws.scaling.expressions import ScheduleError, parse_schedule
 from embedded_aws.scaling.tracking_alarms import make_tracking_alarms
@@ -34,10 +38,17 @@ _put_action = ApplicationAutoscalingBackend.put_scheduled_action
 
 def follow_scaling_rules() -> None:
     """Makes moto follow these rules, in the whole process; further calls do nothing."""
+    models.ScalableDimensionValueSet = responses.ScalableDimensionValueSet = _dimensions()
     ApplicationAutoscalingBackend.deregister_scalable_target = _deregistered
     ApplicationAutoscalingBackend.put_scaling_policy = _policy_put
     ApplicationAutoscalingBackend.delete_scaling_policy = _policy_deleted
     ApplicationAutoscalingBackend.put_scheduled_action = _action_put
+
+
+def _dimensions() -> Any:
+    """Returns every scalable dimension of the API's model, in the form of moto's own list."""
+    shape = get_service_model("application-autoscaling").shape_for("ScalableDimension")
+    return Enum("ScalableDimensionValueSet", {value: value for value in shape.enum})
 
 
 def _deregistered(backend: Any, namespace: str, r_id: str, dimension: str) -> None:

@@ -1,7 +1,7 @@
 """The embedded AWS: its services, and the port they share."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from embedded_aws.builds.service import Builds
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.service import CloudFormation
 from embedded_aws.containers.engine import Engine
+from embedded_aws.hosting.components.stricter import StricterRule
 from embedded_aws.hosting.families import (
     PROGRAMS,
 )
@@ -38,6 +39,7 @@ class EmbeddedAws:
         response_timeout_seconds: longest time until a container answers; tests shorten it.
         clock: returns seconds since the epoch, for metrics, alarms and scheduled actions.
             Tests move it.
+        stricter: refusals of public reports that AWS's documents contradict.
 
     Use as a context manager, or call `start` and `stop`.
 
@@ -55,6 +57,7 @@ class EmbeddedAws:
         time_scale: float = 1.0,
         response_timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS,
         clock: Callable[[], float] = time.time,
+        stricter: Collection[StricterRule] = (),
     ) -> None:
         self._listener = Listener(port=port)
         self.port = self._listener.port
@@ -74,6 +77,7 @@ class EmbeddedAws:
             quotas=quotas,
             beside=self._training.operations,
             clock=clock,
+            stricter=stricter,
         )
         self._builds = Builds(self._clients, directory, time_scale=time_scale)
         self._cloudformation = CloudFormation(clients=self._clients)

@@ -1,11 +1,14 @@
 """Endpoint configurations: checked against SageMaker's rules when they are created."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from embedded_aws.api import ApiError, Caller
+from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.asynchronous.requests import AsyncSettings, WrongRequestError
+from embedded_aws.hosting.components.stricter import StricterRule
+from embedded_aws.hosting.components.variants import check_hosting, hosts_components
 from embedded_aws.hosting.declared import Declared, DeclaredResources
 from embedded_aws.hosting.records import VALIDATION, Records
 from embedded_aws.hosting.refusals import refuse
@@ -13,14 +16,10 @@ from embedded_aws.hosting.tags import Tags
 
 _UNSUPPORTED = {
     "ExplainerConfig": "explainers",
-    "ExecutionRoleArn": "inference components",
-    "VpcConfig": "inference components",
-    "EnableNetworkIsolation": "inference components",
     "CrossRegionTrafficConfig": "traffic across regions",
 }
 _UNSUPPORTED_VARIANT = {
     "ServerlessConfig": "serverless inference",
-    "ManagedInstanceScaling": "inference components",
     "AcceleratorType": "elastic inference",
     "CoreDumpConfig": "core dumps",
     "EnableSSMAccess": "SSM access",
@@ -51,13 +50,23 @@ class EndpointConfigs(DeclaredResources):
     Args:
         models: the models that variants name.
         tags: keeps the tags.
+        clients: calls IAM and EC2.
+        stricter: refusals of public reports that were asked for.
     """
 
-    def __init__(self, models: Records[Declared], tags: Tags) -> None:
+    def __init__(
+        self,
+        models: Records[Declared],
+        tags: Tags,
+        clients: LoopbackClients,
+        stricter: Collection[StricterRule] = (),
+    ) -> None:
         super().__init__(
             "EndpointConfig", noun="endpoint configuration", arn_type="endpoint-config", tags=tags
         )
         self._models = models
+        self._clients = clients
+        self._stricter = stricter
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateEndpointConfig."""
@@ -71,6 +80,7 @@ class EndpointConfigs(DeclaredResources):
         names = [variant["VariantName"] for variant in (*variants, *shadows)]
         for repeated in {name for name in names if names.count(name) > 1}:
             raise ApiError(VALIDATION, f'Duplicate variant name "{repeated}".')
+        check_hosting(self._clients, caller, parameters, self._stricter)
         for variant in (*variants, *shadows):
             self._check_variant(caller, variant)
         weighted = {"ProductionVariants": _weighted(variants)}
@@ -81,21 +91,16 @@ class EndpointConfigs(DeclaredResources):
     def _check_variant(self, caller: Caller, variant: Mapping[str, Any]) -> None:
         name = variant["VariantName"]
         refuse(variant, _UNSUPPORTED_VARIANT)
-        if not variant.get("ModelName"):
-            raise ApiError(
-                VALIDATION,
-                f'Variant "{name}" names no model. The embedded AWS does not emulate inference '
-                "components, the only use of such a variant.",
-            )
         if ("InstanceType" in variant) == ("InstancePools" in variant):
             raise ApiError(
                 VALIDATION, f'Variant "{name}" needs either an InstanceType or InstancePools.'
             )
         if "InitialInstanceCount" not in variant:
             raise ApiError(VALIDATION, f'Variant "{name}" needs an InitialInstanceCount.')
-        self._models.get(caller, variant["ModelName"])
-        for _, model_name in choices(variant):
-            self._models.get(caller, model_name)
+        if not hosts_components(variant):
+            self._models.get(caller, variant["ModelName"])
+            for _, model_name in choices(variant):
+                self._models.get(caller, model_name)
         types = instance_types(variant)
         if ami := variant.get("InferenceAmiVersion"):
             _check_ami(ami, types)
@@ -132,7 +137,9 @@ def _weighted(variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def instance_types(variant: Mapping[str, Any]) -> list[str]:
     """Returns the instance types that a variant names, the preferred type first."""
-    return [instance_type for instance_type, _ in choices(variant)]
+    if "InstanceType" in variant:
+        return [variant["InstanceType"]]
+    return [pool["InstanceType"] for pool in _pools(variant)]
 
 
 def _check_async(config: Mapping[str, Any], variants: list[Any]) -> None:
@@ -176,5 +183,11 @@ def choices(variant: Mapping[str, Any]) -> list[tuple[str, str]]:
     model_name: str = variant["ModelName"]
     if "InstanceType" in variant:
         return [(variant["InstanceType"], model_name)]
-    pools = sorted(variant["InstancePools"], key=lambda pool: int(pool["Priority"]))
-    return [(pool["InstanceType"], pool.get("ModelNameOverride", model_name)) for pool in pools]
+    return [
+        (pool["InstanceType"], pool.get("ModelNameOverride", model_name))
+        for pool in _pools(variant)
+    ]
+
+
+def _pools(variant: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return sorted(variant["InstancePools"], key=lambda pool: int(pool["Priority"]))

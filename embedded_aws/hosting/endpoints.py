@@ -5,7 +5,6 @@ stops the fleet that is no longer needed. A failure leaves the endpoint on its p
 """
 
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -13,11 +12,15 @@ from typing import Any
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.hosting.asynchronous.queue import AsyncQueue
+from embedded_aws.hosting.background import Background
+from embedded_aws.hosting.components.instance_groups import InstanceGroup
+from embedded_aws.hosting.components.variants import hosts_components
 from embedded_aws.hosting.declared import Declared
 from embedded_aws.hosting.endpoint_configs import choices
 from embedded_aws.hosting.fleets import Endpoint, Fleet
 from embedded_aws.hosting.limit import Limit
 from embedded_aws.hosting.records import VALIDATION, Records, now, page
+from embedded_aws.hosting.rollback_alarms import require_calm
 from embedded_aws.hosting.rollout import Rollout, rollout_of
 from embedded_aws.hosting.scaling import ScalableVariants
 from embedded_aws.hosting.tags import Tags
@@ -44,6 +47,7 @@ class Endpoints:
         tags: keeps the tags.
         quotas: limits the instances.
         new_queue: makes the queue of an asynchronous endpoint.
+        on_deleted: called with an endpoint whose instances are gone.
     """
 
     def __init__(
@@ -54,16 +58,17 @@ class Endpoints:
         tags: Tags,
         quotas: EndpointQuotas,
         new_queue: Callable[[Endpoint], AsyncQueue],
+        on_deleted: Callable[[Endpoint], None],
     ) -> None:
         self._context = context
         self._new_queue = new_queue
+        self._on_deleted = on_deleted
         self._models = models
         self._configs = configs
         self._tags = tags
         self._quotas = quotas
-        self._closing = threading.Event()
-        self._threads: set[threading.Thread] = set()
-        self._threads_lock = threading.Lock()
+        self._background = Background()
+        self._closing = self._background.closing
         self.records: Records[Endpoint] = Records(noun="endpoint", arn_type="endpoint")
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +79,7 @@ class Endpoints:
         deployment = parameters.get("DeploymentConfig")
         rollout_of(deployment, instance_count=fleet.smallest_count)
         self._quotas.check(
-            caller.region, used=self._running(caller.region), wanted=fleet.instances()
+            caller.region, used=self.running(caller.region), wanted=fleet.instances()
         )
         arn = self.records.arn(caller, name)
         moment = now()
@@ -85,7 +90,7 @@ class Endpoints:
         if fleet.async_settings is not None:
             endpoint.queue = self._new_queue(endpoint)
         self._tags.create(arn, parameters.get("Tags", []))
-        self._in_background(lambda: self._bring_up(endpoint, fleet))
+        self._background.start(lambda: self._bring_up(endpoint, fleet))
         return {"EndpointArn": arn}
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +135,7 @@ class Endpoints:
                 "ExcludeRetainedVariantProperties needs RetainAllVariantProperties true.",
             )
         # Before this endpoint's lock, because it takes the locks of all.
-        running = self._running(caller.region)
+        running = self.running(caller.region)
         with endpoint.lock:
             live = self._require_in_service(endpoint)
             # SageMaker refuses in these words if a configuration was deleted too early.
@@ -142,6 +147,7 @@ class Endpoints:
                     "The embedded AWS does not emulate an update that makes an endpoint "
                     "asynchronous, or makes it no longer so: AWS does not document it.",
                 )
+            _check_hosting(endpoint, live, fleet)
             if retained:
                 fleet.retain(live, {item["VariantPropertyType"] for item in excluded})
             deployment = parameters.get("DeploymentConfig")
@@ -157,7 +163,7 @@ class Endpoints:
             endpoint.pending = fleet
             endpoint.failure_reason = None
             self._set_status(endpoint, "Updating")
-        self._in_background(lambda: self._replace(endpoint, live, fleet, rollout))
+        self._background.start(lambda: self._replace(endpoint, live, fleet, rollout))
         return {"EndpointArn": endpoint.arn}
 
     def update_weights(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -175,7 +181,7 @@ class Endpoints:
                 variant.instance_count = change.get("DesiredInstanceCount", variant.instance_count)
             endpoint.failure_reason = None
             self._set_status(endpoint, "Updating")
-        self._in_background(lambda: self._resize(caller, endpoint, live, before))
+        self._background.start(lambda: self._resize(caller, endpoint, live, before))
         return {"EndpointArn": endpoint.arn}
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -185,7 +191,7 @@ class Endpoints:
             self._refuse_in_progress(endpoint)
             self._scalable(endpoint).deregister(endpoint.live.variants if endpoint.live else ())
             self._set_status(endpoint, "Deleting")
-        self._in_background(lambda: self._tear_down(endpoint))
+        self._background.start(lambda: self._tear_down(endpoint))
         return {}
 
     def close(self) -> None:
@@ -197,10 +203,7 @@ class Endpoints:
                 endpoint.queue.close()
             for fleet in endpoint.fleets():
                 fleet.request_stop()
-        with self._threads_lock:
-            threads = list(self._threads)
-        for thread in threads:
-            thread.join()
+        self._background.join()
         for endpoint in endpoints:
             for fleet in endpoint.fleets():
                 fleet.stop()
@@ -208,6 +211,12 @@ class Endpoints:
     def _fleet(self, caller: Caller, endpoint_name: str, config: Declared) -> Fleet:
         if self._closing.is_set():
             raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
+        if hosts_components(config.parameters["ProductionVariants"][0]):
+            groups = [
+                InstanceGroup(declared, config.parameters, config.name)
+                for declared in config.parameters["ProductionVariants"]
+            ]
+            return Fleet(config, groups, now())
         production = [
             self._variant(caller, endpoint_name, config, declared)
             for declared in config.parameters["ProductionVariants"]
@@ -218,7 +227,7 @@ class Endpoints:
         ]
         return Fleet(config, production, now(), shadows[0] if shadows else None)
 
-    def _running(self, region: str) -> Counter[str]:
+    def running(self, region: str) -> Counter[str]:
         """Returns the instances of all endpoints of a region, by type."""
         found: Counter[str] = Counter()
         for endpoint in self.records.all(region):
@@ -268,11 +277,17 @@ class Endpoints:
             )
         if "ServerlessUpdateConfig" in change:
             raise ApiError(VALIDATION, "The embedded AWS does not emulate serverless inference.")
+        if "DesiredInstanceCount" in change and name in live.groups:
+            raise ApiError(
+                VALIDATION,
+                f'The embedded AWS does not emulate DesiredInstanceCount of variant "{name}": its '
+                "instances follow the copies of its inference components.",
+            )
         if change.get("DesiredInstanceCount") == 0 and live.async_settings is None:
             raise ApiError(
                 VALIDATION,
-                f'DesiredInstanceCount 0 of variant "{name}" needs inference components, which '
-                "the embedded AWS does not emulate.",
+                f'DesiredInstanceCount 0 of variant "{name}" needs an asynchronous endpoint. A '
+                "real-time endpoint has no instances only if it hosts inference components.",
             )
 
     def _resize(
@@ -284,6 +299,8 @@ class Endpoints:
         SageMaker's statuses all the same.
         """
         for name, variant in list(live.variants.items()):
+            if not isinstance(variant, RunningVariant):
+                continue
             if before[name] and not variant.instance_count:
                 variant.drain(_ASYNC_DRAIN_SECONDS * self._context.time_scale)
                 variant.stop()
@@ -349,7 +366,7 @@ class Endpoints:
                 endpoint.pending_share = share
             deadline = time.monotonic() + rollout.wait_seconds * self._context.time_scale
             while True:
-                self._check_alarms(endpoint, rollout)
+                require_calm(self._context.clients, endpoint.region, rollout.alarms)
                 limit.check()
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
@@ -358,18 +375,6 @@ class Endpoints:
                     raise VariantStartError("The embedded AWS was stopped.")
         limit.cancel()
         limit.check()
-
-    def _check_alarms(self, endpoint: Endpoint, rollout: Rollout) -> None:
-        if not rollout.alarms:
-            return
-        cloudwatch = self._context.clients.client("cloudwatch", endpoint.region)
-        described = cloudwatch.describe_alarms(AlarmNames=list(rollout.alarms))
-        alarms = described["MetricAlarms"]
-        fired = [alarm["AlarmName"] for alarm in alarms if alarm["StateValue"] == "ALARM"]
-        if fired:
-            raise VariantStartError(
-                f"The update was rolled back because of alarms in state ALARM: {', '.join(fired)}."
-            )
 
     def _retire(self, endpoint: Endpoint, fleet: Fleet) -> None:
         if not self._closing.is_set():
@@ -383,6 +388,7 @@ class Endpoints:
             endpoint.queue.close()
         for fleet in endpoint.fleets():
             fleet.stop()
+        self._on_deleted(endpoint)
         self.records.remove(endpoint.region, endpoint.name)
         self._tags.remove(endpoint.arn)
 
@@ -392,15 +398,19 @@ class Endpoints:
             endpoint.modified = now()
         logger.info("endpoint %s is %s", endpoint.name, status)
 
-    def _in_background(self, work: Callable[[], None]) -> None:
-        def run() -> None:
-            try:
-                work()
-            finally:
-                with self._threads_lock:
-                    self._threads.discard(thread)
 
-        thread = threading.Thread(target=run, name="endpoint-change", daemon=True)
-        with self._threads_lock:
-            self._threads.add(thread)
-        thread.start()
+def _check_hosting(endpoint: Endpoint, live: Fleet, wanted: Fleet) -> None:
+    """Refuses an update that would take the instances from the endpoint's components."""
+    if bool(live.groups) != bool(wanted.groups):
+        raise ApiError(
+            VALIDATION,
+            "The embedded AWS does not emulate an update between variants with models and variants "
+            "that host inference components: AWS does not document it.",
+        )
+    lost = {component.variant_name for component in endpoint.components.values()}
+    for name in sorted(lost - wanted.groups.keys()):
+        raise ApiError(
+            VALIDATION,
+            f'Variant "{name}" hosts inference components and cannot be removed from endpoint '
+            f'"{endpoint.arn}".',
+        )

@@ -4,18 +4,23 @@ import math
 import random
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from embedded_aws.api import without_none
 from embedded_aws.hosting.asynchronous.queue import AsyncQueue
 from embedded_aws.hosting.asynchronous.requests import AsyncSettings
 from embedded_aws.hosting.capture import CaptureConfig
+from embedded_aws.hosting.components.instance_groups import InstanceGroup
 from embedded_aws.hosting.declared import Declared
+from embedded_aws.hosting.variant_base import Variant
 from embedded_aws.hosting.variants import RunningVariant, VariantStartError
+
+if TYPE_CHECKING:
+    from embedded_aws.hosting.components.component import Component
 
 
 class Fleet:
@@ -31,7 +36,7 @@ class Fleet:
     def __init__(
         self,
         config: Declared,
-        variants: list[RunningVariant],
+        variants: Sequence[Variant],
         started: datetime,
         shadow: RunningVariant | None = None,
     ) -> None:
@@ -46,10 +51,22 @@ class Fleet:
         self.started = started
 
     @property
-    def every_variant(self) -> dict[str, RunningVariant]:
+    def every_variant(self) -> dict[str, Variant]:
         """Returns the production variants and the shadow variant, by name."""
+        shadows: dict[str, Variant]
         shadows = {} if self.shadow is None else {self.shadow.name: self.shadow}
         return {**self.variants, **shadows}
+
+    @property
+    def groups(self) -> dict[str, InstanceGroup]:
+        """Returns the variants that host inference components, by name."""
+        found = self.variants.items()
+        return {name: each for name, each in found if isinstance(each, InstanceGroup)}
+
+    @property
+    def containers(self) -> list[RunningVariant]:
+        """Returns the variants that have a container of their own."""
+        return [each for each in self.every_variant.values() if isinstance(each, RunningVariant)]
 
     @property
     def instance_count(self) -> int:
@@ -151,7 +168,7 @@ class Fleet:
         self.shadow.enter()
         return self.shadow
 
-    def _describe(self, variant: RunningVariant) -> dict[str, Any]:
+    def _describe(self, variant: Variant) -> dict[str, Any]:
         pools = variant.declared.get("InstancePools")
         counts = {variant.instance_type: variant.instance_count}
         return without_none(
@@ -159,16 +176,19 @@ class Fleet:
                 "VariantName": variant.name,
                 "DeployedImages": [
                     {
-                        "SpecifiedImage": variant.image,
-                        "ResolvedImage": variant.image,
+                        "SpecifiedImage": image,
+                        "ResolvedImage": image,
                         "ResolutionTime": self.started,
                     }
-                ],
+                    for image in variant.images
+                ]
+                or None,
                 "CurrentWeight": variant.weight,
                 "DesiredWeight": variant.weight,
                 "CurrentInstanceCount": variant.instance_count,
                 "DesiredInstanceCount": variant.instance_count,
                 "RoutingConfig": variant.declared.get("RoutingConfig"),
+                "ManagedInstanceScaling": variant.declared.get("ManagedInstanceScaling"),
                 "InstancePools": pools
                 and [
                     {
@@ -214,6 +234,7 @@ class Endpoint:
         retiring: fleets out of service that are not stopped yet.
         deployment_config: DeploymentConfig of the last update.
         queue: requests of an asynchronous endpoint; None for another.
+        components: the inference components that it hosts, by name.
     """
 
     region: str
@@ -230,6 +251,7 @@ class Endpoint:
     retiring: list[Fleet] = field(default_factory=list)
     deployment_config: Mapping[str, Any] | None = None
     queue: AsyncQueue | None = None
+    components: "dict[str, Component]" = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -237,6 +259,12 @@ class Endpoint:
         """Returns the settings of the live fleet; None if it is not asynchronous."""
         with self.lock:
             return self.live.async_settings if self.live is not None else None
+
+    @property
+    def hosts_components(self) -> bool:
+        """Returns whether its requests must name an inference component."""
+        with self.lock:
+            return self.live is not None and bool(self.live.groups)
 
     def enter(self, variant_name: str | None) -> Entered | None:
         """Chooses the variant of one request and counts the request in.
@@ -265,7 +293,7 @@ class Endpoint:
                     if sum(weights) > 0
                     else None
                 )
-            if chosen is None:
+            if not isinstance(chosen, RunningVariant):
                 return None
             chosen.enter()
             return Entered(chosen, fleet.enter_shadow(), fleet.capture)

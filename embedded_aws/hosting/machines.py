@@ -81,7 +81,7 @@ class MachineSampler:
             (endpoint, variant)
             for endpoint in self._endpoints()
             for fleet in endpoint.fleets()
-            for variant in fleet.every_variant.values()
+            for variant in fleet.containers
             if variant.is_healthy and self._may_publish(endpoint, variant)
         ]
         homes = {variant.home for _, variant in found}

@@ -39,6 +39,7 @@ _UNITS = {
     "DiskUtilization": "Percent",
     "MemoryUtilization": "Percent",
     # https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html
+    "NoCapacityInvocationFailures": "Count",
     "ApproximateAgeOfOldestRequest": "Seconds",
     "ApproximateBacklogSize": "Count",
     "ApproximateBacklogSizePerInstance": "Count",
@@ -65,10 +66,11 @@ class Invocation:
         endpoint_name: EndpointName of the metrics.
         variant_name: variant that served it.
         config_name: the endpoint configuration of the fleet that served it.
-        instance_count: the variant's instances.
+        instance_count: the variant's instances, or the component's copies.
         status: the container's HTTP status; 0 if it gave no answer.
         model_seconds: time until the container had answered.
         overhead_seconds: the rest of the request's time here.
+        component_name: inference component that served it; None for a variant's model.
     """
 
     region: str
@@ -79,12 +81,14 @@ class Invocation:
     status: int
     model_seconds: float
     overhead_seconds: float
+    component_name: str | None = None
 
     def values(self) -> dict[str, float]:
         """Returns the metrics' values for this request."""
+        share = "InvocationsPerInstance" if self.component_name is None else "InvocationsPerCopy"
         return {
             "Invocations": 1.0,
-            "InvocationsPerInstance": 1.0 / max(self.instance_count, 1),
+            share: 1.0 / max(self.instance_count, 1),
             "Invocation4XXErrors": float(400 <= self.status < 500),
             "Invocation5XXErrors": float(500 <= self.status < 600),
             "InvocationModelErrors": float(not 200 <= self.status < 300),
@@ -102,6 +106,8 @@ class MetricOwner(NamedTuple):
         endpoint_name: dimension EndpointName.
         variant_name: dimension VariantName; empty for a metric of the endpoint.
         config_name: dimension EndpointConfigName; None for a metric without it.
+        component_name: dimension InferenceComponentName, which then is the only one; None for a
+            metric of a variant or an endpoint.
     """
 
     region: str
@@ -109,9 +115,12 @@ class MetricOwner(NamedTuple):
     endpoint_name: str
     variant_name: str
     config_name: str | None = None
+    component_name: str | None = None
 
     def dimensions(self) -> list[dict[str, str]]:
         """Returns the dimensions, as moto keeps them."""
+        if self.component_name is not None:
+            return [{"Name": "InferenceComponentName", "Value": self.component_name}]
         found = {"EndpointName": self.endpoint_name}
         if self.variant_name:
             found["VariantName"] = self.variant_name
@@ -174,7 +183,9 @@ class MetricPublisher:
             NAMESPACE,
             invocation.endpoint_name,
             invocation.variant_name,
-            invocation.config_name,
+            # A component's metrics are not told apart by the configuration of its endpoint.
+            invocation.config_name if invocation.component_name is None else None,
+            invocation.component_name,
         )
         self.record_values(owner, invocation.values())
 

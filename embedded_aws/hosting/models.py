@@ -49,6 +49,15 @@ class Models(DeclaredResources):
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateModel."""
+        self.check(caller, parameters)
+        return self.store(caller, {"EnableNetworkIsolation": False, **parameters})
+
+    def check(self, caller: Caller, parameters: Mapping[str, Any]) -> None:
+        """Checks the request of CreateModel, or the container of an inference component.
+
+        Raises:
+            ApiError: AWS would refuse it, or it is not emulated.
+        """
         container = primary_container(parameters)
         self._check_container(caller, container)
         if (vpc := VpcConfig.of(parameters)) is not None:
@@ -56,7 +65,6 @@ class Models(DeclaredResources):
         if role := parameters.get("ExecutionRoleArn"):
             require_role(self._clients, caller, role)
             self._check_access(caller, container, role)
-        return self.store(caller, {"EnableNetworkIsolation": False, **parameters})
 
     def _check_container(self, caller: Caller, container: Mapping[str, Any]) -> None:
         refuse(container, _UNSUPPORTED)

@@ -22,18 +22,26 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from embedded_aws.api import respond
 from embedded_aws.hosting import event_stream
 from embedded_aws.hosting.asynchronous.requests import WrongRequestError, read_request
 from embedded_aws.hosting.capture import CaptureConfig, CapturedVariant, Exchange
+from embedded_aws.hosting.components.invocation import enter_component
 from embedded_aws.hosting.connections import (
     ContainerStream,
     ContainerTimeoutError,
     ContainerUnreachableError,
 )
 from embedded_aws.hosting.copies import Copies
+from embedded_aws.hosting.fleets import Endpoint, Entered
+from embedded_aws.hosting.invocation_errors import (
+    InvocationError,
+    endpoint_not_found,
+    model_error,
+    validation_error,
+)
 from embedded_aws.hosting.metrics import Invocation, MetricPublisher
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.variants import RunningVariant
@@ -46,7 +54,6 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES = 6_291_456
 # https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
 RESPONSE_TIMEOUT_SECONDS = 60.0
-_MESSAGE_CHARACTERS = 2048  # botocore's maximum of Message and OriginalMessage
 _PATH = re.compile(r"/endpoints/(?P<name>[^/]+)/(?P<operation>[a-z-]+)")
 _WHOLE, _STREAMED = "invocations", "invocations-response-stream"
 _QUEUED = "async-invocations"
@@ -79,21 +86,8 @@ _REFUSED = {
         "several containers in one model (TargetContainerHostname)"
     ),
     "HTTP_X_AMZN_SAGEMAKER_ENABLE_EXPLANATIONS": "explainers (EnableExplanations)",
-    "HTTP_X_AMZN_SAGEMAKER_INFERENCE_COMPONENT": "inference components (InferenceComponentName)",
     "HTTP_X_AMZN_SAGEMAKER_SESSION_ID": "stateful sessions (SessionId)",
 }
-
-
-class _InvocationError(Exception):
-    def __init__(self, status: int, code: str | None, body: Mapping[str, Any]) -> None:
-        super().__init__(body)
-        self.status = status
-        self.code = code
-        self.body = body
-
-
-def _validation_error(message: str) -> _InvocationError:
-    return _InvocationError(400, "ValidationError", {"Message": message})
 
 
 class InvocationApi:
@@ -126,7 +120,7 @@ class InvocationApi:
             except BaseException:
                 invocation.finish()
                 raise
-        except _InvocationError as error:
+        except InvocationError as error:
             content = json.dumps(error.body).encode()
             headers = [("Content-Type", "application/json"), request_id]
             if error.code is not None:
@@ -155,9 +149,9 @@ class InvocationApi:
         endpoint = self._hosting.find_endpoint(environ["slipway.region"], name)
         settings = endpoint.async_settings if endpoint is not None else None
         if endpoint is None or endpoint.live is None or endpoint.status == "Deleting":
-            raise _validation_error(f"Endpoint {name} of account {ACCOUNT_ID} not found.")
+            raise endpoint_not_found(name)
         if endpoint.queue is None or settings is None:
-            raise _validation_error(
+            raise validation_error(
                 f"Endpoint {name} of account {ACCOUNT_ID} is not asynchronous: its configuration "
                 "has no AsyncInferenceConfig."
             )
@@ -165,7 +159,7 @@ class InvocationApi:
         try:
             request = read_request(environ, request_id, self._hosting.now_seconds())
         except WrongRequestError as error:
-            raise _validation_error(str(error)) from None
+            raise validation_error(str(error)) from None
         endpoint.queue.put(request)
         headers = [
             ("Content-Type", "application/json"),
@@ -204,24 +198,20 @@ class InvocationApi:
         begun = time.perf_counter()
         for header, feature in _REFUSED.items():
             if header in environ:
-                raise _validation_error(f"The embedded AWS does not emulate {feature}.")
+                raise validation_error(f"The embedded AWS does not emulate {feature}.")
         body = _body(environ)
         region: str = environ["slipway.region"]
         endpoint = self._hosting.find_endpoint(region, name)
         if endpoint is not None and endpoint.queue is not None:
-            raise _validation_error(
+            raise validation_error(
                 f"Endpoint {name} of account {ACCOUNT_ID} is asynchronous: call "
                 "InvokeEndpointAsync."
             )
-        target = environ.get(_TARGET_VARIANT)
-        entered = endpoint.enter(target) if endpoint is not None else None
-        if entered is None:
-            if endpoint is not None and endpoint.live is not None and target is not None:
-                raise _validation_error(
-                    f"Variant {target} of endpoint {name} of account {ACCOUNT_ID} not found."
-                )
-            raise _validation_error(f"Endpoint {name} of account {ACCOUNT_ID} not found.")
-        variant, shadow, capture = entered
+        component = enter_component(self._hosting, endpoint, environ)
+        if component is None:
+            variant, shadow, capture = _enter(endpoint, name, environ.get(_TARGET_VARIANT))
+        else:
+            variant, shadow, capture = component.copy, None, None
         invocation = _Invocation(
             variant=variant,
             capture=capture,
@@ -235,6 +225,8 @@ class InvocationApi:
             timeout_seconds=self._timeout_seconds,
             begun=begun,
             metrics=self._hosting.metrics,
+            component_name=None if component is None else component.name,
+            count=variant.instance_count if component is None else component.copy_count,
         )
         if shadow is not None:
             self._copy(invocation, shadow)
@@ -243,12 +235,12 @@ class InvocationApi:
     def _copy(self, invocation: _Invocation, shadow: RunningVariant) -> None:
         """Sends a copy of a request to a shadow variant, and discards the answer."""
         now = time.perf_counter()
-        copy = replace(invocation, variant=shadow, begun=now, sent=now)
+        copy = replace(invocation, variant=shadow, begun=now, sent=now, count=shadow.instance_count)
 
         def send() -> None:
             try:
                 # An error is only in the shadow variant's metrics and log.
-                with contextlib.suppress(_InvocationError):
+                with contextlib.suppress(InvocationError):
                     answer = copy.ask()
                     content = copy.whole(answer)
                     self._capture(copy, answer.headers.get("content-type"), content)
@@ -261,7 +253,10 @@ class InvocationApi:
 
 @dataclass(kw_only=True)
 class _Invocation:
-    """One request at a variant's container, from `RunningVariant.enter` to `finish`."""
+    """One request at a variant's container, from `RunningVariant.enter` to `finish`.
+
+    `count` is the variant's instances, or the component's copies.
+    """
 
     variant: RunningVariant
     capture: CaptureConfig | None
@@ -273,6 +268,8 @@ class _Invocation:
     timeout_seconds: float
     begun: float
     metrics: MetricPublisher
+    component_name: str | None
+    count: int
     sent: float = field(default_factory=time.perf_counter)
     answered: float | None = None
     status: int = 0
@@ -282,10 +279,10 @@ class _Invocation:
         """Returns the beginning of a successful answer.
 
         Raises:
-            _InvocationError: there is no such answer.
+            InvocationError: there is no such answer.
         """
         if not self.variant.is_healthy:
-            raise _InvocationError(503, "ServiceUnavailable", {"Message": _NO_INSTANCE})
+            raise InvocationError(503, "ServiceUnavailable", {"Message": _NO_INSTANCE})
         with self._named_errors():
             self.stream = self.variant.connections.open(
                 self.body, self.headers, timeout_seconds=self.timeout_seconds
@@ -301,7 +298,7 @@ class _Invocation:
         """Returns the answer's body.
 
         Raises:
-            _InvocationError: the body is incomplete or too large.
+            InvocationError: the body is incomplete or too large.
         """
         with self._named_errors():
             body = b"".join(stream.chunks())
@@ -337,10 +334,11 @@ class _Invocation:
                 endpoint_name=self.endpoint_name,
                 variant_name=self.variant.name,
                 config_name=self.variant.config_name,
-                instance_count=self.variant.instance_count,
+                instance_count=self.count,
                 status=self.status,
                 model_seconds=model_seconds,
                 overhead_seconds=now - self.begun - model_seconds,
+                component_name=self.component_name,
             )
         )
 
@@ -352,19 +350,31 @@ class _Invocation:
             raise self._model_error(0, _TIMED_OUT) from None
         except ContainerUnreachableError as error:
             message = f"{_BROKEN_CONNECTION} regarding request {self.request_id}. ({error})"
-            raise _InvocationError(500, "InternalFailure", {"Message": message}) from error
+            raise InvocationError(500, "InternalFailure", {"Message": message}) from error
 
-    def _model_error(self, status: int, text: str) -> _InvocationError:
-        return _model_error(status, text, self.region, self.endpoint_name)
+    def _model_error(self, status: int, text: str) -> InvocationError:
+        return model_error(status, text, self.region, self.endpoint_name)
+
+
+def _enter(endpoint: Endpoint | None, name: str, target: str | None) -> Entered:
+    """Chooses the variant of a request; `target` is TargetVariant."""
+    entered = endpoint.enter(target) if endpoint is not None else None
+    if entered is not None:
+        return entered
+    if endpoint is not None and endpoint.live is not None and target is not None:
+        raise validation_error(
+            f"Variant {target} of endpoint {name} of account {ACCOUNT_ID} not found."
+        )
+    raise endpoint_not_found(name)
 
 
 def _operation(environ: WSGIEnvironment) -> tuple[str, str]:
     """Returns the endpoint's name, and the last part of the operation's path."""
     match = _PATH.fullmatch(environ.get("PATH_INFO", ""))
     if match is None or environ["REQUEST_METHOD"] != "POST":
-        raise _InvocationError(404, "UnknownOperationException", {"Message": "Unknown operation."})
+        raise InvocationError(404, "UnknownOperationException", {"Message": "Unknown operation."})
     if match["operation"] not in (_WHOLE, _STREAMED, _QUEUED):
-        raise _validation_error(
+        raise validation_error(
             f"The embedded AWS does not emulate {match['operation']}; "
             "docs/embedded-aws/hosting.md lists what it does."
         )
@@ -379,29 +389,8 @@ def _body(environ: WSGIEnvironment) -> bytes:
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > MAX_BODY_BYTES:
         # SageMaker's front end answers before any API code does, so there is no error type.
-        raise _InvocationError(
+        raise InvocationError(
             413, None, {"message": f"HTTP content length exceeded {MAX_BODY_BYTES} bytes."}
         )
     body: bytes = environ["wsgi.input"].read(length)
     return body
-
-
-def _model_error(status: int, text: str, region: str, name: str) -> _InvocationError:
-    group = f"/aws/sagemaker/Endpoints/{name}"
-    kind = "client" if 400 <= status < 500 else "server"
-    where = (
-        f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}"
-        f"#logEventViewer:group={group} in account {ACCOUNT_ID} for more information."
-    )
-    frame = f'Received {kind} error ({status}) from primary with message "". See {where}'
-    quoted = text[: max(_MESSAGE_CHARACTERS - len(frame), 0)]
-    return _InvocationError(
-        424,
-        "ModelError",
-        {
-            "Message": frame.replace('message "', f'message "{quoted}', 1),
-            "OriginalStatusCode": status,
-            "OriginalMessage": text[:_MESSAGE_CHARACTERS],
-            "LogStreamArn": f"arn:aws:logs:{region}:{ACCOUNT_ID}:log-group:{group}",
-        },
-    )

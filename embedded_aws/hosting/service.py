@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from embedded_aws.api import Operation, ServiceApi
@@ -11,6 +11,10 @@ from embedded_aws.containers.engine import Engine
 from embedded_aws.hosting import model_data
 from embedded_aws.hosting.asynchronous.backlogs import BacklogSampler
 from embedded_aws.hosting.asynchronous.queue import AsyncQueue
+from embedded_aws.hosting.components.component import Component
+from embedded_aws.hosting.components.sampler import ComponentSampler
+from embedded_aws.hosting.components.service import Components
+from embedded_aws.hosting.components.stricter import StricterRule
 from embedded_aws.hosting.endpoint_configs import EndpointConfigs
 from embedded_aws.hosting.endpoints import Endpoints
 from embedded_aws.hosting.families import (
@@ -46,6 +50,7 @@ class Hosting:
         quotas: limits the instances behind endpoints; None for those that nobody changed.
         beside: SageMaker's operations that other objects handle and the same API answers.
         clock: returns seconds since the epoch. It gives metrics their date. Tests move it.
+        stricter: refusals of public reports that AWS's documents contradict.
 
     Attributes:
         api: the WSGI application of the control plane.
@@ -65,6 +70,7 @@ class Hosting:
         quotas: EndpointQuotas | None = None,
         beside: Mapping[str, Operation] | None = None,
         clock: Callable[[], float] = time.time,
+        stricter: Collection[StricterRule] = (),
     ) -> None:
         follow_scaling_rules()
         follow_network_rules()
@@ -83,15 +89,33 @@ class Hosting:
         self.captures = self._context.captures
         tags = tags or Tags()
         models = Models(clients, tags)
-        configs = EndpointConfigs(models.records, tags)
+        configs = EndpointConfigs(models.records, tags, clients, stricter)
         self._clock = clock
+        quotas = quotas or EndpointQuotas()
         self._endpoints = Endpoints(
             self._context,
             models.records,
             configs.records,
             tags,
-            quotas or EndpointQuotas(),
+            quotas,
             lambda endpoint: AsyncQueue(endpoint, clients, self.metrics, clock, time_scale),
+            lambda endpoint: self._components.abandon(endpoint),
+        )
+        self._components = components = Components(
+            self._context,
+            models,
+            self._endpoints.records,
+            tags,
+            quotas,
+            self._endpoints.running,
+            stricter,
+        )
+        self._component_sampler = ComponentSampler(
+            components.records.all,
+            self._endpoints.records.all,
+            self.metrics,
+            clock,
+            time_scale=time_scale,
         )
         self._backlogs = BacklogSampler(self._endpoints.records.all, time_scale=time_scale)
         self._machines = MachineSampler(
@@ -112,6 +136,12 @@ class Hosting:
             "UpdateEndpoint": self._endpoints.update,
             "UpdateEndpointWeightsAndCapacities": self._endpoints.update_weights,
             "DeleteEndpoint": self._endpoints.delete,
+            "CreateInferenceComponent": components.create,
+            "DescribeInferenceComponent": components.describe,
+            "ListInferenceComponents": components.list,
+            "UpdateInferenceComponent": components.update,
+            "UpdateInferenceComponentRuntimeConfig": components.update_runtime,
+            "DeleteInferenceComponent": components.delete,
             "AddTags": tags.add_tags,
             "ListTags": tags.list_tags,
             "DeleteTags": tags.delete_tags,
@@ -125,6 +155,10 @@ class Hosting:
         """Returns an endpoint, whatever its status, or None."""
         return self._endpoints.records.find(region, name)
 
+    def find_component(self, region: str, name: str) -> Component | None:
+        """Returns an inference component, whatever its status, or None."""
+        return self._components.records.find(region, name)
+
     def summaries(self) -> list[dict[str, str]]:
         """Returns region, name and status of every endpoint, oldest first."""
         return [
@@ -137,14 +171,17 @@ class Hosting:
         return self._clock()
 
     def publish_metrics(self) -> None:
-        """Measures the backlogs, and publishes the values recorded since the last call."""
+        """Measures backlogs and components, and publishes the values since the last call."""
         self._backlogs.sample()
+        self._component_sampler.sample()
         self.metrics.publish()
 
     def close(self) -> None:
         """Stops every serving process and publishes the recorded metrics."""
         self._machines.close()
         self._backlogs.close()
+        self._component_sampler.close()
+        self._components.close()
         self._endpoints.close()
         self._context.captures.close()
         self._context.logs.close()

@@ -16,13 +16,13 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting import model_data
 from embedded_aws.hosting.capture import CaptureWriter
 from embedded_aws.hosting.connections import ContainerConnections
-from embedded_aws.hosting.endpoint_configs import choices
 from embedded_aws.hosting.launch import CannotLaunchError, Launch, Launcher, Placement, Running
 from embedded_aws.hosting.logs import LogShipper, LogStream
 from embedded_aws.hosting.model_data import ModelDataError, ModelSource
 from embedded_aws.hosting.models import primary_container
 from embedded_aws.hosting.ports import PortPool
 from embedded_aws.hosting.role_access import RoleAccess
+from embedded_aws.hosting.variant_base import Variant
 from embedded_aws.hosting.volume_key import VolumeGrant, VolumeKeyError
 from embedded_aws.hosting.vpc import Attachment, VpcConfig, VpcError
 
@@ -70,7 +70,7 @@ class HostingContext:
         self.captures = CaptureWriter(self.clients)
 
 
-class RunningVariant:
+class RunningVariant(Variant):
     """The container of one variant, from its start to its stop.
 
     Args:
@@ -81,15 +81,13 @@ class RunningVariant:
         declared: the variant of the endpoint configuration.
         model: the CreateModel request of its model.
         volume_key: KmsKeyId of the endpoint configuration; None without one.
+        component_name: the inference component of which this is a copy; None for a variant.
 
     Attributes:
-        config_name: name of the endpoint configuration.
         image: the model's image.
         role: ARN of the model's execution role.
         home: the directory that stands for the instance's disk.
         connections: connections to the container; valid once `start` returned.
-        weight: share of the requests, relative to the other variants' weights.
-        instance_count: as declared or scaled since; one container serves for all instances.
     """
 
     def __init__(
@@ -102,16 +100,18 @@ class RunningVariant:
         declared: Mapping[str, Any],
         model: Mapping[str, Any],
         volume_key: str | None,
+        component_name: str | None = None,
     ) -> None:
+        super().__init__(declared, config_name)
         self._context = context
         self._region = region
-        self.name: str = declared["VariantName"]
-        self.config_name = config_name
-        self.declared = declared
-        self.instance_type = choices(declared)[0][0]
-        self.weight = float(declared["InitialVariantWeight"])
-        self.instance_count = int(declared["InitialInstanceCount"])
+        # https://github.com/huggingface/skills, hf-cloud-sagemaker (read 2026-11-24) quotes the
+        # group of a component.
         self.log_group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
+        self._subject = f"production variant {self.name}"
+        if component_name is not None:
+            self.log_group = f"/aws/sagemaker/InferenceComponents/{component_name}"
+            self._subject = f"inference component {component_name}"
         self._model = model
         self.role: str | None = model.get("ExecutionRoleArn")
         self._container = primary_container(model)
@@ -132,7 +132,7 @@ class RunningVariant:
         self._lock = threading.Lock()
         self._keeper: threading.Thread | None = None
         self._healthy = threading.Event()
-        self._in_flight = 0
+        self._in_flight = self._most_in_flight = 0
         self._idle = threading.Condition()
         self.connections: ContainerConnections
 
@@ -192,10 +192,27 @@ class RunningVariant:
         """Returns whether the process passed its health check and runs."""
         return self._healthy.is_set()
 
+    @property
+    def images(self) -> tuple[str, ...]:
+        """Returns the model's image."""
+        return (self.image,)
+
+    @property
+    def in_flight(self) -> int:
+        """Returns the number of requests without an answer."""
+        return self._in_flight
+
+    def take_most_in_flight(self) -> int:
+        """Returns the most requests at a time since the last call."""
+        with self._idle:
+            most, self._most_in_flight = self._most_in_flight, self._in_flight
+        return most
+
     def enter(self) -> None:
         """Counts a request in."""
         with self._idle:
             self._in_flight += 1
+            self._most_in_flight = max(self._most_in_flight, self._in_flight)
 
     def leave(self) -> None:
         """Counts a request out."""
@@ -238,6 +255,10 @@ class RunningVariant:
             model_data.remove(self._model_directory)
             shutil.rmtree(self.home, ignore_errors=True)
 
+    @property
+    def _named(self) -> str:
+        return self._subject[0].upper() + self._subject[1:]
+
     def _attach(self, vpc: VpcConfig) -> None:
         self._attachment = Attachment(
             self._context.clients.client("ec2", self._region), vpc, self.role
@@ -269,14 +290,12 @@ class RunningVariant:
                 timeout_seconds=seconds * self._context.time_scale,
             )
         except ModelDataError as error:
-            raise VariantStartError(
-                f"Production variant {self.name}: {error}"[:_REASON_CHARACTERS]
-            ) from error
+            raise VariantStartError(f"{self._named}: {error}"[:_REASON_CHARACTERS]) from error
 
     def _launch(self, launch: Launch, placement: Placement) -> Running:
         with self._lock:
             if self._stopping.is_set():
-                raise VariantStartError(f"Production variant {self.name} was stopped.")
+                raise VariantStartError(f"{self._named} was stopped.")
             self._process = launch(
                 placement,
                 on_line=self._write,
@@ -306,7 +325,7 @@ class RunningVariant:
     def _ping_reason(self, what: str, process: Running) -> str:
         """Returns SageMaker's sentence, followed by the container's last lines of output."""
         reason = (
-            f"The primary container for production variant {self.name} did not pass the ping "
+            f"The primary container for {self._subject} did not pass the ping "
             f"health check. Please check CloudWatch logs for this endpoint. {what}"
         )
         lines = [line for line in process.last_lines if line]

@@ -1,4 +1,4 @@
-"""Carries out scheduled actions and scaling policies of variants.
+"""Carries out scheduled actions and scaling policies of variants and inference components.
 
 A scheduled action sets the bounds of a scalable target. A policy changes the capacity between them
 while its alarm is raised.
@@ -23,7 +23,6 @@ from embedded_aws.scaling.policies import stepped, tracked
 logger = logging.getLogger(__name__)
 
 _NAMESPACE = "sagemaker"
-_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 # How soon the thread notices that the clock was moved, or that the machine slept.
 _POLL_SECONDS = 0.2
 _STOP_SECONDS = 5.0
@@ -44,8 +43,8 @@ class Scaling:
         self._clock = clock
         # The time up to which scheduled actions were carried out.
         self._done_seconds = clock()
-        # Region and resource id of targets whose endpoint was busy.
-        self._unfit: set[tuple[str, str]] = set()
+        # Region, dimension and resource id of targets that were busy.
+        self._unfit: set[tuple[str, str, str]] = set()
         # ARN of a policy, and whether it added capacity -> the time of its last change.
         self._changed: dict[tuple[str, bool], float] = {}
         self._stopping = threading.Event()
@@ -70,8 +69,8 @@ class Scaling:
             for action in actions:
                 self._carry_out(region, action)
         self._done_seconds = max(self._done_seconds, now_seconds)
-        for region, resource_id in list(self._unfit):
-            self._fit(region, resource_id)
+        for region, dimension, resource_id in list(self._unfit):
+            self._fit(region, dimension, resource_id)
 
     def carry_out(self, region: str, policy_arn: str, value: float, threshold: float) -> None:
         """Carries out a policy whose alarm is raised, unless it changed the capacity just before.
@@ -85,7 +84,11 @@ class Scaling:
         backend = applicationautoscaling_backends[ACCOUNT_ID][region]
         policies = list(backend.policies.values())
         policy = next((each for each in policies if each.policy_arn == policy_arn), None)
-        target = backend.targets.get(_DIMENSION, {}).get(policy.resource_id) if policy else None
+        target = (
+            backend.targets.get(policy.scalable_dimension, {}).get(policy.resource_id)
+            if policy
+            else None
+        )
         if policy is None or target is None:
             logger.warning("%s was not carried out: there is no such policy", policy_arn)
             return
@@ -149,7 +152,7 @@ class Scaling:
 
     def _carry_out(self, region: str, action: Any) -> None:
         backend = applicationautoscaling_backends[ACCOUNT_ID][region]
-        target = backend.targets.get(_DIMENSION, {}).get(action.resource_id)
+        target = backend.targets.get(action.scalable_dimension, {}).get(action.resource_id)
         if target is None:
             return
         if (target.suspended_state or {}).get("ScheduledScalingSuspended"):
@@ -163,13 +166,13 @@ class Scaling:
             target.min_capacity,
             target.max_capacity,
         )
-        self._fit(region, action.resource_id)
+        self._fit(region, action.scalable_dimension, action.resource_id)
 
-    def _fit(self, region: str, resource_id: str) -> None:
+    def _fit(self, region: str, dimension: str, resource_id: str) -> None:
         """Brings a target's capacity within its bounds; tries again later if it is busy."""
         backend = applicationautoscaling_backends[ACCOUNT_ID][region]
-        target = backend.targets.get(_DIMENSION, {}).get(resource_id)
-        self._unfit.discard((region, resource_id))
+        target = backend.targets.get(dimension, {}).get(resource_id)
+        self._unfit.discard((region, dimension, resource_id))
         if target is None:
             return
         sagemaker = self._clients.client("sagemaker", region)
@@ -181,7 +184,7 @@ class Scaling:
             if wanted != current:
                 set_capacity(sagemaker, resource_id, wanted)
         except BusyError:
-            self._unfit.add((region, resource_id))
+            self._unfit.add((region, dimension, resource_id))
         except ClientError as error:
             logger.warning("%s was not scaled: %s", resource_id, error)
 

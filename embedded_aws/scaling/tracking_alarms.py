@@ -1,8 +1,9 @@
 """The alarms that Application Auto Scaling makes for a target tracking policy.
 
-It makes two: one above the target for three minutes, and one more than ten percent below it for
+It makes two: one above the target for three periods, and one more than ten percent below it for
 fifteen minutes. Users quote them, for example in https://github.com/aws/containers-roadmap/issues/121
-(read 2026-11-24).
+and, for the metrics with a period of ten seconds, in https://github.com/huggingface/skills,
+hf-cloud-sagemaker (both read 2026-11-24).
 """
 
 import re
@@ -15,15 +16,25 @@ from moto.moto_api._internal import mock_random
 
 from embedded_aws.monitoring.evaluation import State
 
-_HIGH_PERIODS, _LOW_PERIODS = 3, 15
+_HIGH_PERIODS = 3
+_LOW_SECONDS = 900
 _LOW_SHARE = 0.9
-_RESOURCE = re.compile(r"endpoint/(?P<endpoint>[^/]+)/variant/(?P<variant>[^/]+)")
-# Predefined metric -> CloudWatch metric, statistic, period in seconds:
+_VARIANT = re.compile(r"endpoint/(?P<EndpointName>[^/]+)/variant/(?P<VariantName>[^/]+)")
+_COMPONENT = re.compile(r"inference-component/(?P<InferenceComponentName>[^/]+)")
+# Predefined metric -> its resource, CloudWatch metric, statistic, period in seconds:
 # https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling-add-code-define.html
 _PREDEFINED = {
-    "SageMakerVariantInvocationsPerInstance": ("InvocationsPerInstance", "Sum", 60),
+    "SageMakerVariantInvocationsPerInstance": (_VARIANT, "InvocationsPerInstance", "Sum", 60),
     "SageMakerVariantConcurrentRequestsPerModelHighResolution": (
+        _VARIANT,
         "ConcurrentRequestsPerModel",
+        "Maximum",
+        10,
+    ),
+    "SageMakerInferenceComponentInvocationsPerCopy": (_COMPONENT, "InvocationsPerCopy", "Sum", 60),
+    "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": (
+        _COMPONENT,
+        "ConcurrentRequestsPerCopy",
         "Maximum",
         10,
     ),
@@ -31,7 +42,7 @@ _PREDEFINED = {
 
 
 def make_tracking_alarms(policy: Any) -> None:
-    """Makes the alarms of a policy of a variant; moto deletes them with the policy.
+    """Makes the alarms of a policy of a variant or a component; moto deletes them with the policy.
 
     Args:
         policy: moto's policy.
@@ -44,7 +55,8 @@ def make_tracking_alarms(policy: Any) -> None:
     target = configuration["TargetValue"]
     sides = [("AlarmHigh", "GreaterThanThreshold", target, _HIGH_PERIODS)]
     if not configuration.get("DisableScaleIn"):
-        sides.append(("AlarmLow", "LessThanThreshold", target * _LOW_SHARE, _LOW_PERIODS))
+        low_periods = _LOW_SECONDS // metric["period"]
+        sides.append(("AlarmLow", "LessThanThreshold", target * _LOW_SHARE, low_periods))
     backend = cloudwatch_backends[policy.account_id][policy.region_name]
     for side, operator, threshold, periods in sides:
         alarm = backend.put_metric_alarm(
@@ -64,26 +76,28 @@ def make_tracking_alarms(policy: Any) -> None:
 
 def _metric(resource_id: str, configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the metric of a policy, in the names of moto's alarms."""
-    match = _RESOURCE.fullmatch(resource_id)
     predefined = configuration.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
     custom = configuration.get("CustomizedMetricSpecification", {})
-    if predefined in _PREDEFINED and match is not None:
-        name, statistic, period_seconds = _PREDEFINED[predefined]
+    if predefined in _PREDEFINED:
+        resource, name, statistic, period_seconds = _PREDEFINED[predefined]
+        match = resource.fullmatch(resource_id)
+        if match is None:
+            # AWS's words are not public.
+            raise AWSValidationException(
+                f"{predefined} is not a metric of the resource {resource_id}."
+            )
         return {
             "namespace": "AWS/SageMaker",
             "metric_name": name,
             "dimensions": [
-                {"Name": "EndpointName", "Value": match["endpoint"]},
-                {"Name": "VariantName", "Value": match["variant"]},
+                {"Name": key, "Value": value} for key, value in match.groupdict().items()
             ],
             "statistic": statistic,
             "period": period_seconds,
         }
     if "MetricName" not in custom or "Metrics" in custom:
         raise AWSValidationException(
-            "The embedded AWS tracks SageMakerVariantInvocationsPerInstance, "
-            "SageMakerVariantConcurrentRequestsPerModelHighResolution and a single customized "
-            "metric only."
+            f"The embedded AWS tracks {', '.join(_PREDEFINED)} and a single customized metric only."
         )
     return {
         "namespace": custom["Namespace"],

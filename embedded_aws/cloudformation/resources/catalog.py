@@ -14,6 +14,9 @@ from embedded_aws.cloudformation.resources.iam import (
     RoleHandler,
 )
 from embedded_aws.cloudformation.resources.inert import InertHandler
+from embedded_aws.cloudformation.resources.inference_components import (
+    InferenceComponentHandler,
+)
 from embedded_aws.cloudformation.resources.kms import AliasHandler, KeyHandler
 from embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
 from embedded_aws.cloudformation.resources.monitoring import (
@@ -58,6 +61,7 @@ def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:
         DashboardHandler(),
         EndpointHandler(),
         FunctionHandler(runtime or LambdaRuntime()),
+        InferenceComponentHandler(),
         InlinePolicyHandler(),
         InstanceProfileHandler(),
         KeyHandler(),

@@ -28,7 +28,7 @@ from embedded_aws.cloudformation.resources.base import (
 )
 
 # Interval of status checks; real waits take minutes, the waits here take seconds.
-_POLL_SECONDS = 0.2
+POLL_SECONDS = 0.2
 # CloudFormation's own limit on an endpoint's creation (160 minutes) is later than SageMaker's
 # container timeout (at most an hour), which ends an endpoint's start before.
 _SETTLED = ("InService", "Failed", "OutOfService", "UpdateRollbackFailed")
@@ -36,7 +36,7 @@ _NAME_LENGTH = 63
 
 
 @contextlib.contextmanager
-def _ignoring_missing() -> Iterator[None]:
+def ignoring_missing() -> Iterator[None]:
     """Ignores the error that something does not exist.
 
     SageMaker has no error code for this, only these words.
@@ -49,7 +49,17 @@ def _ignoring_missing() -> Iterator[None]:
             raise
 
 
-def _update_tags(context: ResourceContext, arn: str, old: Properties, new: Properties) -> None:
+def update_sagemaker_tags(
+    context: ResourceContext, arn: str, old: Properties, new: Properties
+) -> None:
+    """Gives a resource the tags of its new properties.
+
+    Args:
+        context: the stack and the resource.
+        arn: the resource.
+        old: its properties so far.
+        new: its properties from now on.
+    """
     client = context.client("sagemaker")
     update_tags(
         old,
@@ -59,7 +69,7 @@ def _update_tags(context: ResourceContext, arn: str, old: Properties, new: Prope
     )
 
 
-def _generated_name(context: ResourceContext) -> str:
+def generated_name(context: ResourceContext) -> str:
     """Returns LOGICALID-RANDOM: names of SageMaker's resources lack the stack's name."""
     suffix = random_suffix()
     return f"{context.logical_id[: _NAME_LENGTH - len(suffix) - 1]}-{suffix}"
@@ -85,7 +95,7 @@ class StoredHandler(ResourceHandler):
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Calls the resource's Create operation."""
-        name = properties.get(self._name) or _generated_name(context)
+        name = properties.get(self._name) or generated_name(context)
         request = {**properties, self._name: name}
         answer = call(context.client("sagemaker"), f"Create{self._noun}", request)
         arn: str = answer[self._arn]
@@ -95,13 +105,13 @@ class StoredHandler(ResourceHandler):
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
         """Changes tags."""
-        _update_tags(context, physical_id, old, new)
+        update_sagemaker_tags(context, physical_id, old, new)
         return context.attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls the resource's Delete operation."""
         name = {self._name: context.attributes[self._name]}
-        with _ignoring_missing():
+        with ignoring_missing():
             call(context.client("sagemaker"), f"Delete{self._noun}", name)
 
 
@@ -163,14 +173,14 @@ class EndpointHandler(ResourceHandler):
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Calls CreateEndpoint and waits for InService."""
         client = context.client("sagemaker")
-        name = properties.get("EndpointName") or _generated_name(context)
+        name = properties.get("EndpointName") or generated_name(context)
         request = selected(properties, "DeploymentConfig", "EndpointConfigName", "Tags")
         arn: str = call(client, "CreateEndpoint", {"EndpointName": name, **request})["EndpointArn"]
         attributes = {"EndpointArn": arn, "EndpointName": name}
         context.initiated(arn, attributes)
         endpoint = self._settled(context, name)
         if endpoint["EndpointStatus"] != "InService":
-            raise ResourceFailedError(_failure(endpoint))
+            raise _failed(endpoint)
         return Physical(arn, attributes)
 
     def update(
@@ -179,7 +189,7 @@ class EndpointHandler(ResourceHandler):
         """Calls UpdateEndpoint if it would change anything, and waits for its outcome."""
         client = context.client("sagemaker")
         name = context.attributes["EndpointName"]
-        _update_tags(context, physical_id, old, new)
+        update_sagemaker_tags(context, physical_id, old, new)
         wanted = new["EndpointConfigName"]
         before = self._settled(context, name)
         serves = before["EndpointStatus"] == "InService"
@@ -196,20 +206,20 @@ class EndpointHandler(ResourceHandler):
             call(client, "UpdateEndpoint", {"EndpointName": name, **request})
             after = self._settled(context, name)
             if after["EndpointStatus"] != "InService" or after["EndpointConfigName"] != wanted:
-                raise ResourceFailedError(_failure(after))
+                raise _failed(after)
         return context.attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls DeleteEndpoint and waits until the endpoint is gone."""
         client = context.client("sagemaker")
         name = context.attributes["EndpointName"]
-        with _ignoring_missing():
+        with ignoring_missing():
             # SageMaker refuses to delete an endpoint that is still being created.
             if self._settled(context, name)["EndpointStatus"] != "Deleting":
                 client.delete_endpoint(EndpointName=name)
             while True:
                 client.describe_endpoint(EndpointName=name)
-                context.wait(_POLL_SECONDS)
+                context.wait(POLL_SECONDS)
 
     def _settled(self, context: ResourceContext, name: str) -> dict[str, Any]:
         client = context.client("sagemaker")
@@ -217,12 +227,19 @@ class EndpointHandler(ResourceHandler):
             endpoint: dict[str, Any] = client.describe_endpoint(EndpointName=name)
             if endpoint["EndpointStatus"] in (*_SETTLED, "Deleting"):
                 return endpoint
-            context.wait(_POLL_SECONDS)
+            context.wait(POLL_SECONDS)
 
 
-def _failure(endpoint: dict[str, Any]) -> str:
-    reason = endpoint.get("FailureReason") or (
-        f"Endpoint {endpoint['EndpointName']} is {endpoint['EndpointStatus']} with configuration "
-        f"{endpoint['EndpointConfigName']}"
+def not_stabilized(reason: str) -> ResourceFailedError:
+    """Returns CloudFormation's error for a resource that did not become usable."""
+    return ResourceFailedError(
+        f'Resource handler returned message: "{reason}" (HandlerErrorCode: NotStabilized)'
     )
-    return f'Resource handler returned message: "{reason}" (HandlerErrorCode: NotStabilized)'
+
+
+def _failed(endpoint: dict[str, Any]) -> ResourceFailedError:
+    return not_stabilized(
+        endpoint.get("FailureReason")
+        or f"Endpoint {endpoint['EndpointName']} is {endpoint['EndpointStatus']} with "
+        f"configuration {endpoint['EndpointConfigName']}"
+    )

@@ -132,7 +132,7 @@ class Processing:
         settings, live = self._endpoint.async_settings, self._endpoint.live
         if settings is None or live is None:
             return
-        variant = next(iter(live.variants.values()))
+        variant = live.containers[0]
         reason = _EXPIRED.format(seconds=request.ttl_seconds)
         error = _FailedError(reason, "ExpiredRequests")
         self._fail(request, variant.name, variant.role, settings, error)

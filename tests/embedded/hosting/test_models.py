@@ -257,7 +257,7 @@ def test_volume_size_is_allowed_on_ebs_families(account: Any, instance_type: str
         ({"InstanceType": "ml.g99.xlarge"}, "satisfy enum value set"),
         (
             {"ManagedInstanceScaling": {"Status": "ENABLED"}},
-            r"ManagedInstanceScaling \(inference components\)",
+            "ManagedInstanceScaling is only supported for inference component endpoints",
         ),
     ],
 )

@@ -1,0 +1,291 @@
+"""Starts, stops and replaces the copies of inference components, in the background."""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from embedded_aws.api import ApiError
+from embedded_aws.hosting.background import Background
+from embedded_aws.hosting.components.component import (
+    Component,
+    instances_needed,
+    sizes_on,
+)
+from embedded_aws.hosting.components.instance_groups import InstanceGroup
+from embedded_aws.hosting.components.placement import (
+    TOO_SMALL,
+    Size,
+    copies_that_fit,
+    size_of_copy,
+)
+from embedded_aws.hosting.components.rollout import ComponentRollout
+from embedded_aws.hosting.records import now
+from embedded_aws.hosting.rollback_alarms import require_calm
+from embedded_aws.hosting.variants import HostingContext, RunningVariant, VariantStartError
+from embedded_aws.quotas import EndpointQuotas
+
+logger = logging.getLogger(__name__)
+
+# Longer than any request may take, so that a copy is never stopped during a request.
+_DRAIN_SECONDS = 65.0
+_ALARM_POLL_SECONDS = 1.0
+
+
+class ComponentChanges:
+    """The changes of copies, and of the instances that hold them.
+
+    Args:
+        context: objects that running copies share.
+        background: runs the changes.
+        quotas: limits the instances.
+        running: returns the instances of all endpoints of a region, by type.
+    """
+
+    def __init__(
+        self,
+        context: HostingContext,
+        background: Background,
+        quotas: EndpointQuotas,
+        running: Callable[[str], Counter[str]],
+    ) -> None:
+        self._context = context
+        self._background = background
+        self._quotas = quotas
+        self._running = running
+        # One placement at a time, so that two components do not take the same room.
+        self._placing = threading.Lock()
+
+    def bring_up(self, component: Component) -> None:
+        """Starts the first copies; without all of them the component is Failed."""
+        reason = self._grow(component, component.desired_count)
+        if reason is None:
+            self._settle(component)
+            return
+        self._stop(component, list(component.copies))
+        with component.lock:
+            component.is_failed = True
+        self._settle(component, reason)
+
+    def scale(self, component: Component, wanted: int) -> None:
+        """Starts or stops copies; the count falls back to the copies that run.
+
+        AWS does not document what a component shows after a change of its count that fails.
+        """
+        reason = None
+        if wanted > len(component.copies):
+            reason = self._grow(component, wanted)
+        else:
+            self._stop(component, component.copies[wanted:])
+        with component.lock:
+            component.desired_count = len(component.copies)
+        self._settle(component, reason)
+
+    def replace(
+        self,
+        component: Component,
+        specification: Mapping[str, Any],
+        model: Mapping[str, Any],
+        count: int,
+        rollout: ComponentRollout,
+    ) -> None:
+        """Replaces every copy, in batches; after a failure the old copies stay.
+
+        Args:
+            component: in progress.
+            specification: of the new copies.
+            model: of the new copies.
+            count: the new copies.
+            rollout: the batches, their waits and alarms.
+        """
+        began = time.monotonic()
+        size = size_of_copy(specification["ComputeResourceRequirements"])
+        try:
+            while len(component.pending) < count:
+                batch = min(rollout.batch_of(count), count - len(component.pending))
+                started = self._start(component, model, specification, [size] * batch)
+                with component.lock:
+                    component.pending += started
+                    component.pending_share = len(component.pending) / count
+                self._watch(component, rollout, began)
+        except VariantStartError as error:
+            self._undo(component, str(error))
+            return
+        with component.lock:
+            old, component.copies = component.copies, component.pending
+            component.pending, component.pending_share = [], 0.0
+            component.specification, component.model = specification, model
+            component.desired_count = count
+            component.retiring += old
+        self._retire(component, old)
+        self._settle(component)
+
+    def take_down(self, component: Component) -> None:
+        """Stops every copy at once; a copy that is being started is stopped by its starter."""
+        for copy in component.every_copy():
+            copy.request_stop()
+        with component.lock:
+            copies = [*component.copies, *component.pending, *component.retiring]
+            component.copies, component.pending, component.retiring = [], [], []
+        for copy in copies:
+            copy.stop()
+
+    def _grow(self, component: Component, wanted: int) -> str | None:
+        """Starts the missing copies; returns the reason for those that could not start."""
+        missing = wanted - len(component.copies)
+        if missing <= 0:
+            return None
+        try:
+            started = self._start(
+                component, component.model, component.specification, [component.copy_size] * missing
+            )
+        except VariantStartError as error:
+            return str(error)
+        with component.lock:
+            component.copies += started
+        return TOO_SMALL if len(started) < missing else None
+
+    def _start(
+        self,
+        component: Component,
+        model: Mapping[str, Any],
+        specification: Mapping[str, Any],
+        sizes: Sequence[Size],
+    ) -> list[RunningVariant]:
+        """Starts as many copies as there is room for, all at the same time.
+
+        Raises:
+            VariantStartError: there is no room, or a copy does not start; none is left running.
+        """
+        with self._placing:
+            group = component.group
+            if group is None:
+                raise VariantStartError(f"Endpoint {component.endpoint.name} was deleted.")
+            taken = sizes_on(component.endpoint, component.variant_name)
+            count = copies_that_fit(group.instance_size, taken, sizes, group.highest_count)
+            if count == 0:
+                raise VariantStartError(TOO_SMALL)
+            self._follow(component, group, [*taken, *sizes[:count]])
+            copies = [self._copy(component, group, model, specification) for _ in range(count)]
+            # Seen by whatever stops the endpoint or the server meanwhile.
+            with component.lock:
+                component.starting += copies
+        try:
+            with ThreadPoolExecutor(count, "copy-start") as pool:
+                starts = [pool.submit(copy.start) for copy in copies]
+            errors = [error for start in starts if (error := start.exception()) is not None]
+            if self._background.closing.is_set() or component.group is None:
+                errors.append(VariantStartError(f"Endpoint {component.endpoint.name} is gone."))
+            if errors:
+                for copy in copies:
+                    copy.stop()
+                if isinstance(errors[0], VariantStartError):
+                    raise errors[0]
+                raise VariantStartError(
+                    "Request to service failed. If failure persists after retry, contact "
+                    f"customer support. ({type(errors[0]).__name__}: {errors[0]})"
+                )
+        finally:
+            with component.lock:
+                component.starting = [each for each in component.starting if each not in copies]
+        return copies
+
+    def _copy(
+        self,
+        component: Component,
+        group: InstanceGroup,
+        model: Mapping[str, Any],
+        specification: Mapping[str, Any],
+    ) -> RunningVariant:
+        declared = {
+            **specification.get("StartupParameters", {}),
+            "VariantName": component.variant_name,
+            "InstanceType": group.instance_type,
+            "InitialInstanceCount": 1,
+            "InitialVariantWeight": 1.0,
+        }
+        return RunningVariant(
+            self._context,
+            region=component.region,
+            endpoint_name=component.endpoint.name,
+            config_name=group.config_name,
+            declared=declared,
+            model=model,
+            volume_key=group.volume_key,
+            component_name=component.name,
+        )
+
+    def _follow(self, component: Component, group: InstanceGroup, copies: Sequence[Size]) -> None:
+        """Adds the instances that the copies need."""
+        needed = instances_needed(group, copies)
+        missing = needed - group.instance_count
+        if missing <= 0:
+            return
+        try:
+            self._quotas.check(
+                component.region,
+                used=self._running(component.region),
+                wanted={group.instance_type: missing},
+            )
+        except ApiError as error:
+            raise VariantStartError(error.message) from error
+        group.instance_count, group.idle_since_seconds = needed, None
+
+    def _watch(self, component: Component, rollout: ComponentRollout, began: float) -> None:
+        """Waits after a batch, and watches alarms and the time limit."""
+        scale = self._context.time_scale
+        deadline = time.monotonic() + rollout.wait_seconds * scale
+        while True:
+            require_calm(self._context.clients, component.region, rollout.alarms)
+            limit = rollout.limit_seconds
+            if limit is not None and time.monotonic() - began > limit * scale:
+                raise VariantStartError(
+                    f"The update was rolled back because it took longer than the {limit:g} seconds "
+                    "of MaximumExecutionTimeoutInSeconds."
+                )
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return
+            if self._background.closing.wait(min(remaining, _ALARM_POLL_SECONDS)):
+                raise VariantStartError("The embedded AWS was stopped.")
+
+    def _undo(self, component: Component, reason: str) -> None:
+        with component.lock:
+            new, component.pending, component.pending_share = component.pending, [], 0.0
+            component.retiring += new
+            component.desired_count = len(component.copies)
+        self._retire(component, new)
+        self._settle(component, reason)
+
+    def _stop(self, component: Component, copies: Sequence[RunningVariant]) -> None:
+        with component.lock:
+            component.copies = [copy for copy in component.copies if copy not in copies]
+            component.retiring += copies
+        self._retire(component, copies)
+
+    def _retire(self, component: Component, copies: Sequence[RunningVariant]) -> None:
+        """Stops copies that get no more requests, after their last answer."""
+        for copy in copies:
+            if not self._background.closing.is_set():
+                copy.drain(_DRAIN_SECONDS)
+            copy.request_stop()
+        for copy in copies:
+            copy.stop()
+        with component.lock:
+            component.retiring = [copy for copy in component.retiring if copy not in copies]
+
+    def _settle(self, component: Component, reason: str | None = None) -> None:
+        with component.lock:
+            component.failure_reason = reason
+            component.progress = None
+            component.modified = now()
+        logger.info(
+            "inference component %s is %s with %s copies%s",
+            component.name,
+            component.status,
+            len(component.copies),
+            "" if reason is None else f": {reason}",
+        )

@@ -1,0 +1,93 @@
+"""Chooses the copy of an inference component that answers a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from embedded_aws.hosting.invocation_errors import validation_error
+from embedded_aws.identity import ACCOUNT_ID
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+    from embedded_aws.hosting.fleets import Endpoint
+    from embedded_aws.hosting.service import Hosting
+    from embedded_aws.hosting.variants import RunningVariant
+
+_HEADER = "HTTP_X_AMZN_SAGEMAKER_INFERENCE_COMPONENT"
+_TARGET_VARIANT = "HTTP_X_AMZN_SAGEMAKER_TARGET_VARIANT"
+# As users quote it: https://github.com/garystafford/llm-langchain-sql-demo/issues/1.
+_REQUIRED = (
+    "Inference Component Name header is required for endpoints to which you plan to deploy "
+    "inference components. Please include Inference Component Name header or consider using "
+    "SageMaker models."
+)
+# As LiteLLM quotes it in its tests.
+_NOT_ALLOWED = (
+    "Inference Component Name header is not allowed for endpoints to which you dont plan to deploy "
+    "inference components. Please remove the Inference Component Name header and try again."
+)
+# Quoted in AWS's walk-through of scaling to zero, and by many users.
+_NO_CAPACITY = (
+    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be "
+    "in-progress (if configured) or try to increase the capacity by invoking "
+    "UpdateInferenceComponentRuntimeConfig API."
+)
+
+
+class EnteredComponent(NamedTuple):
+    """What serves one request to an inference component.
+
+    Attributes:
+        name: InferenceComponentName.
+        copy: answers the request; the caller must call `leave`.
+        copy_count: the component's copies.
+    """
+
+    name: str
+    copy: RunningVariant
+    copy_count: int
+
+
+def enter_component(
+    hosting: Hosting, endpoint: Endpoint | None, environ: WSGIEnvironment
+) -> EnteredComponent | None:
+    """Chooses the copy of a request and counts the request in.
+
+    Args:
+        hosting: has the components.
+        endpoint: of the request; None if there is none of its name.
+        environ: the request.
+
+    Returns:
+        None if the endpoint hosts models and the request names no component.
+
+    Raises:
+        InvocationError: the request names a component that cannot answer, or none although the
+            endpoint hosts components.
+    """
+    name = environ.get(_HEADER)
+    if endpoint is None or endpoint.live is None or endpoint.status == "Deleting":
+        return None
+    if not endpoint.hosts_components:
+        if name is None:
+            return None
+        raise validation_error(_NOT_ALLOWED)
+    if name is None:
+        raise validation_error(_REQUIRED)
+    component = hosting.find_component(endpoint.region, name)
+    if component is None or component.endpoint is not endpoint:
+        # AWS's words are not public.
+        raise validation_error(
+            f"Inference Component {name} of endpoint {endpoint.name} of account {ACCOUNT_ID} not "
+            "found."
+        )
+    target = environ.get(_TARGET_VARIANT, component.variant_name)
+    if target != component.variant_name:
+        # AWS's words are not public.
+        raise validation_error(f"Inference Component {name} is not on variant {target}.")
+    copy = component.enter()
+    if copy is None:
+        hosting.metrics.record_values(component.owner, {"NoCapacityInvocationFailures": 1.0})
+        raise validation_error(_NO_CAPACITY)
+    return EnteredComponent(name, copy, len(component.copies))

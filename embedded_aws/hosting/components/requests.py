@@ -1,0 +1,88 @@
+"""Checks the specification of an inference component.
+
+Where a message has no source beside it, AWS's words are not public and they are Slipway's.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from embedded_aws.api import ApiError, Caller
+from embedded_aws.hosting.declared import Declared
+from embedded_aws.hosting.models import Models
+from embedded_aws.hosting.records import VALIDATION
+from embedded_aws.hosting.refusals import refuse
+
+_UNSUPPORTED = {
+    "BaseInferenceComponentName": "adapters",
+    "InstanceType": "specifications of instance types",
+}
+_UNSUPPORTED_CONTAINER = {"ContainerMetricsConfig": "metrics scraped from containers"}
+_UNSUPPORTED_RESOURCES = {"AcceleratorPartitionType": "accelerator partitions"}
+
+
+def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the only specification of a request.
+
+    Raises:
+        ApiError: there is none, or it asks for something that is not emulated.
+    """
+    refuse(parameters, {"Specifications": "several specifications of a component"})
+    specification: Mapping[str, Any] | None = parameters.get("Specification")
+    if specification is None:
+        raise ApiError(VALIDATION, "An inference component needs a Specification.")
+    refuse(specification, _UNSUPPORTED)
+    container = specification.get("Container")
+    if (container is None) == (specification.get("ModelName") is None):
+        raise ApiError(
+            VALIDATION,
+            "The Specification of an inference component needs either a ModelName or a Container.",
+        )
+    refuse(container or {}, _UNSUPPORTED_CONTAINER)
+    resources = specification.get("ComputeResourceRequirements")
+    if resources is None:
+        raise ApiError(
+            VALIDATION,
+            "The Specification of an inference component needs ComputeResourceRequirements.",
+        )
+    refuse(resources, _UNSUPPORTED_RESOURCES)
+    low, high = resources["MinMemoryRequiredInMb"], resources.get("MaxMemoryRequiredInMb")
+    if high is not None and high < low:
+        raise ApiError(
+            VALIDATION, f"MaxMemoryRequiredInMb {high} is less than MinMemoryRequiredInMb {low}."
+        )
+    return specification
+
+
+class SpecifiedModels:
+    """Finds or makes the model of a specification.
+
+    Args:
+        models: the models that specifications name.
+    """
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    def find(
+        self, caller: Caller, specification: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Returns the request of CreateModel that a copy runs.
+
+        Args:
+            caller: gives account and region.
+            specification: as `specification_of` returns it.
+            settings: role, VPC and isolation of the endpoint configuration.
+
+        Raises:
+            ApiError: there is no such model, or CreateModel would refuse it.
+        """
+        if (name := specification.get("ModelName")) is not None:
+            model: Declared = self._models.records.get(caller, name)
+            return {**model.parameters, **settings}
+        container = specification["Container"]
+        primary = {"Image": container.get("Image"), "Environment": container.get("Environment", {})}
+        if (url := container.get("ArtifactUrl")) is not None:
+            primary["ModelDataUrl"] = url
+        made = {"PrimaryContainer": primary, **settings}
+        self._models.check(caller, made)
+        return made

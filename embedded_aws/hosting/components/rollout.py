@@ -1,0 +1,73 @@
+"""The plan by which the copies of an inference component are replaced."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from embedded_aws.api import ApiError
+from embedded_aws.hosting.records import VALIDATION
+
+# botocore's documentation of InferenceComponentRollingUpdatePolicy.
+_PERCENT = (5, 50)
+
+
+@dataclass(frozen=True)
+class ComponentRollout:
+    """A deployment configuration in terms of copies.
+
+    Attributes:
+        batch: copies of a batch, or the percentage of all copies.
+        is_percentage: whether `batch` is a percentage.
+        wait_seconds: time that the alarms are watched after each batch.
+        alarms: names of alarms; one in state ALARM undoes the update.
+        limit_seconds: an update that takes longer is undone; None is no limit.
+    """
+
+    # AWS documents no default: one copy at a time needs the least room.
+    batch: int = 1
+    is_percentage: bool = False
+    wait_seconds: float = 0.0
+    alarms: tuple[str, ...] = ()
+    limit_seconds: float | None = None
+
+    def batch_of(self, count: int) -> int:
+        """Returns the copies of one batch, at least one."""
+        if not self.is_percentage:
+            return self.batch
+        return max(math.floor(count * self.batch / 100), 1)
+
+
+def component_rollout_of(config: Mapping[str, Any] | None, copy_count: int) -> ComponentRollout:
+    """Returns the rollout of a DeploymentConfig.
+
+    Args:
+        config: from the request; None is one copy at a time.
+        copy_count: the new copies.
+
+    Raises:
+        ApiError: a batch is too large or too small.
+    """
+    if config is None:
+        return ComponentRollout()
+    policy = config["RollingUpdatePolicy"]
+    size = policy["MaximumBatchSize"]
+    value = int(size["Value"])
+    is_percentage = size["Type"] == "CAPACITY_PERCENT"
+    low, high = _PERCENT
+    percent = value if is_percentage else 100 * value / max(copy_count, 1)
+    # One copy is the smallest batch, so that a component with one copy can be updated.
+    if not low <= percent <= high and (is_percentage or value > 1):
+        raise ApiError(
+            VALIDATION,
+            f"The MaximumBatchSize must be between {low} and {high} percent of the copies; it is "
+            f"{percent:g} percent.",
+        )
+    alarms = config.get("AutoRollbackConfiguration", {}).get("Alarms", [])
+    return ComponentRollout(
+        batch=value,
+        is_percentage=is_percentage,
+        wait_seconds=float(policy["WaitIntervalInSeconds"]),
+        alarms=tuple(alarm["AlarmName"] for alarm in alarms),
+        limit_seconds=policy.get("MaximumExecutionTimeoutInSeconds"),
+    )

@@ -1,0 +1,132 @@
+"""The metrics of inference components between requests, and the release of idle instances.
+
+- ConcurrentRequestsPerCopy has a value for each copy every ten seconds, as AWS's blog describes the
+  metric of high resolution:
+  https://aws.amazon.com/blogs/machine-learning/amazon-sagemaker-inference-launches-faster-auto-scaling-for-generative-ai-models/
+  (read 2026-11-24).
+- InvocationsPerCopy has a zero in minutes without requests. AWS does not document this. Its
+  walk-through of scaling to zero tracks this metric, and a component without requests loses its
+  copies there.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from moto.cloudwatch.models import MetricDatum, cloudwatch_backends
+
+from embedded_aws.hosting.components.component import (
+    Component,
+    instances_needed,
+    sizes_on,
+)
+from embedded_aws.hosting.fleets import Endpoint
+from embedded_aws.hosting.metrics import MetricOwner, MetricPublisher
+from embedded_aws.identity import ACCOUNT_ID
+
+CONCURRENT = "ConcurrentRequestsPerCopy"
+_RESOLUTION_SECONDS = 10
+# Enough for an alarm over fifteen minutes, however far the clock was moved.
+_MOST_MARKS = 90
+_INTERVAL_SECONDS = 1.0
+_SHORTEST_INTERVAL_SECONDS = 0.1
+
+
+class Point(MetricDatum):  # type: ignore[misc]  # moto ships no type information
+    """One value of a metric."""
+
+    def __new__(cls, *_: Any, **__: Any) -> "Point":
+        """Creates the object outside moto's list of all objects, which would keep every one."""
+        return object.__new__(cls)
+
+
+class ComponentSampler:
+    """Measures every component with copies, on the clock.
+
+    Args:
+        components: returns every component.
+        endpoints: returns every endpoint.
+        publisher: receives the values of minutes.
+        clock: returns seconds since the epoch.
+        time_scale: factor on the interval.
+    """
+
+    def __init__(
+        self,
+        components: Callable[[], Iterable[Component]],
+        endpoints: Callable[[], Iterable[Endpoint]],
+        publisher: MetricPublisher,
+        clock: Callable[[], float],
+        *,
+        time_scale: float = 1.0,
+    ) -> None:
+        self._components = components
+        self._endpoints = endpoints
+        self._publisher = publisher
+        self._clock = clock
+        self._mark_seconds = _mark(clock())
+        self._lock = threading.Lock()
+        self._interval_seconds = max(_INTERVAL_SECONDS * time_scale, _SHORTEST_INTERVAL_SECONDS)
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="component-sampler", daemon=True)
+        self._thread.start()
+
+    def sample(self) -> None:
+        """Records the values that are due, and releases instances that were idle for long."""
+        with self._lock:
+            now_seconds = self._clock()
+            last = _mark(now_seconds)
+            first = max(self._mark_seconds, last - _MOST_MARKS * _RESOLUTION_SECONDS)
+            marks = range(first + _RESOLUTION_SECONDS, last + 1, _RESOLUTION_SECONDS)
+            self._mark_seconds = last
+            for component in self._components():
+                self._measure(component, marks)
+            for endpoint in self._endpoints():
+                _release_idle(endpoint, now_seconds)
+
+    def close(self) -> None:
+        """Stops the thread."""
+        self._closed.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed.wait(self._interval_seconds):
+            self.sample()
+
+    def _measure(self, component: Component, marks: range) -> None:
+        with component.lock:
+            copies = [*component.copies, *component.pending]
+        if not copies:
+            return
+        self._publisher.record_values(component.owner, {"InvocationsPerCopy": 0.0})
+        if not marks:
+            return
+        for copy in copies:
+            # The most requests belong to the first mark. The clock was moved over any later
+            # mark, so its value is the number of requests now.
+            values = [float(copy.take_most_in_flight())]
+            values += [float(copy.in_flight)] * (len(marks) - 1)
+            for mark, value in zip(marks, values, strict=True):
+                _put(component.owner, value, mark)
+
+
+def _mark(seconds: float) -> int:
+    return int(seconds) // _RESOLUTION_SECONDS * _RESOLUTION_SECONDS
+
+
+def _put(owner: MetricOwner, value: float, mark_seconds: int) -> None:
+    # The interval before the mark: a period of an alarm that ends at the mark has the value.
+    moment = datetime.fromtimestamp(mark_seconds - _RESOLUTION_SECONDS, UTC).replace(tzinfo=None)
+    cloudwatch_backends[ACCOUNT_ID][owner.region].metric_data.append(
+        Point(owner.namespace, CONCURRENT, value, owner.dimensions(), moment, "Count")
+    )
+
+
+def _release_idle(endpoint: Endpoint, now_seconds: float) -> None:
+    with endpoint.lock:
+        groups = [] if endpoint.live is None else list(endpoint.live.groups.values())
+    for group in groups:
+        needed = instances_needed(group, sizes_on(endpoint, group.name))
+        with endpoint.lock:
+            group.release_idle(needed, now_seconds)

@@ -1,0 +1,250 @@
+"""The operations on inference components."""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Any
+
+from embedded_aws.api import ApiError, Caller
+from embedded_aws.hosting.background import Background
+from embedded_aws.hosting.components.changes import ComponentChanges
+from embedded_aws.hosting.components.component import (
+    DELETING,
+    SCALING,
+    UPDATING,
+    Component,
+)
+from embedded_aws.hosting.components.instance_groups import InstanceGroup
+from embedded_aws.hosting.components.requests import SpecifiedModels, specification_of
+from embedded_aws.hosting.components.rollout import component_rollout_of
+from embedded_aws.hosting.components.stricter import StricterRule, refusal
+from embedded_aws.hosting.fleets import Endpoint
+from embedded_aws.hosting.models import Models
+from embedded_aws.hosting.records import VALIDATION, Records, now, page
+from embedded_aws.hosting.tags import Tags
+from embedded_aws.hosting.variants import HostingContext
+from embedded_aws.quotas import EndpointQuotas
+
+
+class Components:
+    """The inference components.
+
+    Args:
+        context: objects that running copies share.
+        models: the models that specifications name.
+        endpoints: the endpoints that host components.
+        tags: keeps the tags.
+        quotas: limits the instances.
+        running: returns the instances of all endpoints of a region, by type.
+        stricter: refusals of public reports that were asked for.
+    """
+
+    def __init__(
+        self,
+        context: HostingContext,
+        models: Models,
+        endpoints: Records[Endpoint],
+        tags: Tags,
+        quotas: EndpointQuotas,
+        running: Callable[[str], Counter[str]],
+        stricter: Collection[StricterRule],
+    ) -> None:
+        self._models = SpecifiedModels(models)
+        self._endpoints = endpoints
+        self._tags = tags
+        self._stricter = stricter
+        self._background = Background()
+        self._changes = ComponentChanges(context, self._background, quotas, running)
+        self.records: Records[Component] = Records(
+            noun="inference component", arn_type="inference-component"
+        )
+
+    def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles CreateInferenceComponent."""
+        if self._background.closing.is_set():
+            raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
+        name = parameters["InferenceComponentName"]
+        endpoint = self._endpoints.get(caller, parameters["EndpointName"])
+        group = _group(endpoint, parameters.get("VariantName"))
+        specification = specification_of(parameters)
+        model = self._models.find(caller, specification, group.settings_of_models)
+        if "RuntimeConfig" not in parameters:
+            raise ApiError(VALIDATION, "An inference component needs a RuntimeConfig.")
+        count = parameters["RuntimeConfig"]["CopyCount"]
+        if count == 0 and StricterRule.COPY_COUNT_0 in self._stricter:
+            raise refusal(StricterRule.COPY_COUNT_0)
+        arn = self.records.arn(caller, name)
+        moment = now()
+        component = Component(
+            caller.region,
+            name,
+            arn,
+            endpoint,
+            group.name,
+            specification,
+            model,
+            count,
+            moment,
+            moment,
+        )
+        self.records.add(caller, component)
+        with endpoint.lock:
+            endpoint.components[name] = component
+        self._tags.create(arn, parameters.get("Tags", []))
+        self._background.start(lambda: self._changes.bring_up(component))
+        return {"InferenceComponentArn": arn}
+
+    def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles DescribeInferenceComponent."""
+        return self.records.get(caller, parameters["InferenceComponentName"]).describe()
+
+    def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles ListInferenceComponents."""
+        filters: dict[str, Callable[[Component], str]] = {
+            "StatusEquals": lambda component: component.status,
+            "EndpointNameEquals": lambda component: component.endpoint.name,
+            "VariantNameEquals": lambda component: component.variant_name,
+        }
+        components = [
+            component
+            for component in self.records.all(caller.region)
+            if all(
+                parameters.get(name) in (None, value(component)) for name, value in filters.items()
+            )
+        ]
+        found, token = page(
+            components,
+            parameters,
+            sort_keys={"Status": lambda component: component.status},
+            modified=lambda component: component.modified,
+        )
+        summaries = [
+            {
+                "InferenceComponentName": component.name,
+                "InferenceComponentArn": component.arn,
+                "EndpointName": component.endpoint.name,
+                "EndpointArn": component.endpoint.arn,
+                "VariantName": component.variant_name,
+                "CreationTime": component.created,
+                "LastModifiedTime": component.modified,
+                "InferenceComponentStatus": component.status,
+            }
+            for component in found
+        ]
+        return {"InferenceComponents": summaries, "NextToken": token}
+
+    def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles UpdateInferenceComponent."""
+        component = self.records.get(caller, parameters["InferenceComponentName"])
+        if not parameters.keys() & {"Specification", "Specifications", "RuntimeConfig"}:
+            raise ApiError(VALIDATION, "An update needs a Specification or a RuntimeConfig.")
+        group = _group(component.endpoint, component.variant_name)
+        specification = component.specification
+        if parameters.keys() & {"Specification", "Specifications"}:
+            specification = specification_of(parameters)
+        model = self._models.find(caller, specification, group.settings_of_models)
+        runtime = parameters.get("RuntimeConfig", {})
+        count: int = runtime.get("CopyCount", component.desired_count)
+        config = parameters.get("DeploymentConfig")
+        rollout = component_rollout_of(config, count)
+        with component.lock:
+            component.require_settled("update")
+            self._require_working(component)
+            component.progress = UPDATING
+            component.deployment_config = config
+        if specification == component.specification and model == component.model:
+            self._background.start(lambda: self._changes.scale(component, count))
+        else:
+            self._background.start(
+                lambda: self._changes.replace(component, specification, model, count, rollout)
+            )
+        return {"InferenceComponentArn": component.arn}
+
+    def update_runtime(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles UpdateInferenceComponentRuntimeConfig."""
+        component = self.records.get(caller, parameters["InferenceComponentName"])
+        _group(component.endpoint, component.variant_name)
+        count = parameters["DesiredRuntimeConfig"]["CopyCount"]
+        with component.lock:
+            component.require_settled("update")
+            self._require_working(component)
+            component.progress = SCALING
+            component.desired_count = count
+        self._background.start(lambda: self._changes.scale(component, count))
+        return {"InferenceComponentArn": component.arn}
+
+    def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles DeleteInferenceComponent."""
+        component = self.records.get(caller, parameters["InferenceComponentName"])
+        with component.lock:
+            component.require_settled("delete")
+            component.progress = DELETING
+        self._background.start(lambda: self._remove(component))
+        return {}
+
+    def abandon(self, endpoint: Endpoint) -> None:
+        """Stops the copies on a deleted endpoint; the components stay, and have no copies.
+
+        https://github.com/huggingface/skills, hf-cloud-sagemaker (read 2026-11-24): components
+        outlive their endpoint and keep their names.
+        """
+        for component in list(endpoint.components.values()):
+            self._changes.take_down(component)
+
+    def close(self) -> None:
+        """Stops every copy and every change in progress."""
+        self._background.closing.set()
+        components = self.records.all()
+        for component in components:
+            for copy in component.every_copy():
+                copy.request_stop()
+        self._background.join()
+        for component in components:
+            self._changes.take_down(component)
+
+    def _require_working(self, component: Component) -> None:
+        if component.is_failed:
+            raise ApiError(
+                VALIDATION,
+                f'Cannot update inference component "{component.arn}" in status Failed: it can '
+                "only be deleted.",
+            )
+
+    def _remove(self, component: Component) -> None:
+        self._changes.take_down(component)
+        with component.endpoint.lock:
+            component.endpoint.components.pop(component.name, None)
+        self.records.remove(component.region, component.name)
+        self._tags.remove(component.arn)
+
+
+def _group(endpoint: Endpoint, variant_name: str | None) -> InstanceGroup:
+    """Returns the instances that host a component.
+
+    Raises:
+        ApiError: the endpoint cannot host it now.
+    """
+    with endpoint.lock:
+        if endpoint.status != "InService" or endpoint.live is None:
+            raise ApiError(
+                VALIDATION,
+                f'Endpoint "{endpoint.arn}" is {endpoint.status}. It must be InService to host an '
+                "inference component.",
+            )
+        groups = endpoint.live.groups
+    if not groups:
+        raise ApiError(
+            VALIDATION,
+            f'Endpoint "{endpoint.arn}" does not host inference components: the variants of its '
+            "endpoint configuration name models.",
+        )
+    if variant_name is None:
+        if len(groups) > 1:
+            raise ApiError(
+                VALIDATION, f'VariantName is required, because "{endpoint.arn}" has several.'
+            )
+        return next(iter(groups.values()))
+    if variant_name not in groups:
+        raise ApiError(
+            VALIDATION, f'The endpoint "{endpoint.arn}" has no variant named "{variant_name}".'
+        )
+    return groups[variant_name]

@@ -1,0 +1,51 @@
+"""The part of a production variant that needs no process: its name, its instances, its weight."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from embedded_aws.hosting.endpoint_configs import instance_types
+
+
+class Variant(ABC):
+    """A production variant of a fleet.
+
+    Args:
+        declared: the variant of the endpoint configuration.
+        config_name: name of the endpoint configuration.
+
+    Attributes:
+        name: VariantName.
+        instance_type: the type with the first priority.
+        weight: share of the requests, relative to the other variants' weights.
+        instance_count: as declared or scaled since.
+    """
+
+    def __init__(self, declared: Mapping[str, Any], config_name: str) -> None:
+        self.name: str = declared["VariantName"]
+        self.declared = declared
+        self.config_name = config_name
+        self.instance_type = instance_types(declared)[0]
+        self.weight = float(declared["InitialVariantWeight"])
+        self.instance_count = int(declared["InitialInstanceCount"])
+
+    @property
+    @abstractmethod
+    def images(self) -> tuple[str, ...]:
+        """Returns the images that run on the variant's instances by themselves."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Brings the variant into service; raises `VariantStartError` if it cannot."""
+
+    @abstractmethod
+    def request_stop(self) -> None:
+        """Begins to stop; a start in progress fails."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stops the variant and waits."""
+
+    @abstractmethod
+    def drain(self, timeout_seconds: float) -> None:
+        """Waits until no request is in flight, at most for that time."""

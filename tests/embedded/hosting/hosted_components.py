@@ -1,0 +1,128 @@
+"""Endpoints that host inference components, for tests."""
+
+import time
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from tests.embedded.hosting.conftest import Account
+from tests.support.waiting import eventually
+
+SCALED = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 4}
+# Of one ml.g5.xlarge, two such copies fill the memory and one fills the GPU.
+SMALL = {"MinMemoryRequiredInMb": 8192}
+ON_GPU = {"MinMemoryRequiredInMb": 1024, "NumberOfAcceleratorDevicesRequired": 1}
+
+
+class Hosted:
+    """What a test does with the components of an account."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.sagemaker = account.sagemaker
+
+    def variant(self, name: str = "AllTraffic", **more: Any) -> dict[str, Any]:
+        return {
+            "VariantName": name,
+            "InstanceType": "ml.g5.xlarge",
+            "InitialInstanceCount": 1,
+            "ManagedInstanceScaling": SCALED,
+            **more,
+        }
+
+    def config(self, *variants: dict[str, Any], **more: Any) -> str:
+        role = {"ExecutionRoleArn": self.account.role}
+        return self.account.config(*(variants or (self.variant(),)), **{**role, **more})
+
+    def endpoint(self, **more: Any) -> str:
+        name = self.account.begin(self.config(self.variant(**more)))
+        assert self.account.settled(name)["EndpointStatus"] == "InService"
+        return name
+
+    def specification(
+        self, mode: str = "ok", mark: str = "", size: dict[str, Any] = SMALL
+    ) -> dict[str, Any]:
+        return {
+            "ModelName": self.account.model(mode, mark),
+            "ComputeResourceRequirements": size,
+        }
+
+    def begin(
+        self, endpoint: str, specification: dict[str, Any], copies: int = 1, **more: Any
+    ) -> str:
+        name = self.account.name()
+        self.sagemaker.create_inference_component(
+            InferenceComponentName=name,
+            EndpointName=endpoint,
+            VariantName="AllTraffic",
+            Specification=specification,
+            RuntimeConfig={"CopyCount": copies},
+            **more,
+        )
+        return name
+
+    def component(self, endpoint: str, mark: str = "", copies: int = 1, **more: Any) -> str:
+        name = self.begin(endpoint, self.specification(mark=mark, **more), copies)
+        described = self.settled(name)
+        assert described["InferenceComponentStatus"] == "InService", described
+        return name
+
+    def status(self, name: str) -> str:
+        described = self.sagemaker.describe_inference_component(InferenceComponentName=name)
+        return str(described["InferenceComponentStatus"])
+
+    def settled(self, name: str) -> dict[str, Any]:
+        def describe() -> dict[str, Any] | None:
+            described: dict[str, Any] = self.sagemaker.describe_inference_component(
+                InferenceComponentName=name
+            )
+            settled = ("InService", "Failed")
+            return described if described["InferenceComponentStatus"] in settled else None
+
+        return eventually(describe)
+
+    def scale(self, name: str, copies: int) -> dict[str, Any]:
+        self.sagemaker.update_inference_component_runtime_config(
+            InferenceComponentName=name, DesiredRuntimeConfig={"CopyCount": copies}
+        )
+        return self.settled(name)
+
+    def copies(self, name: str) -> tuple[int, int]:
+        """The copies that are wanted, and those that run."""
+        described = self.sagemaker.describe_inference_component(InferenceComponentName=name)
+        runtime = described["RuntimeConfig"]
+        return runtime["DesiredCopyCount"], runtime["CurrentCopyCount"]
+
+    def instances(self, endpoint: str) -> int:
+        described = self.sagemaker.describe_endpoint(EndpointName=endpoint)
+        (variant,) = described["ProductionVariants"]
+        return int(variant["CurrentInstanceCount"])
+
+    def invoke(self, endpoint: str, name: str, body: str = "x", **more: Any) -> str:
+        return self.account.invoke(endpoint, body, InferenceComponentName=name, **more)
+
+    def delete(self, name: str) -> None:
+        self.sagemaker.delete_inference_component(InferenceComponentName=name)
+
+        def gone() -> bool:
+            try:
+                self.sagemaker.describe_inference_component(InferenceComponentName=name)
+            except ClientError:
+                return True
+            return False
+
+        eventually(gone)
+
+    def sum_of(self, name: str, metric: str) -> float | None:
+        """The sum of a component's metric; None if it has no data."""
+        now = time.time()
+        points = self.account.cloudwatch.get_metric_statistics(
+            Namespace="AWS/SageMaker",
+            MetricName=metric,
+            Dimensions=[{"Name": "InferenceComponentName", "Value": name}],
+            StartTime=now - 600,
+            EndTime=now + 60,
+            Period=60,
+            Statistics=["Sum"],
+        )["Datapoints"]
+        return sum(point["Sum"] for point in points) if points else None

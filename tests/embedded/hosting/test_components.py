@@ -1,0 +1,436 @@
+"""Inference components: their copies are processes that share the instances of an endpoint."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from tests.embedded.hosting.conftest import REGION, Account
+from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted
+from tests.support.waiting import eventually
+
+NO_CAPACITY = (
+    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be "
+    "in-progress (if configured) or try to increase the capacity by invoking "
+    "UpdateInferenceComponentRuntimeConfig API."
+)
+TOO_SMALL = (
+    "There is not enough hardware resources on the instances for this endpoint to create a copy of "
+    "the inference component."
+)
+
+
+@pytest.fixture(scope="module")
+def hosted(account: Account) -> Hosted:
+    return Hosted(account)
+
+
+def refused(call: Any, **request: Any) -> str:
+    """The message with which a request is refused; nothing must have been made."""
+    with pytest.raises(ClientError) as caught:
+        call(**request)
+    assert caught.value.response["Error"]["Code"] in ("ValidationException", "ValidationError")
+    message: str = caught.value.response["Error"]["Message"]
+    return message
+
+
+def test_the_copies_of_a_component_are_processes(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    assert hosted.instances(endpoint) == 1
+    name = hosted.component(endpoint, "mine ", copies=2)
+    assert hosted.invoke(endpoint, name) == "mine x"
+    answers = Counter(hosted.invoke(endpoint, name, "pid") for _ in range(40))
+    # The chance that a copy gets none of 40 requests is one in 10^12.
+    assert len(answers) == 2
+    described = hosted.settled(name)
+    assert described["EndpointName"] == endpoint
+    assert described["VariantName"] == "AllTraffic"
+    assert described["RuntimeConfig"] == {"DesiredCopyCount": 2, "CurrentCopyCount": 2}
+    specification = described["Specification"]
+    assert specification["ComputeResourceRequirements"] == SMALL
+    image = specification["Container"]["DeployedImage"]["SpecifiedImage"]
+    assert image == hosted.account.image
+    hosted.delete(name)
+    message = refused(
+        hosted.account.runtime.invoke_endpoint,
+        EndpointName=endpoint,
+        InferenceComponentName=name,
+        Body=b"x",
+    )
+    assert message == (
+        f"Inference Component {name} of endpoint {endpoint} of account 123456789012 not found."
+    )
+    hosted.account.delete(endpoint)
+    assert list((hosted.account.directory / "instances").iterdir()) == []
+
+
+def test_requests_go_to_the_copy_with_the_fewest_requests(hosted: Hosted) -> None:
+    routing = {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    endpoint = hosted.endpoint(RoutingConfig=routing)
+    name = hosted.component(endpoint, copies=2)
+    pids = {hosted.invoke(endpoint, name, "pid") for _ in range(40)}
+    assert len(pids) == 2
+    # The stream lasts until the others were asked.
+    parts = " ".join(["stream", *"abcdefghij", "end"]).encode()
+    stream = hosted.account.runtime.invoke_endpoint_with_response_stream(
+        EndpointName=endpoint, InferenceComponentName=name, Body=parts
+    )
+    events = iter(stream["Body"])
+    next(events)
+    during = {hosted.invoke(endpoint, name, "pid") for _ in range(10)}
+    assert len(during) == 1
+    assert during < pids
+    for _ in events:
+        pass
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_several_components_share_an_endpoint(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    first = hosted.component(endpoint, "first ")
+    second = hosted.component(endpoint, "second ")
+    assert hosted.invoke(endpoint, first) == "first x"
+    assert hosted.invoke(endpoint, second, TargetVariant="AllTraffic") == "second x"
+    assert hosted.instances(endpoint) == 1
+    # The instance's memory is full.
+    third = hosted.component(endpoint, "third ")
+    assert hosted.instances(endpoint) == 2
+    listed = hosted.sagemaker.list_inference_components(
+        EndpointNameEquals=endpoint, SortBy="Name", SortOrder="Ascending", MaxResults=2
+    )
+    names = [each["InferenceComponentName"] for each in listed["InferenceComponents"]]
+    assert names == sorted([first, second, third])[:2]
+    assert listed["NextToken"] == "2"
+    for name in (first, second, third):
+        hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_a_component_without_copies_answers_as_aws_does(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint, copies=0)
+    assert hosted.copies(name) == (0, 0)
+    with pytest.raises(ClientError) as caught:
+        hosted.invoke(endpoint, name)
+    assert caught.value.response["Error"] == {"Code": "ValidationError", "Message": NO_CAPACITY}
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    eventually(lambda: hosted.sum_of(name, "NoCapacityInvocationFailures") == 1)
+    assert hosted.sum_of(name, "Invocations") is None
+    assert hosted.scale(name, 1)["RuntimeConfig"]["CurrentCopyCount"] == 1
+    assert hosted.invoke(endpoint, name) == "x"
+    assert hosted.scale(name, 0)["InferenceComponentStatus"] == "InService"
+    with pytest.raises(ClientError, match="has no capacity"):
+        hosted.account.runtime.invoke_endpoint_with_response_stream(
+            EndpointName=endpoint, InferenceComponentName=name, Body=b"x"
+        )
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_the_metrics_of_a_component_have_its_name_alone(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint, copies=2)
+    for _ in range(3):
+        hosted.invoke(endpoint, name)
+    with pytest.raises(ClientError, match="ModelError"):
+        hosted.invoke(endpoint, name, "error 503 no")
+    eventually(lambda: hosted.sum_of(name, "Invocations") == 4)
+    assert hosted.sum_of(name, "InvocationsPerCopy") == 2
+    assert hosted.sum_of(name, "Invocation5XXErrors") == 1
+    assert (hosted.sum_of(name, "ModelLatency") or 0) > 0
+    assert hosted.sum_of(name, "InvocationsPerInstance") is None
+    listed = hosted.account.cloudwatch.list_metrics(
+        Namespace="AWS/SageMaker", Dimensions=[{"Name": "EndpointName", "Value": endpoint}]
+    )
+    assert listed["Metrics"] == []
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_the_log_of_a_component_has_a_group_of_its_own(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint)
+
+    def lines() -> list[str]:
+        group = f"/aws/sagemaker/InferenceComponents/{name}"
+        try:
+            found = hosted.account.logs.filter_log_events(logGroupName=group)
+        except ClientError:
+            return []
+        return [event["message"] for event in found["events"]]
+
+    eventually(lambda: any(line.startswith("stand-in ok pid") for line in lines()))
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_a_container_of_the_specification_needs_no_model(hosted: Hosted) -> None:
+    hosted.account.put_archive("adapter.tar.gz", {"config.json": b"{}"})
+    endpoint = hosted.endpoint()
+    container = {
+        "Image": hosted.account.image,
+        "ArtifactUrl": "s3://artifacts/adapter.tar.gz",
+        "Environment": {"MARK": "contained "},
+    }
+    specification = {"Container": container, "ComputeResourceRequirements": SMALL}
+    name = hosted.begin(endpoint, specification)
+    described = hosted.settled(name)
+    assert described["InferenceComponentStatus"] == "InService", described
+    assert described["Specification"]["Container"]["ArtifactUrl"] == container["ArtifactUrl"]
+    assert hosted.invoke(endpoint, name) == "contained x"
+    assert list(json.loads(hosted.invoke(endpoint, name, "files"))) == ["config.json"]
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_a_component_whose_container_ends_fails_with_its_last_lines(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.begin(endpoint, hosted.specification("dead"))
+    described = hosted.settled(name)
+    assert described["InferenceComponentStatus"] == "Failed"
+    assert described["FailureReason"].startswith(
+        f"The primary container for inference component {name} did not pass the ping health check."
+    )
+    assert "cannot load the model: no such layer" in described["FailureReason"]
+    assert described["RuntimeConfig"]["CurrentCopyCount"] == 0
+    message = refused(
+        hosted.sagemaker.update_inference_component_runtime_config,
+        InferenceComponentName=name,
+        DesiredRuntimeConfig={"CopyCount": 1},
+    )
+    assert "in status Failed: it can only be deleted" in message
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_a_copy_that_does_not_fit_is_not_started(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint(
+        ManagedInstanceScaling={"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 2}
+    )
+    large = {"MinMemoryRequiredInMb": 16_385}
+    name = hosted.begin(endpoint, hosted.specification(size=large))
+    described = hosted.settled(name)
+    assert (described["InferenceComponentStatus"], described["FailureReason"]) == (
+        "Failed",
+        TOO_SMALL,
+    )
+    hosted.delete(name)
+    # One GPU an instance, and two instances at most.
+    name = hosted.component(endpoint, size=ON_GPU)
+    described = hosted.scale(name, 3)
+    assert described["InferenceComponentStatus"] == "InService"
+    assert described["FailureReason"] == TOO_SMALL
+    assert hosted.copies(name) == (2, 2)
+    assert hosted.instances(endpoint) == 2
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_a_change_is_refused_while_another_one_is_in_progress(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    specification = hosted.specification("slow")
+    name = hosted.begin(endpoint, specification)
+    arn = f"arn:aws:sagemaker:us-east-1:123456789012:inference-component/{name}"
+    component = {"InferenceComponentName": name}
+    creating = f'Cannot delete inference component "{arn}" while it is in state CREATE_IN_PROGRESS.'
+    assert refused(hosted.sagemaker.delete_inference_component, **component) == creating
+    hosted.settled(name)
+    one_more = {**component, "DesiredRuntimeConfig": {"CopyCount": 2}}
+    hosted.sagemaker.update_inference_component_runtime_config(**one_more)
+    assert refused(hosted.sagemaker.update_inference_component_runtime_config, **one_more) == (
+        f'Cannot update inference component "{arn}" while it is in state UPDATE_RC_IN_PROGRESS.'
+    )
+    # The first copy answers meanwhile.
+    assert hosted.invoke(endpoint, name) == "x"
+    hosted.settled(name)
+    taken = {
+        **component,
+        "EndpointName": endpoint,
+        "Specification": specification,
+        "RuntimeConfig": {"CopyCount": 1},
+    }
+    assert refused(hosted.sagemaker.create_inference_component, **taken) == (
+        f'Cannot create already existing inference component "{arn}".'
+    )
+    hosted.delete(name)
+    assert refused(hosted.sagemaker.describe_inference_component, **component) == (
+        f'Could not find inference component "{arn}".'
+    )
+    hosted.account.delete(endpoint)
+
+
+def test_an_update_replaces_the_copies_and_loses_no_request(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint, "old ", copies=2)
+    hosted.sagemaker.update_inference_component(
+        InferenceComponentName=name, Specification=hosted.specification(mark="new ")
+    )
+    answers = set()
+    while hosted.status(name) == "Updating":
+        answers.add(hosted.invoke(endpoint, name))
+    assert answers <= {"old x", "new x"}
+    described = hosted.settled(name)
+    assert described["RuntimeConfig"] == {"DesiredCopyCount": 2, "CurrentCopyCount": 2}
+    assert "FailureReason" not in described
+    assert {hosted.invoke(endpoint, name) for _ in range(10)} == {"new x"}
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_an_update_that_fails_leaves_the_old_copies(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint, "old ")
+    before = hosted.settled(name)["Specification"]["ModelName"]
+    hosted.sagemaker.update_inference_component(
+        InferenceComponentName=name, Specification=hosted.specification("dead")
+    )
+    described = hosted.settled(name)
+    assert described["InferenceComponentStatus"] == "InService"
+    assert "cannot load the model: no such layer" in described["FailureReason"]
+    assert described["Specification"]["ModelName"] == before
+    assert hosted.invoke(endpoint, name) == "old x"
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_an_alarm_undoes_an_update(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint, "old ")
+    cloudwatch = hosted.account.cloudwatch
+    cloudwatch.put_metric_alarm(
+        AlarmName=f"{name}-errors",
+        Namespace="AWS/SageMaker",
+        MetricName="Invocation5XXErrors",
+        Dimensions=[{"Name": "InferenceComponentName", "Value": name}],
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=1,
+        ComparisonOperator="GreaterThanOrEqualToThreshold",
+    )
+    batch = {"MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1}, "WaitIntervalInSeconds": 60}
+    config = {
+        "RollingUpdatePolicy": batch,
+        "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": f"{name}-errors"}]},
+    }
+    hosted.sagemaker.update_inference_component(
+        InferenceComponentName=name,
+        Specification=hosted.specification(mark="new "),
+        DeploymentConfig=config,
+    )
+    eventually(lambda: hosted.invoke(endpoint, name) == "new x")
+    cloudwatch.set_alarm_state(
+        AlarmName=f"{name}-errors", StateValue="ALARM", StateReason="as a test"
+    )
+    described = hosted.settled(name)
+    assert described["FailureReason"] == (
+        f"The update was rolled back because of alarms in state ALARM: {name}-errors."
+    )
+    assert described["LastDeploymentConfig"] == config
+    assert hosted.invoke(endpoint, name) == "old x"
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_requests_name_a_component_exactly_where_one_is_hosted(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint)
+    plain = hosted.account.endpoint()
+    invoke = hosted.account.runtime.invoke_endpoint
+    assert refused(invoke, EndpointName=endpoint, Body=b"x") == (
+        "Inference Component Name header is required for endpoints to which you plan to deploy "
+        "inference components. Please include Inference Component Name header or consider using "
+        "SageMaker models."
+    )
+    named = {"InferenceComponentName": name, "Body": b"x"}
+    assert refused(invoke, EndpointName=plain, **named) == (
+        "Inference Component Name header is not allowed for endpoints to which you dont plan to "
+        "deploy inference components. Please remove the Inference Component Name header and try "
+        "again."
+    )
+    other = hosted.endpoint()
+    assert f"of endpoint {other} of account" in refused(invoke, EndpointName=other, **named)
+    unknown = refused(invoke, EndpointName="nowhere", **named)
+    assert unknown == "Endpoint nowhere of account 123456789012 not found."
+    wrong = refused(invoke, EndpointName=endpoint, TargetVariant="Other", **named)
+    assert wrong == f"Inference Component {name} is not on variant Other."
+    hosted.delete(name)
+    for each in (endpoint, plain, other):
+        hosted.account.delete(each)
+
+
+def test_components_outlive_their_endpoint(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint)
+    hosted.account.delete(endpoint)
+    described = hosted.settled(name)
+    assert described["InferenceComponentStatus"] == "InService"
+    assert described["RuntimeConfig"]["CurrentCopyCount"] == 0
+    assert list((hosted.account.directory / "instances").iterdir()) == []
+    hosted.delete(name)
+
+
+def test_an_update_of_the_endpoint_keeps_its_components(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint)
+    pid = hosted.invoke(endpoint, name, "pid")
+    update = hosted.sagemaker.update_endpoint
+    config = hosted.config(hosted.variant(InstanceType="ml.g5.2xlarge"))
+    update(EndpointName=endpoint, EndpointConfigName=config)
+    assert hosted.account.settled(endpoint)["EndpointConfigName"] == config
+    assert hosted.invoke(endpoint, name, "pid") == pid
+    renamed = hosted.config(hosted.variant("Renamed"))
+    message = refused(update, EndpointName=endpoint, EndpointConfigName=renamed)
+    assert 'Variant "AllTraffic" hosts inference components and cannot be removed' in message
+    with_model = hosted.account.config(hosted.account.variant(hosted.account.model()))
+    message = refused(update, EndpointName=endpoint, EndpointConfigName=with_model)
+    assert "does not emulate an update between variants with models and variants" in message
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_the_aws_cli_makes_and_calls_a_component(hosted: Hosted, tmp_path: Path) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.account.name()
+
+    def aws(*arguments: str) -> str:
+        program = Path(sys.executable).with_name("aws")
+        keys = {"AWS_ACCESS_KEY_ID": ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY}
+        environment = {
+            **keys,
+            "AWS_ENDPOINT_URL": hosted.account.clients.endpoint_url,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_CONFIG_FILE": os.devnull,
+        }
+        done = subprocess.run(
+            [program, *arguments, "--inference-component-name", name],
+            env=environment,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    aws(
+        *("sagemaker", "create-inference-component", "--endpoint-name", endpoint),
+        *("--specification", json.dumps(hosted.specification(mark="by hand "))),
+        *("--runtime-config", "CopyCount=1"),
+    )
+    hosted.settled(name)
+    answer = tmp_path / "answer"
+    aws(
+        *("sagemaker-runtime", "invoke-endpoint", "--endpoint-name", endpoint),
+        *("--body", "x", str(answer)),
+    )
+    assert answer.read_text() == "by hand x"
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
