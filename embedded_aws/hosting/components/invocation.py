@@ -56,7 +56,7 @@ def enter_component(
 
     Args:
         hosting: has the components.
-        endpoint: of the request; None if there is none of its name.
+        endpoint: of the request; None if no endpoint has that name.
         environ: the request.
 
     Returns:
