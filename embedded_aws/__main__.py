@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from embedded_aws.containers.engine import Engine, NoEngineError
 from embedded_aws.control import DEFAULT_PORT, held_lock
 from embedded_aws.errors import LocalAwsError
+from embedded_aws.stricter import StricterRule
 
 if TYPE_CHECKING:
     from embedded_aws.server import EmbeddedAws
@@ -25,6 +27,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0: any free port")
     parser.add_argument("--directory", type=Path, required=True, help="for models, logs, the lock")
     parser.add_argument("--containers", action="store_true", help="run endpoints in their images")
+    parser.add_argument(
+        "--refuse",
+        action="append",
+        default=[],
+        type=StricterRule,
+        choices=list(StricterRule),
+        help="refuse what public reports saw refused; may be repeated",
+    )
     parser.add_argument("--ready-file", type=Path, help="written when it answers")
     options = parser.parse_args(arguments)
     logging.basicConfig(
@@ -59,7 +69,9 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
         if options.containers:
             engine = stack.enter_context(open_engine(engine_directory(os.environ)))
         try:
-            server = EmbeddedAws(port=port, directory=options.directory, engine=engine)
+            server = EmbeddedAws(
+                port=port, directory=options.directory, engine=engine, stricter=options.refuse
+            )
         except OSError as error:
             raise LocalAwsError(
                 f"Cannot listen on port {port}: {os.strerror(error.errno or 0)}. "
@@ -68,17 +80,23 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
         stack.enter_context(server)
         logging.getLogger("embedded_aws").info("listening at %s", server.url)
         if ready_file is not None:
-            _write_state(ready_file, server, engine)
+            _write_state(ready_file, server, engine, options.refuse)
         signal.sigwait(stops)
         logging.getLogger("embedded_aws").info("stopping")
 
 
-def _write_state(ready_file: Path, server: "EmbeddedAws", engine: Engine | None) -> None:
+def _write_state(
+    ready_file: Path,
+    server: "EmbeddedAws",
+    engine: Engine | None,
+    refused: Sequence[StricterRule],
+) -> None:
     state = {
         "pid": os.getpid(),
         "port": server.port,
         "url": server.url,
         "engine": None if engine is None else engine.name,
+        "refused": sorted(set(refused)),
         "started_at": datetime.now(UTC).isoformat(),
     }
     # Renamed into place, so that nobody who waits for the file reads half of it.

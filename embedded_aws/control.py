@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any
 from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY, STATUS_PATH
+from embedded_aws.stricter import StricterRule
 
 DEFAULT_PORT = 4566
 DEFAULT_REGION = "us-east-1"
@@ -47,6 +48,7 @@ class LocalState:
         url: its endpoint URL.
         started_at: in UTC.
         engine: the container engine that runs endpoints in their images; None: they are processes.
+        refused: refusals of public reports that it makes, in alphabetical order.
     """
 
     pid: int
@@ -54,6 +56,7 @@ class LocalState:
     url: str
     started_at: datetime
     engine: str | None = None
+    refused: tuple[StricterRule, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,11 @@ class LocalStatus:
 
 
 def start(
-    project_directory: Path, port: int = DEFAULT_PORT, *, containers: bool = False
+    project_directory: Path,
+    port: int = DEFAULT_PORT,
+    *,
+    containers: bool = False,
+    refuse: Collection[StricterRule] = (),
 ) -> LocalState:
     """Starts the embedded AWS of a project, or returns the running one, whatever its port.
 
@@ -92,6 +99,7 @@ def start(
         port: loopback port of a new server; 0 lets the operating system choose.
         containers: whether endpoints must run in their images. Without it, the running one may do
             either.
+        refuse: refusals of public reports that it must make. The running one may make more.
 
     Raises:
         NoEngineError: endpoints must run in their images, and there is no container engine.
@@ -100,7 +108,7 @@ def start(
     directory = _directory(project_directory)
     running = _await_state(directory)
     if running is not None:
-        return _as_asked(running, containers=containers)
+        return _as_asked(running, containers=containers, refuse=refuse)
     _require_free(port)
     directory.mkdir(parents=True, exist_ok=True)
     ready_file = directory / "state.json"
@@ -114,6 +122,7 @@ def start(
                 *(sys.executable, "-m", "embedded_aws", "--port", str(port)),
                 *("--directory", str(directory), "--ready-file", str(ready_file)),
                 *(["--containers"] if containers else []),
+                *(f"--refuse={rule}" for rule in sorted(refuse)),
             ],
             env=_server_environment(),
             cwd=Path(__file__).resolve().parents[1],
@@ -130,7 +139,7 @@ def start(
         if ended.wait(_POLL_SECONDS):
             faster = _await_state(directory)
             if faster is not None:
-                return _as_asked(faster, containers=containers)
+                return _as_asked(faster, containers=containers, refuse=refuse)
             told = log_file.read_bytes()[begun:].decode(errors="replace").rstrip()
             if process.returncode == os.EX_UNAVAILABLE:
                 raise NoEngineError(told)
@@ -147,12 +156,22 @@ def start(
     return state
 
 
-def _as_asked(running: LocalState, *, containers: bool) -> LocalState:
+def _as_asked(
+    running: LocalState, *, containers: bool, refuse: Collection[StricterRule]
+) -> LocalState:
     if containers and running.engine is None:
         raise LocalAwsError(
             f"The embedded AWS runs already (process {running.pid}), and its endpoints run as "
             "processes. Run `slipway local stop`, then start it with `--containers`. What is "
             "deployed and published there is lost."
+        )
+    missing = sorted(set(refuse) - set(running.refused))
+    if missing:
+        options = " ".join(f"--refuse {rule}" for rule in missing)
+        raise LocalAwsError(
+            f"The embedded AWS runs already (process {running.pid}), without `{options}`. Run "
+            "`slipway local stop`, then start it with the option. What is deployed and published "
+            "there is lost."
         )
     return running
 
@@ -340,6 +359,7 @@ def _read_state(directory: Path) -> LocalState | None:
             url=content["url"],
             started_at=datetime.fromisoformat(content["started_at"]),
             engine=content["engine"],
+            refused=tuple(StricterRule(rule) for rule in content["refused"]),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # A power failure may leave the file empty; a running server writes its own.

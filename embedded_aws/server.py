@@ -9,7 +9,6 @@ from embedded_aws.builds.service import Builds
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.service import CloudFormation
 from embedded_aws.containers.engine import Engine
-from embedded_aws.hosting.components.stricter import StricterRule
 from embedded_aws.hosting.families import (
     PROGRAMS,
 )
@@ -23,6 +22,7 @@ from embedded_aws.objects.copies import follow_copy_conditions
 from embedded_aws.objects.front import ObjectFront
 from embedded_aws.quotas import EndpointQuotas
 from embedded_aws.scaling.service import Scaling
+from embedded_aws.stricter import StricterRule
 from embedded_aws.training.service import Training
 
 

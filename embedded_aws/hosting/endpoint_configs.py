@@ -7,12 +7,12 @@ from typing import Any
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.asynchronous.requests import AsyncSettings, WrongRequestError
-from embedded_aws.hosting.components.stricter import StricterRule
 from embedded_aws.hosting.components.variants import check_hosting, hosts_components
 from embedded_aws.hosting.declared import Declared, DeclaredResources
 from embedded_aws.hosting.records import VALIDATION, Records
 from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.tags import Tags
+from embedded_aws.stricter import StricterRule
 
 _UNSUPPORTED = {
     "ExplainerConfig": "explainers",

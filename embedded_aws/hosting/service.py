@@ -14,7 +14,6 @@ from embedded_aws.hosting.asynchronous.queue import AsyncQueue
 from embedded_aws.hosting.components.component import Component
 from embedded_aws.hosting.components.sampler import ComponentSampler
 from embedded_aws.hosting.components.service import Components
-from embedded_aws.hosting.components.stricter import StricterRule
 from embedded_aws.hosting.endpoint_configs import EndpointConfigs
 from embedded_aws.hosting.endpoints import Endpoints
 from embedded_aws.hosting.families import (
@@ -35,6 +34,7 @@ from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.network_rules import follow_network_rules
 from embedded_aws.quotas import EndpointQuotas
 from embedded_aws.scaling_rules import follow_scaling_rules
+from embedded_aws.stricter import StricterRule
 
 
 class Hosting:

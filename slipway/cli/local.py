@@ -3,10 +3,11 @@
 import contextlib
 import shlex
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from embedded_aws.stricter import StricterRule
 from slipway.cli.output import (
     ANSWER_IS_NO,
     JsonOption,
@@ -17,6 +18,9 @@ from slipway.cli.output import (
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import UserError
+
+if TYPE_CHECKING:
+    from embedded_aws.control import LocalState
 
 app = typer.Typer(
     help="The embedded AWS on this machine: no account, no network, and no Docker unless you ask.",
@@ -44,6 +48,13 @@ def start(
             help="Run endpoints in the images of `make images`, with a container engine.",
         ),
     ] = False,
+    refuse: Annotated[
+        list[StricterRule] | None,
+        typer.Option(
+            help="Refuse a number of 0 that public reports saw refused, and AWS documents; may be "
+            "repeated."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start the embedded AWS, or find the running one."""
@@ -54,19 +65,18 @@ def start(
         running = control.status(root)
         ended = control.ended_unasked(root)
         asked = control.DEFAULT_PORT if port is None else port
-        state = control.start(root, port=asked, containers=containers)
+        state = control.start(root, port=asked, containers=containers, refuse=refuse or ())
     if port and state.port != port:
         print_error(_other_port(state.port, port), as_json=as_json)
         raise typer.Exit(ANSWER_IS_NO)
     if as_json:
-        found = {"pid": state.pid, "url": state.url, "engine": state.engine}
+        found = {"pid": state.pid, "url": state.url, **_settings(state)}
         print_json({**found, "is_new": running is None})
         return
     if ended is not None:
         typer.echo(_loss(ended.pid))
     typer.echo(f"The embedded AWS answers at {state.url} (process {state.pid}).")
-    if state.engine is not None:
-        typer.echo(_in_images(state.engine))
+    _print_settings(state)
     if running is None:
         typer.echo(
             "Its account is empty: `cdk bootstrap`, `cdk deploy foundation` and `slipway publish` "
@@ -105,7 +115,7 @@ def status(as_json: JsonOption = False) -> None:
     if as_json:
         endpoints = [vars(endpoint) for endpoint in found.endpoints] if found else []
         state = (
-            {"pid": found.state.pid, "url": found.state.url, "engine": found.state.engine}
+            {"pid": found.state.pid, "url": found.state.url, **_settings(found.state)}
             if found
             else {}
         )
@@ -119,8 +129,7 @@ def status(as_json: JsonOption = False) -> None:
         minutes = found.uptime_seconds / 60
         typer.echo(f"{found.state.url} (process {found.state.pid}), up {minutes:.0f} minutes")
         typer.echo(f"log: {found.log_file}")
-        if found.state.engine is not None:
-            typer.echo(_in_images(found.state.engine))
+        _print_settings(found.state)
         for endpoint in found.endpoints:
             typer.echo(f"{endpoint.name} in {endpoint.region}: {endpoint.status}")
     if found is None:
@@ -142,8 +151,15 @@ def environment(as_json: JsonOption = False) -> None:
         typer.echo(line)
 
 
-def _in_images(engine: str) -> str:
-    return f"Endpoints run in their images. The engine is {engine}."
+def _settings(state: "LocalState") -> dict[str, object]:
+    return {"engine": state.engine, "refused": list(state.refused)}
+
+
+def _print_settings(state: "LocalState") -> None:
+    if state.engine is not None:
+        typer.echo(f"Endpoints run in their images. The engine is {state.engine}.")
+    if state.refused:
+        typer.echo(f"It also refuses: {', '.join(state.refused)}.")
 
 
 def _other_port(running: int, asked: int) -> UserError:

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from embedded_aws import control
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
+from embedded_aws.stricter import StricterRule
+from tests.support.roles import make_role
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
@@ -33,7 +36,7 @@ def is_running(pid: int) -> bool:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, control.LocalState]]:
     project = tmp_path_factory.mktemp("project")
     count_start("embedded-aws")
-    yield project, control.start(project, 0)
+    yield project, control.start(project, 0, refuse=[StricterRule.MIN_INSTANCE_COUNT_0])
     control.stop(project)
 
 
@@ -55,6 +58,43 @@ def test_a_start_with_containers_does_not_find_one_without(
         "Run `slipway local stop`, then start it with `--containers`. What is deployed and "
         "published there is lost."
     )
+
+
+def test_a_start_with_refusals_does_not_find_one_without(
+    running: tuple[Path, control.LocalState],
+) -> None:
+    project, state = running
+    with pytest.raises(LocalAwsError) as refused:
+        control.start(project, refuse=list(StricterRule))
+    assert str(refused.value) == (
+        f"The embedded AWS runs already (process {state.pid}), without `--refuse copy-count-0`. "
+        "Run `slipway local stop`, then start it with the option. What is deployed and published "
+        "there is lost."
+    )
+
+
+def test_refusals_reach_the_server(running: tuple[Path, control.LocalState]) -> None:
+    project, state = running
+    assert state.refused == ("min-instance-count-0",)
+    assert control.start(project, refuse=state.refused) == state
+    clients = LoopbackClients(state.url)
+    make_role(clients.client("iam", "us-east-1"), "hosting")
+    variant = {
+        "VariantName": "main",
+        "InstanceType": "ml.m5.large",
+        "InitialInstanceCount": 1,
+        "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 0},
+    }
+    with pytest.raises(ClientError) as refused:
+        clients.client("sagemaker", "us-east-1").create_endpoint_config(
+            EndpointConfigName="zero",
+            ExecutionRoleArn="arn:aws:iam::123456789012:role/hosting",
+            ProductionVariants=[variant],
+        )
+    assert refused.value.response["Error"]["Message"] == (
+        "Min instance count needs to be greater than 0 for enabled managed instance scaling"
+    )
+    clients.close()
 
 
 def test_containers_need_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

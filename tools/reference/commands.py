@@ -172,6 +172,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
         Example(
             "slipway local start --containers", "Run endpoints in the images of `make images`."
         ),
+        Example(
+            "slipway local start --refuse copy-count-0",
+            "Refuse to create an inference component without copies.",
+        ),
     ),
     "local stop": (Example("slipway local stop", "Stop it; its account is lost."),),
     "local status": (Example("slipway local status", "See which endpoints it serves."),),

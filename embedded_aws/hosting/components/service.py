@@ -16,13 +16,14 @@ from embedded_aws.hosting.components.component import (
 from embedded_aws.hosting.components.instance_groups import InstanceGroup
 from embedded_aws.hosting.components.requests import SpecifiedModels, specification_of
 from embedded_aws.hosting.components.rollout import component_rollout_of
-from embedded_aws.hosting.components.stricter import StricterRule, refusal
+from embedded_aws.hosting.components.stricter import refusal
 from embedded_aws.hosting.fleets import Endpoint
 from embedded_aws.hosting.models import Models
 from embedded_aws.hosting.records import VALIDATION, Records, now, page
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.hosting.variants import HostingContext
 from embedded_aws.quotas import EndpointQuotas
+from embedded_aws.stricter import StricterRule
 
 
 class Components:

@@ -1,22 +1,14 @@
-"""Refusals of AWS that public reports saw and that AWS's documents contradict.
+"""The words of AWS's refusals that are made only on request.
 
 https://github.com/stdapi-ai/stdapi.ai/issues/43 (2026-08-27, read 2026-11-24) quotes both. AWS
 documents 0 as the minimum of both numbers.
 """
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from embedded_aws.api import ApiError
 from embedded_aws.hosting.records import VALIDATION
-
-
-class StricterRule(StrEnum):
-    """A refusal that the embedded AWS makes only if it was asked to."""
-
-    COPY_COUNT_0 = "copy-count-0"
-    MIN_INSTANCE_COUNT_0 = "min-instance-count-0"
-
+from embedded_aws.stricter import StricterRule
 
 _WORDS: Mapping[StricterRule, str] = {
     StricterRule.COPY_COUNT_0: "Inference components copy count an integer larger than 0",

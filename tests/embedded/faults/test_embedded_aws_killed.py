@@ -173,7 +173,8 @@ class TestKilled:
         started_anew = json.loads(bench.must("slipway", "local", "start", "--port", "0", "--json"))
         bench.start()
         assert started_anew == {
-            "pid": bench.state.pid, "url": bench.state.url, "engine": None, "is_new": True,
+            "pid": bench.state.pid, "url": bench.state.url, "engine": None, "refused": [],
+            "is_new": True,
         }  # fmt: skip
         assert json.loads(bench.must("slipway", "local", "start", "--json"))["is_new"] is False
 

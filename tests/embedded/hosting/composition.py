@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from embedded_aws.clients import LoopbackClients
@@ -11,6 +11,7 @@ from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.runtime import RESPONSE_TIMEOUT_SECONDS, InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.listener import Listener
+from embedded_aws.stricter import StricterRule
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/stand-in:1"
 PROGRAMS = {
@@ -22,11 +23,22 @@ PROGRAMS = {
 
 @contextlib.contextmanager
 def hosting(
-    directory: Path, *, time_scale: float = 1.0, clock: Callable[[], float] = time.time
+    directory: Path,
+    *,
+    time_scale: float = 1.0,
+    clock: Callable[[], float] = time.time,
+    stricter: Collection[StricterRule] = (),
 ) -> Iterator[LoopbackClients]:
     listener = Listener(port=0)
     clients = LoopbackClients(listener.url)
-    service = Hosting(clients, directory, programs=PROGRAMS, time_scale=time_scale, clock=clock)
+    service = Hosting(
+        clients,
+        directory,
+        programs=PROGRAMS,
+        time_scale=time_scale,
+        clock=clock,
+        stricter=stricter,
+    )
     listener.mount("sagemaker", service.api)
     listener.mount_invocations(
         InvocationApi(service, timeout_seconds=RESPONSE_TIMEOUT_SECONDS * time_scale)

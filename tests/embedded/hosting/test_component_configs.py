@@ -1,0 +1,216 @@
+"""What is refused of endpoint configurations and requests of inference components."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from embedded_aws.stricter import StricterRule
+from tests.embedded.hosting import composition
+from tests.embedded.hosting.conftest import Account
+from tests.embedded.hosting.hosted_components import ON_GPU, SCALED, SMALL, Hosted
+from tests.support.starts import count_start
+
+
+@pytest.fixture(scope="module")
+def hosted(account: Account) -> Hosted:
+    return Hosted(account)
+
+
+def message_of(error: ClientError) -> str:
+    assert error.response["Error"]["Code"] == "ValidationException"
+    message: str = error.response["Error"]["Message"]
+    return message
+
+
+@pytest.mark.parametrize(
+    ("variant", "more", "message"),
+    [
+        (
+            {},
+            {"ExecutionRoleArn": None},
+            "ExecutionRoleArn is required for an endpoint configuration whose variants host "
+            "inference components.",
+        ),
+        (
+            {},
+            {"ExecutionRoleArn": "arn:aws:iam::123456789012:role/nobody"},
+            "Could not assume role arn:aws:iam::123456789012:role/nobody. Please ensure that the "
+            "role exists and allows principal 'sagemaker.amazonaws.com' to assume the role.",
+        ),
+        (
+            {},
+            {"AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": "s3://artifacts/out"}}},
+            "The embedded AWS does not emulate AsyncInferenceConfig (asynchronous endpoints with "
+            "inference components). docs/embedded-aws/hosting.md lists what it does.",
+        ),
+        (
+            {"ManagedInstanceScaling": {**SCALED, "MinInstanceCount": 5}},
+            {},
+            'MinInstanceCount 5 of variant "AllTraffic" is greater than MaxInstanceCount 4.',
+        ),
+        (
+            {"InitialInstanceCount": 5},
+            {},
+            'InitialInstanceCount 5 of variant "AllTraffic" is greater than MaxInstanceCount 4.',
+        ),
+        (
+            {
+                "ManagedInstanceScaling": {
+                    **SCALED,
+                    "ScaleInPolicy": {"Strategy": "CONSOLIDATION"},
+                }
+            },
+            {},
+            "The embedded AWS does not emulate scale-in by CONSOLIDATION.",
+        ),
+        (
+            {"RoutingConfig": {"RoutingStrategy": "KV_AWARE"}},
+            {},
+            "The embedded AWS does not emulate routing KV_AWARE.",
+        ),
+        (
+            {"ModelDataDownloadTimeoutInSeconds": 60},
+            {},
+            "The embedded AWS does not emulate ModelDataDownloadTimeoutInSeconds (a download "
+            "time-out of a variant without a model). docs/embedded-aws/hosting.md lists what it "
+            "does.",
+        ),
+    ],
+)
+def test_configurations_that_are_refused(
+    hosted: Hosted, variant: dict[str, Any], more: dict[str, Any], message: str
+) -> None:
+    request = {"ExecutionRoleArn": hosted.account.role, **more}
+    given = {name: value for name, value in request.items() if value is not None}
+    with pytest.raises(ClientError) as caught:
+        hosted.account.config(hosted.variant(**variant), **given)
+    assert message_of(caught.value) == message
+
+
+def test_variants_host_either_models_or_components(hosted: Hosted) -> None:
+    model = hosted.account.variant(hosted.account.model(), "WithModel")
+    with pytest.raises(ClientError) as caught:
+        hosted.config(hosted.variant("Empty"), model)
+    assert message_of(caught.value) == (
+        'Variant "Empty" names no model and variant "WithModel" names one. An endpoint hosts '
+        "either models or inference components."
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"Specification": {"ModelName": "a"}}, "needs ComputeResourceRequirements"),
+        ({"Specification": None}, "needs a Specification"),
+        (
+            {"Specification": {"ComputeResourceRequirements": SMALL}},
+            "needs either a ModelName or a Container",
+        ),
+        (
+            {"Specification": {"ModelName": "missing", "ComputeResourceRequirements": SMALL}},
+            "Could not find model ",
+        ),
+        (
+            {
+                "Specification": {
+                    "ModelName": "a",
+                    "ComputeResourceRequirements": {**ON_GPU, "MaxMemoryRequiredInMb": 512},
+                }
+            },
+            "MaxMemoryRequiredInMb 512 is less than MinMemoryRequiredInMb 1024",
+        ),
+        (
+            {
+                "Specification": {
+                    "BaseInferenceComponentName": "base",
+                    "Container": {"ArtifactUrl": "s3://artifacts/a.tar.gz"},
+                }
+            },
+            r"does not emulate BaseInferenceComponentName \(adapters\)",
+        ),
+        ({"RuntimeConfig": None}, "needs a RuntimeConfig"),
+        ({"VariantName": "Other"}, 'has no variant named "Other"'),
+        ({"EndpointName": "nowhere"}, "Could not find endpoint "),
+    ],
+)
+def test_requests_that_are_refused(
+    hosted: Hosted, empty: str, change: dict[str, Any], message: str
+) -> None:
+    request: dict[str, Any] = {
+        "InferenceComponentName": "refused",
+        "EndpointName": empty,
+        "Specification": hosted.specification(),
+        "RuntimeConfig": {"CopyCount": 1},
+        **change,
+    }
+    given = {name: value for name, value in request.items() if value is not None}
+    with pytest.raises(ClientError, match=message):
+        hosted.sagemaker.create_inference_component(**given)
+    assert hosted.sagemaker.list_inference_components()["InferenceComponents"] == []
+
+
+@pytest.fixture(scope="module")
+def empty(hosted: Hosted) -> str:
+    return hosted.endpoint()
+
+
+def test_an_endpoint_with_a_model_hosts_no_component(hosted: Hosted) -> None:
+    endpoint = hosted.account.endpoint()
+    with pytest.raises(ClientError, match="does not host inference components"):
+        hosted.begin(endpoint, hosted.specification())
+    hosted.account.delete(endpoint)
+
+
+def test_instances_of_components_are_not_set_by_hand(hosted: Hosted, empty: str) -> None:
+    with pytest.raises(ClientError, match="its instances follow the copies"):
+        hosted.sagemaker.update_endpoint_weights_and_capacities(
+            EndpointName=empty,
+            DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredInstanceCount": 2}],
+        )
+
+
+def test_a_batch_has_at_most_half_of_the_copies(hosted: Hosted, empty: str) -> None:
+    name = hosted.component(empty, copies=2)
+    for size, message in (
+        ({"Type": "COPY_COUNT", "Value": 2}, "it is 100 percent"),
+        ({"Type": "CAPACITY_PERCENT", "Value": 51}, "it is 51 percent"),
+    ):
+        policy = {"MaximumBatchSize": size, "WaitIntervalInSeconds": 0}
+        with pytest.raises(ClientError, match=message):
+            hosted.sagemaker.update_inference_component(
+                InferenceComponentName=name,
+                Specification=hosted.specification(),
+                DeploymentConfig={"RollingUpdatePolicy": policy},
+            )
+    with pytest.raises(ClientError, match="needs a Specification or a RuntimeConfig"):
+        hosted.sagemaker.update_inference_component(InferenceComponentName=name)
+    hosted.delete(name)
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
+    directory = tmp_path_factory.mktemp("strict")
+    count_start("server")
+    with composition.hosting(directory, stricter=list(StricterRule)) as clients:
+        account = Account(clients, directory)
+        account.prepare()
+        yield Hosted(account)
+
+
+def test_numbers_of_zero_are_refused_on_request(strict: Hosted) -> None:
+    with pytest.raises(ClientError) as caught:
+        strict.config()
+    assert message_of(caught.value) == (
+        "Min instance count needs to be greater than 0 for enabled managed instance scaling"
+    )
+    endpoint = strict.endpoint(ManagedInstanceScaling={**SCALED, "MinInstanceCount": 1})
+    with pytest.raises(ClientError) as caught:
+        strict.component(endpoint, copies=0)
+    assert message_of(caught.value) == ("Inference components copy count an integer larger than 0")
+    # Scaling to zero afterwards is allowed.
+    name = strict.component(endpoint)
+    assert strict.scale(name, 0)["RuntimeConfig"]["CurrentCopyCount"] == 0
+    strict.delete(name)
+    strict.account.delete(endpoint)
