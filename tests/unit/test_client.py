@@ -1,0 +1,244 @@
+"""The client that waits for a waking endpoint, against a server that answers as SageMaker does."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, cast
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError, HTTPClientError
+
+import slipway.client
+from embedded_aws.hosting.event_stream import event
+from slipway.client import wait_for_wake
+
+ASLEEP = (
+    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be "
+    "in-progress (if configured) or try to increase the capacity by invoking "
+    "UpdateInferenceComponentRuntimeConfig API."
+)
+SESSION = boto3.Session("a", "b", region_name="us-east-1")
+Answer = tuple[int, str, str]
+# The server closes the connection without an answer.
+DROPPED: Answer = (0, "", "")
+
+
+def error(status: int, code: str, message: str) -> Answer:
+    return status, code, message
+
+
+SLEEPING = error(400, "ValidationError", ASLEEP)
+
+
+class Runtime(ThreadingHTTPServer):
+    """InvokeEndpoint: gives the answers in their order, and then echoes the body."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answers: list[Answer] = []
+        self.bodies: list[bytes] = []
+        self.signatures: list[str] = []
+        self.asleep: Callable[[], bool] = lambda: False
+        self.lock = threading.Lock()
+
+    def client(self, **retries: Any) -> Any:
+        return SESSION.client(
+            "sagemaker-runtime",
+            endpoint_url=f"http://127.0.0.1:{self.server_port}",
+            config=Config(retries=cast("Any", retries), max_pool_connections=32),
+        )
+
+    def next_answer(self) -> Answer | None:
+        with self.lock:
+            if self.answers:
+                return self.answers.pop(0)
+        return SLEEPING if self.asleep() else None
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Runtime
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with self.server.lock:
+            self.server.bodies.append(body)
+            self.server.signatures.append(self.headers["Authorization"])
+        answer = self.server.next_answer()
+        if answer is DROPPED:
+            self.close_connection = True
+        elif answer is None and self.path.endswith("response-stream"):
+            parts = [event("PayloadPart", body[:2]), event("PayloadPart", body[2:])]
+            self._answer(
+                200, b"".join(parts), {"Content-Type": "application/vnd.amazon.eventstream"}
+            )
+        elif answer is None:
+            self._answer(200, body, {"x-Amzn-Invoked-Production-Variant": "AllTraffic"})
+        else:
+            status, code, message = answer
+            self._answer(
+                status, json.dumps({"Message": message}).encode(), {"x-amzn-ErrorType": code}
+            )
+
+    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def runtime() -> Iterator[Runtime]:
+    with Runtime() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def waiting(runtime: Runtime, *, limit_seconds: float = 60, attempts: int = 1, **more: Any) -> Any:
+    client = runtime.client(total_max_attempts=attempts)
+    wait_for_wake(client, limit_seconds=limit_seconds, poll_seconds=0.01, **more)
+    return client
+
+
+def ask(client: Any, body: Any = b"ping") -> bytes:
+    response = client.invoke_endpoint(EndpointName="e", InferenceComponentName="e", Body=body)
+    answered: bytes = response["Body"].read()
+    return answered
+
+
+def test_a_request_waits_until_the_endpoint_is_awake(runtime: Runtime) -> None:
+    waited: list[float] = []
+    client = waiting(runtime, on_wait=waited.append)
+    runtime.answers = [SLEEPING] * 7
+    assert ask(client) == b"ping"
+    assert runtime.bodies == [b"ping"] * 8
+    assert len(waited) == 7
+    assert waited == sorted(waited)
+    assert waited[0] == 0
+
+
+def test_the_sleeping_endpoints_own_error_follows_the_limit(runtime: Runtime) -> None:
+    client = waiting(runtime, limit_seconds=0.2)
+    runtime.asleep = lambda: True
+    begun = time.monotonic()
+    with pytest.raises(ClientError, match="has no capacity to process this request") as caught:
+        ask(client)
+    assert time.monotonic() - begun >= 0.2
+    assert slipway.client.is_asleep(caught.value.response)
+    assert len(runtime.bodies) > 2
+    # The next request has the whole limit again.
+    runtime.asleep = lambda: False
+    runtime.answers = [SLEEPING] * 3
+    assert ask(client) == b"ping"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(400, "ValidationError", "Inference Component e not found."),
+        error(424, "ModelError", f"Received client error (400): {ASLEEP}"),
+        error(403, "AccessDeniedException", "not authorized"),
+        error(500, "InternalFailure", "failed"),
+        error(503, "ServiceUnavailable", "down"),
+    ],
+)
+def test_every_other_error_is_raised_at_once(runtime: Runtime, answer: Answer) -> None:
+    runtime.answers = [answer]
+    with pytest.raises(ClientError):
+        ask(waiting(runtime))
+    assert len(runtime.bodies) == 1
+
+
+def test_a_broken_connection_is_not_tried_again_without_a_wait(runtime: Runtime) -> None:
+    runtime.answers = [DROPPED]
+    with pytest.raises(HTTPClientError):
+        ask(waiting(runtime))
+    assert len(runtime.bodies) == 1
+
+
+def test_botocores_own_attempts_are_the_same_after_a_long_wait(runtime: Runtime) -> None:
+    client = waiting(runtime, attempts=3)
+    unavailable = error(503, "ServiceUnavailable", "down")
+    runtime.answers = [*[SLEEPING] * 6, DROPPED, unavailable, SLEEPING, unavailable]
+    assert ask(client) == b"ping"
+    assert len(runtime.bodies) == 11
+    runtime.answers = [*[SLEEPING] * 6, *[unavailable] * 3]
+    with pytest.raises(ClientError, match="ServiceUnavailable"):
+        ask(client)
+    assert runtime.answers == []
+
+
+@pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
+def test_each_mode_of_retries_waits(runtime: Runtime, mode: str) -> None:
+    client = runtime.client(mode=mode)
+    wait_for_wake(client, poll_seconds=0.01)
+    runtime.answers = [SLEEPING] * 9
+    assert ask(client) == b"ping"
+
+
+def test_a_file_is_sent_from_where_the_caller_left_it(runtime: Runtime) -> None:
+    runtime.answers = [SLEEPING] * 2
+    file = io.BytesIO(b"header;body")
+    file.seek(7)
+    assert ask(waiting(runtime), file) == b"body"
+    assert runtime.bodies == [b"body"] * 3
+
+
+def test_a_stream_that_cannot_be_read_twice_is_sent_each_time(runtime: Runtime) -> None:
+    runtime.answers = [SLEEPING] * 2
+    reading, writing = os.pipe()
+    os.write(writing, b"piped")
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert ask(waiting(runtime), pipe) == b"piped"
+    assert runtime.bodies == [b"piped"] * 3
+
+
+def test_a_streamed_answer_begins_after_the_wait(runtime: Runtime) -> None:
+    runtime.answers = [SLEEPING] * 3
+    response = waiting(runtime).invoke_endpoint_with_response_stream(
+        EndpointName="e", InferenceComponentName="e", Body=b"parts"
+    )
+    assert [event["PayloadPart"]["Bytes"] for event in response["Body"]] == [b"pa", b"rts"]
+
+
+def test_threads_share_a_client_and_lose_no_request(runtime: Runtime) -> None:
+    client = waiting(runtime)
+    # The endpoint wakes when each of the threads has been refused three times at least.
+    runtime.asleep = lambda: len(runtime.bodies) < 60
+    bodies = [f"request {number}".encode() for number in range(16)]
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        assert list(pool.map(lambda body: ask(client, body), bodies)) == bodies
+
+
+@pytest.mark.parametrize("wrong", [{"limit_seconds": 0}, {"poll_seconds": -1}])
+def test_a_limit_and_a_pause_are_above_zero(runtime: Runtime, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="limit_seconds and poll_seconds must be above 0"):
+        wait_for_wake(runtime.client(), **wrong)
+
+
+def test_a_copy_of_the_file_needs_nothing_but_python(tmp_path: Path) -> None:
+    copy = tmp_path / "client.py"
+    copy.write_bytes(Path(str(slipway.client.__file__)).read_bytes())
+    # Neither packages that are installed nor the project can be imported.
+    subprocess.run([sys.executable, "-I", "-S", str(copy)], cwd=tmp_path, check=True)
