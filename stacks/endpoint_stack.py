@@ -43,7 +43,12 @@ class EndpointStack(cdk.Stack):
         self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
     ) -> None:
         super().__init__(
-            scope, construct_id, stack_name=plan.stack_name, description=plan.description, env=env
+            scope,
+            construct_id,
+            stack_name=plan.stack_name,
+            description=plan.description,
+            env=env,
+            termination_protection=plan.termination_protection,
         )
         for key, value in sorted(plan.tags.items()):
             cdk.Tags.of(self).add(key, value)

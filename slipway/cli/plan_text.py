@@ -157,6 +157,8 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.rollout is not None:
         for line in describe_rollout(plan.rollout):
             yield "rollout", line
+    if plan.termination_protection:
+        yield "protection", "the stack cannot be deleted until termination_protection is off"
     if plan.permissions_boundary_arn is not None:
         yield "boundary", f"every role is limited by {plan.permissions_boundary_arn}"
     if plan.capture is not None:

@@ -97,7 +97,9 @@ def print_status(found: Status, unplanned: str | None) -> None:
     if endpoint is not None:
         rows.append(("endpoint", f"{endpoint.status} since {_moment(endpoint.changed)}"))
     if deployment is not None:
-        rows.append(("stack", f"{deployment.status} since {_moment(deployment.changed)}"))
+        protection = ", protected against deletion" if deployment.is_protected else ""
+        since = _moment(deployment.changed)
+        rows.append(("stack", f"{deployment.status} since {since}{protection}"))
     if endpoint is not None:
         rows += _served_rows(endpoint, found)
         if endpoint.answers is not None:

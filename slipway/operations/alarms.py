@@ -46,7 +46,7 @@ def _reads(alarm: Mapping[str, Any], watch: Watch) -> bool:
 
 
 def scales(alarm: Mapping[str, Any]) -> bool:
-    """Returns whether an alarm carries out a scaling policy, so that load raises it, not a fault."""
+    """Returns whether an alarm carries out a scaling policy: load raises it, not a fault."""
     return any(":scalingPolicy:" in action for action in alarm.get("AlarmActions", ()))
 
 

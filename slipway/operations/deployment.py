@@ -22,6 +22,7 @@ class Deployment:
         changed: when it was last created or updated, in UTC.
         endpoint_config_arn: of the endpoint configuration that the stack holds.
         failures: `LOGICAL_ID: reason` of every resource that failed, first failure first.
+        is_protected: whether CloudFormation refuses to delete the stack.
     """
 
     stack: str
@@ -29,6 +30,7 @@ class Deployment:
     changed: datetime
     endpoint_config_arn: str | None
     failures: tuple[str, ...]
+    is_protected: bool
 
     @property
     def in_progress(self) -> bool:
@@ -70,6 +72,7 @@ def find_deployment(cloudformation: Any, stack: str) -> Deployment | None:
         changed=described.get("LastUpdatedTime", described["CreationTime"]),
         endpoint_config_arn=config or None,
         failures=tuple(reversed(list(_failures(cloudformation, stack)))),
+        is_protected=described.get("EnableTerminationProtection", False),
     )
 
 

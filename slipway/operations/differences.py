@@ -49,7 +49,7 @@ class Difference:
 
 
 def find_differences(
-    plan: DeploymentPlan, access: Access, config_name: str
+    plan: DeploymentPlan, access: Access, config_name: str, *, is_protected: bool
 ) -> tuple[Difference, ...]:
     """Compares an endpoint's configuration, scaling and alarms with a plan.
 
@@ -59,6 +59,7 @@ def find_differences(
         plan: the plan from the files.
         access: clients of the account.
         config_name: the endpoint configuration that is live.
+        is_protected: whether CloudFormation refuses to delete the endpoint's stack.
 
     Returns:
         Every setting that differs, in the order of the config's sections; empty where the
@@ -74,6 +75,7 @@ def find_differences(
         return ()
     deployed = {
         **_model(model),
+        "endpoint.termination_protection": is_protected,
         **_variants(variants, is_scaled=plan.autoscaling is not None),
         **_shadow(config),
         **deployed_queue(config),
@@ -94,6 +96,7 @@ def _planned(plan: DeploymentPlan) -> _Settings:
         f"variable {name}": value for name, value in sorted(plan.container_environment.items())
     }
     found["endpoint.network_isolation"] = plan.network_isolation
+    found["endpoint.termination_protection"] = plan.termination_protection
     several = len(plan.variants) > 1
     for variant in plan.variants:
         suffix = f" of {variant.name}" if several else ""

@@ -142,7 +142,8 @@ class Status:
         if self.differences and not self.in_progress:
             count = len(self.differences)
             settings = "1 setting" if count == 1 else f"{count} settings"
-            return [f"{settings} of the files are not deployed; `cdk diff` shows the change"]
+            verb = "is" if count == 1 else "are"
+            return [f"{settings} of the files {verb} not deployed; `cdk diff` shows the change"]
         return []
 
     @property
@@ -194,6 +195,13 @@ class Status:
             yield f"the last deployment {what}: the stack is {self.deployment.status}"
             yield from self.deployment.failures
             yield from map(str, self.trips)
+            # The CDK CLI deletes such a stack before it creates another.
+            if self.deployment.status == "ROLLBACK_COMPLETE" and self.deployment.is_protected:
+                yield (
+                    "the stack has to be deleted before the next deployment, and is protected. Run "
+                    "`aws cloudformation update-termination-protection "
+                    f"--no-enable-termination-protection --stack-name {self.deployment.stack}`"
+                )
 
     def _alarm_troubles(self) -> Iterator[str]:
         for alarm in self.alarms:
@@ -241,7 +249,14 @@ def find_status(
             else None
         ),
         differences=(
-            find_differences(plan, access, endpoint.served.config) if plan and endpoint else ()
+            find_differences(
+                plan,
+                access,
+                endpoint.served.config,
+                is_protected=bool(deployment and deployment.is_protected),
+            )
+            if plan and endpoint
+            else ()
         ),
         endpoint=endpoint,
         deployment=deployment,

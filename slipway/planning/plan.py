@@ -338,6 +338,7 @@ class DeploymentPlan:
         rollout: how an update moves the traffic; None for SageMaker's default, all at once.
         log_group_name: the endpoint's log group.
         log_retention_days: how long log lines are kept.
+        termination_protection: whether CloudFormation refuses to delete the stack.
         permissions_boundary_arn: managed policy that limits the stack's roles; None for none.
         log_key: ARN of the key that encrypts the log groups, or `artifact` for the artifact
             bucket's key; None for CloudWatch Logs' own.
@@ -376,6 +377,7 @@ class DeploymentPlan:
     rollout: RolloutPlan | None
     log_group_name: str
     log_retention_days: int
+    termination_protection: bool
     permissions_boundary_arn: str | None
     log_key: str | None
     tags: Mapping[str, str]

@@ -113,6 +113,7 @@ def resolve(
         rollout=rollout_plan(config),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
         log_retention_days=config.endpoint.log_retention_days,
+        termination_protection=config.endpoint.termination_protection,
         permissions_boundary_arn=environment.permissions_boundary_arn,
         log_key=environment.log_key,
         tags={**config.tags, "slipway:model": config.name, **environment.tags},

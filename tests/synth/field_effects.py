@@ -19,11 +19,12 @@ from slipway.config.sections.alarms import ALARM_KINDS
 from tests.support.projects import LOCAL, PRODUCTION, config_text
 from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, neuron, triton, vllm
 
-# Where a change is seen: in the template; in what the lock pins (the sources, and the settings in
-# an LMI package); in the request for the training job that compiles; in the template of the stack
-# that an isolated model's artifacts have; only in what a plan tells its
-# reviewer (memory, cost, warnings), as a field says that is there for that; in a problem that names
-# the field or a section it is in; or in the refusal to publish for its container.
+# Where a change is seen: in the template, or beside it in the CDK CLI's manifest; in what the lock
+# pins (the sources, and the settings in an LMI package); in the request for the training job that
+# compiles; in the template of the stack that an isolated model's artifacts have; only in what a
+# plan tells its reviewer (memory, cost, warnings), as a field says that is there for that; in a
+# problem that names the field or a section it is in; or in the refusal to publish for its
+# container.
 Effect = Literal["template", "lock", "request", "artifacts", "plan", "refused"]
 
 _IMAGE = f"{LOCAL.account}.dkr.ecr.{LOCAL.region}.amazonaws.com"
@@ -278,7 +279,7 @@ CHANGES: Mapping[str, Change] = {
         "template", "tensorrt", "endpoint.",
         instances=["ml.g4dn.2xlarge"], instance_count=3, model_data_download_timeout_seconds=601,
         container_startup_health_check_timeout_seconds=601, routing="random",
-        network_isolation=False, log_retention_days=7,
+        network_isolation=False, log_retention_days=7, termination_protection=True,
     ),
     "endpoint.instance_provision_timeout_seconds": Change(
         "template", "tensorrt", 600,

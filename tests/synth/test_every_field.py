@@ -182,11 +182,14 @@ def test_the_template_has_every_change_of_a_plan(tmp_path: Path):
     first = _plan(*_before(CHANGES["description"]))
     env = cdk.Environment(account=first.account, region=first.region)
     EndpointStack(app, "again", plan=first, env=env)
-    directory = Path(app.synth().directory)
+    assembly = app.synth()
+    directory = Path(assembly.directory)
 
     def template(construct_id: str) -> str:
         text = (directory / f"{construct_id}.template.json").read_text("utf-8")
-        return text.replace(construct_id, "STACK")
+        # The CDK CLI protects the stack: its template does not tell.
+        protection = assembly.get_stack_artifact(construct_id).termination_protection
+        return f"{text.replace(construct_id, 'STACK')} {protection}"
 
     templates = {key: template(construct_id) for key, construct_id in ids.items()}
     assert template("again") == templates[_key(first)]

@@ -291,6 +291,12 @@ class Endpoint(Section):
         "role make grants. Local NVMe disks are encrypted with a key of their own.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"],
     )
+    termination_protection: bool = Field(
+        False,
+        description="CloudFormation refuses to delete the endpoint's stack, also for "
+        "`cdk destroy`. It is usually set for one environment, under `environments`.",
+        examples=[True],
+    )
     log_retention_days: LogRetentionDays = Field(
         30,
         description="Number of days that CloudWatch Logs keeps the endpoint's log lines.",

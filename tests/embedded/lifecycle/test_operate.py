@@ -1,12 +1,14 @@
 """Looking after a model that is deployed: status, invoke, logs, and the AWS CLI."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.assemblies import destroy_command
 from tests.support.workbench import MODEL, SHIPPED, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
@@ -130,3 +132,26 @@ def test_the_aws_cli_sees_what_the_stack_declared(deployed: Workbench, tmp_path:
         str(answer),
     )
     assert json.loads(answer.read_text("utf-8"))[0]["generated_text"]
+
+
+def test_a_protected_stack_is_not_destroyed(deployed: Workbench) -> None:
+    protected = deployed.project / "cdk.out.protected"
+    shutil.copytree(deployed.project / SHIPPED, protected)
+    manifest = json.loads((protected / "manifest.json").read_text("utf-8"))
+    manifest["artifacts"][MODEL]["properties"]["terminationProtection"] = True
+    (protected / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    config = deployed.client("sagemaker").describe_endpoint(EndpointName=ENDPOINT)
+    deployed.deploy_from(protected.name, MODEL)
+    report = deployed.fails(*destroy_command(protected.name, MODEL))
+    assert f"Stack [{ENDPOINT}] cannot be deleted while TerminationProtection is enabled" in report
+    lines = deployed.must("slipway", "status", MODEL).splitlines()
+    assert lines[0] == "OK  in service, on what its stack declares"
+    assert lines[1] == "NOTE  1 setting of the files is not deployed; `cdk diff` shows the change"
+    assert any(line.endswith("UTC, protected against deletion") for line in lines)
+    differing = "endpoint.termination_protection: false in the files, true deployed"
+    assert any(line.endswith(differing) for line in lines)
+    # The way out, which leaves the endpoint alone as well.
+    deployed.deploy_from(SHIPPED, MODEL)
+    assert "protected" not in deployed.must("slipway", "status", MODEL)
+    after = deployed.client("sagemaker").describe_endpoint(EndpointName=ENDPOINT)
+    assert after["LastModifiedTime"] == config["LastModifiedTime"]

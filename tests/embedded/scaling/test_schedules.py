@@ -114,7 +114,7 @@ def test_bounds_that_a_schedule_set_are_no_difference(
             alarms={"model_latency_p99_milliseconds": 600, "at_max_capacity": True},
         )
         plan = resolve(model, instance_types(), LOCAL, lock_for(model), IMAGE_DIGESTS)
-        found = find_differences(plan, stack.access, config)
+        found = find_differences(plan, stack.access, config, is_protected=False)
         return {item.setting: (item.deployed, item.files) for item in found}
 
     assert differing() == {}
