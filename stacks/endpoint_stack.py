@@ -139,7 +139,7 @@ class EndpointStack(cdk.Stack):
                     f"{SCALING_ID}{suffix}",
                     scaling=plan.autoscaling,
                     endpoint=plan.endpoint_name,
-                    variant=variant.name,
+                    variant=variant,
                     after=after,
                 )
                 step_alarms += scaling.step_alarms

@@ -126,6 +126,8 @@ def _target(scaling: AutoscalingPlan) -> tuple[float, str]:
         return scaling.target_invocations_per_instance_per_minute, "invocations per minute"
     if scaling.target_concurrent_requests_per_instance is not None:
         return scaling.target_concurrent_requests_per_instance, "concurrent requests"
+    if scaling.target_gpu_utilization_percent is not None:
+        return scaling.target_gpu_utilization_percent, "% use of the GPUs"
     return scaling.target_value, "requests in the queue"
 
 

@@ -201,6 +201,13 @@ ENTRIES: Sequence[Entry] = (
         "Add `--env` with one of the names in the printed remedy.",
     ),
     Entry(
+        Code.SCALING_GPU,
+        "Autoscaling cannot follow the use of the GPUs",
+        "SageMaker adds up the use of an instance's GPUs, without the instance's type. A type "
+        "without GPUs has no such metric, and types with different numbers need different targets.",
+        "Use types with the same number of GPUs, or scale by requests.",
+    ),
+    Entry(
         Code.NETWORK_IN_ACCOUNT,
         "The account has another network",
         "A subnet or security group does not exist in the account and region, belongs to another "

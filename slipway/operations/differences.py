@@ -26,6 +26,7 @@ _TARGET_FIELDS = {
     ),
     # The backlog has no predefined metric.
     BACKLOG_PER_INSTANCE: "target_backlog_per_instance",
+    "GPUUtilization": "target_gpu_utilization_percent",
 }
 
 # A setting by its name in the config, or `variable NAME` of the container.
@@ -132,7 +133,9 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
         "alarms.at_max_capacity": plan.alarms.at_max_capacity_instances is not None or None,
     }
     if scaling is not None:
-        target = scaling.target_value
+        # Live steps have the metric's unit, which adds up over the GPUs of an instance.
+        is_by_gpu = scaling.target_gpu_utilization_percent is not None
+        target = scaling.target_value * (variant.gpu_count if is_by_gpu else 1)
         found |= {
             "autoscaling.min_instance_count": scaling.min_instance_count,
             "autoscaling.max_instance_count": scaling.max_instance_count,
@@ -143,6 +146,7 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
                 scaling.target_concurrent_requests_per_instance
             ),
             "autoscaling.target_backlog_per_instance": scaling.target_backlog_per_instance,
+            "autoscaling.target_gpu_utilization_percent": (scaling.target_gpu_utilization_percent),
             "autoscaling.scale_in_cooldown_seconds": scaling.scale_in_cooldown_seconds,
             "autoscaling.scale_out_cooldown_seconds": scaling.scale_out_cooldown_seconds,
             "autoscaling.schedules": sorted(
@@ -232,7 +236,9 @@ def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Sett
     targets = autoscaling.describe_scalable_targets(
         ServiceNamespace=_NAMESPACE, ResourceIds=list(resources)
     )["ScalableTargets"]
+    gpus = {variant.name: variant.gpu_count or 1 for variant in plan.variants}
     for target in targets:
+        variant = resources[target["ResourceId"]]
         bounds = (target["MinCapacity"], target["MaxCapacity"])
         actions = autoscaling.describe_scheduled_actions(
             ServiceNamespace=_NAMESPACE, ResourceId=target["ResourceId"]
@@ -264,14 +270,16 @@ def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Sett
             custom = tracking.get("CustomizedMetricSpecification", {}).get("MetricName")
             field = _TARGET_FIELDS.get(metric or custom)
             if field is not None:
+                # The metric adds up over the GPUs of an instance.
+                parts = gpus.get(variant, 1) if metric is None else 1
                 settings |= {
-                    f"autoscaling.{field}": tracking["TargetValue"],
+                    f"autoscaling.{field}": tracking["TargetValue"] / parts,
                     "autoscaling.scale_in_cooldown_seconds": tracking.get("ScaleInCooldown"),
                     "autoscaling.scale_out_cooldown_seconds": tracking.get("ScaleOutCooldown"),
                 }
             if policy["PolicyType"] == "StepScaling" and policy["PolicyName"] != WAKE_POLICY:
                 settings["autoscaling.steps"] = _steps(policy, alarms)
-        found |= _named(settings, resources[target["ResourceId"]], several=several)
+        found |= _named(settings, variant, several=several)
     return found
 
 

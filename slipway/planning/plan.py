@@ -218,6 +218,7 @@ class AutoscalingPlan:
     schedules: tuple[SchedulePlan, ...] = ()
     steps: tuple[StepPlan, ...] = ()
     target_backlog_per_instance: float | None = None
+    target_gpu_utilization_percent: float | None = None
 
     @property
     def wakes(self) -> bool:
@@ -236,6 +237,7 @@ class AutoscalingPlan:
             self.target_invocations_per_instance_per_minute,
             self.target_concurrent_requests_per_instance,
             self.target_backlog_per_instance,
+            self.target_gpu_utilization_percent,
         )
         return next(target for target in targets if target is not None)
 

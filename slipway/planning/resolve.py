@@ -223,6 +223,7 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
         ),
         tuple(StepPlan(step.from_times_target, step.add_instances) for step in scaling.steps),
         scaling.target_backlog_per_instance,
+        scaling.target_gpu_utilization_percent,
     )
 
 

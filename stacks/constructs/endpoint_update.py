@@ -98,7 +98,7 @@ class EndpointUpdate(Construct):
         }
         scaling = self._plan.autoscaling
         if scaling is not None:
-            policies = policies_of(scaling, self._plan.endpoint_name, variant.name)
+            policies = policies_of(scaling, self._plan.endpoint_name, variant)
             described["Scaling"] = {
                 "MinCapacity": scaling.min_instance_count,
                 "MaxCapacity": scaling.max_instance_count,
@@ -117,7 +117,7 @@ class EndpointUpdate(Construct):
             asdict(policy)
             for variant in plan.variants
             if scaling is not None
-            for policy in step_policies(scaling, plan.endpoint_name, variant.name)
+            for policy in step_policies(scaling, plan.endpoint_name, variant)
         ]
         return hashlib.sha256(json.dumps(policies).encode()).hexdigest()[:8]
 

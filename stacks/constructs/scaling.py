@@ -4,7 +4,7 @@ from aws_cdk import aws_applicationautoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IDependable
 
-from slipway.planning.plan import AutoscalingPlan, SchedulePlan
+from slipway.planning.plan import AutoscalingPlan, SchedulePlan, VariantPlan
 from stacks.constructs.scaling_policies import step_policy, tracking_policy, wake_policy
 from stacks.constructs.step_scaling import StepScaling, add_policy
 
@@ -23,7 +23,7 @@ class VariantScaling(Construct):
         construct_id: name within the scope.
         scaling: bounds, target, steps and pauses.
         endpoint: EndpointName.
-        variant: VariantName.
+        variant: its name and its GPUs.
         after: resources that must exist before the variant is registered.
 
     Attributes:
@@ -37,7 +37,7 @@ class VariantScaling(Construct):
         *,
         scaling: AutoscalingPlan,
         endpoint: str,
-        variant: str,
+        variant: VariantPlan,
         after: IDependable,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -46,7 +46,7 @@ class VariantScaling(Construct):
             "Target",
             service_namespace=_NAMESPACE,
             scalable_dimension=_DIMENSION,
-            resource_id=f"endpoint/{endpoint}/variant/{variant}",
+            resource_id=f"endpoint/{endpoint}/variant/{variant.name}",
             min_capacity=scaling.min_instance_count,
             max_capacity=scaling.max_instance_count,
             scheduled_actions=[_scheduled_action(each) for each in scaling.schedules] or None,

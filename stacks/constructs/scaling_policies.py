@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from slipway.config.alarm_kinds import REQUESTS
+from slipway.config.alarm_kinds import MACHINES, REQUESTS
 from slipway.config.async_alarms import QUEUE
 from slipway.planning.asynchronous import (
     BACKLOG_PER_INSTANCE,
     BACKLOG_WITHOUT_CAPACITY,
     WAKE_POLICY,
 )
-from slipway.planning.plan import AutoscalingPlan
+from slipway.planning.plan import AutoscalingPlan, VariantPlan
 
 _WAKE_COOLDOWN_SECONDS = 300
 PERIOD_SECONDS = 60
@@ -185,15 +185,17 @@ class StepPolicy(ScalingPolicy):
         }
 
 
-def tracking_policy(scaling: AutoscalingPlan, endpoint: str, variant: str) -> TrackingPolicy:
+def tracking_policy(
+    scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan
+) -> TrackingPolicy:
     """Returns the target tracking policy of a variant.
 
     Args:
         scaling: the target and the pauses.
         endpoint: EndpointName.
-        variant: VariantName.
+        variant: with its GPUs.
     """
-    dimensions = {"EndpointName": endpoint, "VariantName": variant}
+    dimensions = {"EndpointName": endpoint, "VariantName": variant.name}
     if scaling.target_concurrent_requests_per_instance is not None:
         construct_id, target = (
             "ConcurrentRequestsPerInstance",
@@ -218,6 +220,13 @@ def tracking_policy(scaling: AutoscalingPlan, endpoint: str, variant: str) -> Tr
             dimensions,
             "SageMakerVariantInvocationsPerInstance",
         )
+    elif scaling.target_gpu_utilization_percent is not None:
+        # The metric adds up over the GPUs of an instance.
+        construct_id, target = (
+            "GpuUtilization",
+            scaling.target_gpu_utilization_percent * variant.gpu_count,
+        )
+        metric = ScalingMetric(MACHINES.namespace, "GPUUtilization", "Average", dimensions)
     else:
         # AWS's guide tracks the backlog so, and there is no predefined metric:
         # https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-autoscale.html
@@ -232,13 +241,13 @@ def tracking_policy(scaling: AutoscalingPlan, endpoint: str, variant: str) -> Tr
     )
 
 
-def step_policy(scaling: AutoscalingPlan, endpoint: str, variant: str) -> StepPolicy | None:
+def step_policy(scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan) -> StepPolicy | None:
     """Returns the step policy of a variant, by the metric of its target; None without steps.
 
     Args:
         scaling: the target and the steps.
         endpoint: EndpointName.
-        variant: VariantName.
+        variant: with its GPUs.
     """
     if not scaling.steps:
         return None
@@ -252,7 +261,7 @@ def step_policy(scaling: AutoscalingPlan, endpoint: str, variant: str) -> StepPo
             for step in scaling.steps
         ),
         scaling.scale_out_cooldown_seconds,
-        f"{endpoint}, {variant}: {lowest:g} times the load that autoscaling keeps, "
+        f"{endpoint}, {variant.name}: {lowest:g} times the load that autoscaling keeps, "
         "which adds instances",
     )
 
@@ -289,25 +298,29 @@ def wake_policy(scaling: AutoscalingPlan, endpoint: str) -> StepPolicy | None:
     )
 
 
-def step_policies(scaling: AutoscalingPlan, endpoint: str, variant: str) -> list[StepPolicy]:
+def step_policies(
+    scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan
+) -> list[StepPolicy]:
     """Returns the policies of a variant that need an alarm.
 
     Args:
         scaling: of the plan.
         endpoint: EndpointName.
-        variant: VariantName.
+        variant: with its GPUs.
     """
     found = (step_policy(scaling, endpoint, variant), wake_policy(scaling, endpoint))
     return [policy for policy in found if policy is not None]
 
 
-def policies_of(scaling: AutoscalingPlan, endpoint: str, variant: str) -> list[ScalingPolicy]:
+def policies_of(
+    scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan
+) -> list[ScalingPolicy]:
     """Returns every policy of a variant.
 
     Args:
         scaling: of the plan.
         endpoint: EndpointName.
-        variant: VariantName.
+        variant: with its GPUs.
     """
     tracking = tracking_policy(scaling, endpoint, variant)
     return [tracking, *step_policies(scaling, endpoint, variant)]

@@ -342,6 +342,10 @@ CHANGES: Mapping[str, Change] = {
             "autoscaling.target_backlog_per_instance": 5,
         },
     ),
+    "autoscaling.target_gpu_utilization_percent": Change(
+        "template", "scaled", 60,
+        along={"autoscaling.target_invocations_per_instance_per_minute": None},
+    ),
     **_changes(
         "template", "stepped", "autoscaling.steps.", from_times_target=5, add_instances=2
     ),

@@ -84,9 +84,9 @@ def resources(kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def test_the_metrics_of_autoscaling_are_those_of_the_templates():
     found = {
-        policy["TargetTrackingScalingPolicyConfiguration"]["PredefinedMetricSpecification"][
-            "PredefinedMetricType"
-        ]
+        policy["TargetTrackingScalingPolicyConfiguration"]
+        .get("PredefinedMetricSpecification", {})
+        .get("PredefinedMetricType", "none")
         for _, policy in resources("AWS::ApplicationAutoScaling::ScalingPolicy")
     }
     assert found == metrics.SCALING_METRICS.keys()

@@ -70,14 +70,16 @@ values come from real requests and from your machine, and there is no GPU metric
 """
 
 _SCALING = """\
-Application Auto Scaling watches one predefined metric per variant and makes its own alarms for it.
+Application Auto Scaling watches one metric per variant and makes its own alarms for it.
 """
 
 _SCALING_DATA = """\
-Both metrics are in `AWS/SageMaker`. `InvocationsPerInstance` has a value each minute.
+The metrics of requests are in `AWS/SageMaker`, and `GPUUtilization` is in
+`/aws/sagemaker/Endpoints`. `InvocationsPerInstance` and `GPUUtilization` have a value each minute.
 `ConcurrentRequestsPerModel` has one every ten seconds, so that a fleet grows sooner. A fleet
-shrinks equally fast with both. Source: [AWS's page of scaling policies][policies] (read
-2026-11-23). No scaling policy has run in a real account. The embedded AWS follows invocations only.
+shrinks equally fast with all. Source: [AWS's page of scaling policies][policies] (read
+2026-11-24). No scaling policy has run in a real account. On the embedded AWS only invocations have
+data.
 
 [policies]: https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling-add-code-define.html
 """
@@ -95,7 +97,7 @@ _PROCESS = """\
 """
 
 
-# Predefined metric to CloudWatch's name of it, and the field of `autoscaling`.
+# Predefined metric, or none, to CloudWatch's name of it, and the field of `autoscaling`.
 SCALING_METRICS = {
     "SageMakerVariantInvocationsPerInstance": (
         "InvocationsPerInstance",
@@ -106,6 +108,11 @@ SCALING_METRICS = {
         "ConcurrentRequestsPerModel",
         "target_concurrent_requests_per_instance",
         "Requests in flight in a container, those that wait among them.",
+    ),
+    "none": (
+        "GPUUtilization",
+        "target_gpu_utilization_percent",
+        "Use of the GPUs, added up over the GPUs of an instance.",
     ),
 }
 
@@ -248,10 +255,12 @@ def _scaling_table() -> Iterator[str]:
     yield "| CloudWatch metric | predefined metric | meaning |"
     yield "|---|---|---|"
     for predefined, (name, _, meaning) in SCALING_METRICS.items():
-        yield f"| `{name}` | `{predefined}` | {meaning} |"
+        shown = predefined if predefined == "none" else f"`{predefined}`"
+        yield f"| `{name}` | {shown} | {meaning} |"
     yield ""
     for name, config_field, _ in SCALING_METRICS.values():
-        yield f"- `{config_field}` holds `{name}` at its value."
+        times = ", times the number of GPUs" if name == "GPUUtilization" else ""
+        yield f"- `{config_field}` holds `{name}` at its value{times}."
     yield ""
 
 

@@ -96,6 +96,15 @@ class Autoscaling(Section):
         "them. Only with `mode: async`.",
         examples=[5],
     )
+    target_gpu_utilization_percent: float | None = Field(
+        None,
+        gt=0,
+        le=100,
+        allow_inf_nan=False,
+        description="Use of the GPUs to hold each instance at, as a mean over its GPUs. All types "
+        "of a pool need the same number of GPUs.",
+        examples=[60],
+    )
     steps: Annotated[tuple[Step, ...], Field(strict=False)] = Field(
         (),
         max_length=10,

@@ -11,6 +11,7 @@ _TARGETS = (
     "target_invocations_per_instance_per_minute",
     "target_concurrent_requests_per_instance",
     "target_backlog_per_instance",
+    "target_gpu_utilization_percent",
 )
 
 
