@@ -6,6 +6,7 @@ environment it is the shell's credentials, after a check that they belong to the
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,9 @@ _CREDENTIAL_VARIABLES = frozenset(
         "AWS_WEB_IDENTITY_TOKEN_FILE",
     }
 )
+
+
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 
 
 class Access:
@@ -270,8 +274,58 @@ def open_own_access(environment: Environment, profile: str | None = None) -> Acc
     what = f"no usable AWS credentials for environment `{environment.name}`"
     command = f"aws sso login --profile {profile}" if profile else "aws sso login"
     log_in = f"Log in to account {environment.account}, for example with `{command}`."
+    access, account = _opened(environment.region, profile, what, log_in)
+    if account != environment.account:
+        whose = f"the credentials of profile `{profile}`" if profile else "the credentials"
+        raise UserError.of(
+            Code.ANOTHER_ACCOUNT,
+            f"{whose} are of account {account}; environment `{environment.name}` is "
+            f"account {environment.account}",
+            "Name a profile of that account."
+            if profile
+            else "Log in to that account, or choose another environment with `--env`.",
+        )
+    return access
+
+
+def open_shell_access(region: str | None) -> tuple[Access, str]:
+    """Opens access with the shell's credentials, to whichever account they belong.
+
+    Args:
+        region: the region; None for the region of the shell or of its profile.
+
+    Returns:
+        The access, and the region.
+
+    Raises:
+        UserError: there are no credentials, or nothing names a region.
+    """
+    what = "no usable AWS credentials"
+    log_in = "Log in to the account of the endpoint, for example with `aws sso login`."
+    if region is None:
+        try:
+            # botocore knows the second variable only; other tools of AWS's read the first.
+            region = os.environ.get("AWS_REGION") or boto3.Session().region_name
+        except BotoCoreError as error:
+            problem = _wrong_setting(error, None) or credentials_problem(what, error, log_in)
+            raise UserError([problem]) from None
+    # boto3 would put any text into the names of hosts.
+    if region is None or not _REGION.fullmatch(region):
+        raise UserError.of(
+            Code.IMPORT_NO_REGION,
+            "no region tells where the endpoint is"
+            if region is None
+            else f"{region!r} is no region",
+            "Add `--region REGION`, such as `--region eu-west-1`, or set AWS_REGION.",
+        )
+    access, _ = _opened(region, None, what, log_in)
+    return access, region
+
+
+def _opened(region: str, profile: str | None, what: str, log_in: str) -> tuple[Access, str]:
+    """Returns access with credentials that were tried, and the account that they belong to."""
     try:
-        access = Access(environment.region, {}, profile)
+        access = Access(region, {}, profile)
         access.credentials()
     # A missing profile, a program that does not start, or an answer that is not JSON. Each is the
     # user's problem, and each raises another exception.
@@ -285,17 +339,7 @@ def open_own_access(environment: Environment, profile: str | None = None) -> Acc
         raise UserError([problem]) from None
     except ValueError as error:  # a URL that is looked at only when it is signed
         raise UserError([_settings_problem(str(error))]) from None
-    if account != environment.account:
-        whose = f"the credentials of profile `{profile}`" if profile else "the credentials"
-        raise UserError.of(
-            Code.ANOTHER_ACCOUNT,
-            f"{whose} are of account {account}; environment `{environment.name}` is "
-            f"account {environment.account}",
-            "Name a profile of that account."
-            if profile
-            else "Log in to that account, or choose another environment with `--env`.",
-        )
-    return access
+    return access, account
 
 
 def open_source(

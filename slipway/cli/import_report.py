@@ -31,11 +31,15 @@ class Made:
         draft: the config.
         origin: what it was made of.
         added: keys of serving.properties that Slipway writes in addition.
+        first: steps before the config can be published.
+        then: steps after the endpoint is deployed.
     """
 
     draft: Draft
     origin: str
     added: Mapping[str, str]
+    first: Sequence[str] = ()
+    then: Sequence[str] = ()
 
 
 def finish(
@@ -72,7 +76,7 @@ def finish(
             typer.echo(f"{target.shown} written; correct what is wrong in it:", err=True)
         _echo_settings(draft, added, err=True)
         raise
-    steps = next_steps(config, target.environments)
+    steps = [*made.first, *next_steps(config, target.environments), *made.then]
     if as_json:
         print_json(_report(draft, text, added, target, steps=steps))
         return

@@ -18,6 +18,7 @@ from slipway.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from slipway.cli.import_endpoint import Live
     from slipway.config.environments import Environment
     from slipway.importing.draft import FieldName, Given, Guess
     from slipway.importing.lmi.source import LmiSource
@@ -53,6 +54,12 @@ def import_config(
             help="Checkpoint: OWNER/NAME[@REVISION] of the Hugging Face Hub, or a folder."
         ),
     ] = None,
+    endpoint: Annotated[
+        str | None, typer.Option(help="Name of an endpoint that is there. Reads AWS only.")
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option(help="Region of the endpoint. Default: the shell's.")
+    ] = None,
     instance: Annotated[
         str | None, typer.Option(help="Instance type, such as ml.g5.2xlarge.")
     ] = None,
@@ -80,13 +87,13 @@ def import_config(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a model config from the files of a model that is deployed in another way.
+    """Write a model config of a model that is deployed in another way.
 
     Each guess has a comment in the config. Settings that the config cannot say are listed.
     """
     from slipway.importing.draft import Given
 
-    sources = {"--properties": properties, "--call": call, "--hub": hub}
+    sources = {"--properties": properties, "--call": call, "--hub": hub, "--endpoint": endpoint}
     named = [option for option, value in sources.items() if value is not None]
     if len(named) != 1:
         raise UserError.of(
@@ -95,6 +102,10 @@ def import_config(
             if named
             else "there is nothing to import",
             f"Give one of {', '.join(sources)}.",
+        )
+    if region is not None and endpoint is None:
+        raise UserError.of(
+            Code.WRONG_OPTIONS, "`--region` goes with `--endpoint`", "Leave `--region` out."
         )
     project = current_project()
     path, shown = new_file(
@@ -115,6 +126,8 @@ def import_config(
         made = _of_properties(properties, given, weights, target)
     elif call is not None:
         made = _of_call(call, given, weights, target)
+    elif endpoint is not None:
+        made = _of_endpoint(endpoint, region, given, weights, target)
     else:
         made = _of_checkpoint(hub or "", given, weights, target)
     finish(made, target, dry_run=dry_run, as_json=as_json)
@@ -127,12 +140,16 @@ def _of_properties(directory: Path, given: Given, weights: str | None, target: T
     return _lmi_made(source, given, weights, target)
 
 
-def _lmi_made(source: LmiSource, given: Given, weights: str | None, target: Target) -> Made:
+def _lmi_made(
+    source: LmiSource, given: Given, weights: str | None, target: Target, live: Live | None = None
+) -> Made:
     from slipway.importing.lmi.images import suitable_draft
     from slipway.importing.lmi.weights import weights_place
 
     place = weights_place(source, target.project.root)
-    given, guesses = _completed(given, weights, place)
+    if live is not None:
+        place = live.placed(place, weights)
+    given, guesses = _completed(given, weights, place, live)
     made = suitable_draft(source, given, guesses, _reference(target.environments))
     return Made(made.draft, source.origin, made.added)
 
@@ -171,6 +188,50 @@ def _of_call(path: Path, given: Given, weights: str | None, target: Target) -> M
     return Made(custom_draft(call, given, guesses), call.origin, {})
 
 
+def _of_endpoint(
+    endpoint: str, region: str | None, given: Given, weights: str | None, target: Target
+) -> Made:
+    """Returns the config of an endpoint that is there.
+
+    Raises:
+        UserError: it is not there, may not be read, or has a form that no config can say.
+    """
+    from slipway.cli.import_endpoint import read_live
+    from slipway.importing.custom.drafts import custom_draft
+    from slipway.importing.custom.weights import weights_place
+    from slipway.importing.lmi.images import image_of
+    from slipway.importing.neuron.drafts import neuron_draft
+    from slipway.importing.own_images import own_image
+    from slipway.importing.tensorrt.drafts import tensorrt_draft
+    from slipway.importing.triton.drafts import triton_draft
+
+    live = read_live(endpoint, region, given)
+    call, given = live.call, live.given
+    image, own = image_of(call.image_uri or ""), own_image(call.image_uri or "")
+    drafts = {"neuron": neuron_draft, "tensorrt": tensorrt_draft, "triton": triton_draft}
+    if image is not None:
+        given = dataclasses.replace(
+            given, framework=given.framework or image[0], version=given.version or image[1]
+        )
+        return live.made(_lmi_made(_lmi_source(live), given, weights, target, live), target)
+    place = live.placed(weights_place(call), weights)
+    given, guesses = _completed(given, weights, place, live)
+    if own is not None and own.family in drafts:
+        draft = drafts[own.family](call, given, guesses, own.tag)
+    else:
+        draft = custom_draft(call, given, guesses)
+    return live.made(Made(draft, live.origin, {}), target)
+
+
+def _lmi_source(live: Live) -> LmiSource:
+    """Returns the settings of an LMI endpoint: of its variables, or of the package beside them."""
+    from slipway.importing.lmi.packages import source_of_package
+    from slipway.importing.lmi.variables import source_of_call
+
+    package = live.package()
+    return source_of_package(live.call, package) if package.files else source_of_call(live.call)
+
+
 def _of_checkpoint(checkpoint: str, given: Given, weights: str | None, target: Target) -> Made:
     """Returns the config of a checkpoint: in a folder, or on the Hub.
 
@@ -206,7 +267,7 @@ def _of_checkpoint(checkpoint: str, given: Given, weights: str | None, target: T
 
 
 def _completed(
-    given: Given, weights: str | None, place: WeightsPlace
+    given: Given, weights: str | None, place: WeightsPlace, live: Live | None = None
 ) -> tuple[Given, dict[FieldName, Guess]]:
     """Returns all facts that a config needs; asks on a terminal for those that nothing tells.
 
@@ -214,6 +275,7 @@ def _completed(
         given: the options.
         weights: the option `--weights`.
         place: the weights that the source names.
+        live: the endpoint that is imported; None for any other source.
 
     Raises:
         UserError: facts are missing, and there is no terminal.
@@ -229,6 +291,9 @@ def _completed(
     given, read = read_network(dataclasses.replace(given, weights=place.section), place)
     given, network = guessed_network(given, _checkpoint_name(place.section), place.name)
     guesses |= read | network
+    if live is not None:
+        given, rough = live.roughly(given, place)
+        guesses |= rough
     missing = [name for name in _QUESTIONS if getattr(given, name) is None]
     if missing and not sys.stdin.isatty():
         why = f"{place.missing}; " if "weights" in missing and place.missing else ""

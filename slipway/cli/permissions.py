@@ -34,10 +34,19 @@ def iam(
             help="Instead, the rights of `slipway publish --from`, which promotes the model.",
         ),
     ] = None,
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--import",
+            metavar="ENDPOINT",
+            help="Instead, the rights of `slipway import --endpoint ENDPOINT`.",
+        ),
+    ] = None,
 ) -> None:
     """Print the least IAM policy to publish, deploy, invoke and operate a model, as JSON."""
     from slipway.config.sections.artifacts import HubWeights
     from slipway.errors import UserError
+    from slipway.operations.import_permissions import import_policy
     from slipway.operations.permissions import least_policy
     from slipway.operations.promotion_permissions import promotion_policy
     from slipway.operations.prune_permissions import prune_policy
@@ -45,12 +54,17 @@ def iam(
     from slipway.planning.promotion import same_environment
     from slipway.publishing.publish import planned_job
 
-    if (name is None) != prune or (source is not None and prune):
-        raise typer.BadParameter("give the name of a model, or --prune")
-    if remote and (prune or source is not None):
+    if [name is not None, prune, endpoint is not None].count(True) != 1:
+        raise typer.BadParameter("give the name of a model, or --prune, or --import")
+    if source is not None and name is None:
+        raise typer.BadParameter("--from goes with the name of a model")
+    if remote and (name is None or source is not None):
         raise typer.BadParameter("--remote goes with the name of a model, without --from")
     project = current_project()
     environment = project.environment(env)
+    if endpoint is not None:
+        print_json(import_policy(environment, endpoint))
+        return
     if name is None:
         print_json(prune_policy(environment))
         return

@@ -283,4 +283,49 @@ ENTRIES: Sequence[Entry] = (
         "serve an encoder, and they need a task.",
         "Run the printed `slipway init`, which asks for the task.",
     ),
+    Entry(
+        Code.IMPORT_INEXPRESSIBLE,
+        "No config can say what the endpoint is",
+        "A config is one model in one container on instances. Inference components, serverless "
+        "variants, pipelines, multi-model endpoints and model packages are something else. The "
+        "report also lists every setting of the endpoint that has no field. No file is written.",
+        "Follow the remedy of each line. Most lead to `slipway import NAME --call FILE`, which "
+        "makes a config of one model's image, data and variables.",
+    ),
+    Entry(
+        Code.IMPORT_NO_ENDPOINT,
+        "The endpoint to import does not exist",
+        "SageMaker knows no endpoint of this name in the region and account of the credentials.",
+        "Choose one of the printed names, or name the region with `--region`.",
+    ),
+    Entry(
+        Code.IMPORT_NO_REGION,
+        "No region tells where the endpoint is",
+        "`slipway import --endpoint` reads with the shell's credentials. Neither the option, nor "
+        "the shell, nor the profile names a region.",
+        "Add `--region REGION`, or set AWS_REGION.",
+    ),
+    Entry(
+        Code.IMPORT_DENIED,
+        "The credentials may not read the endpoint",
+        "`slipway import --endpoint` calls operations that describe the endpoint, its scaling and "
+        "its alarms. IAM denied some. Without their answers a setting could be missing from the "
+        "config, so none is written.",
+        "Have the printed actions allowed. `slipway iam --import ENDPOINT` prints the policy.",
+    ),
+    Entry(
+        Code.IMPORT_GONE,
+        "A part of the endpoint was deleted",
+        "An endpoint serves on after its endpoint configuration or its model was deleted. "
+        "SageMaker then no longer tells which image, data and settings it has.",
+        "Write what you know into a file, and import it with `slipway import NAME --call FILE`.",
+    ),
+    Entry(
+        Code.IMPORT_NO_PACKAGE,
+        "The model data's settings cannot be read",
+        "An LMI container reads serving.properties from its model data. The import needs this file "
+        "as well, and may not read it or finds it in an archive that is too large.",
+        "Allow `s3:GetObject` on the model data. Or unpack it into a folder, and import that with "
+        "`--properties FOLDER`.",
+    ),
 )

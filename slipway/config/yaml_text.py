@@ -35,6 +35,13 @@ def lines(
         if isinstance(value, dict) and value:
             yield f"{indent}{_key(name)}:"
             yield from lines(value, comment, here)
+        elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+            yield f"{indent}{_key(name)}:"
+            for each in value:
+                first, *others = lines(each, comment, (*here, ""))
+                # The dash stands in the place of two spaces.
+                yield f"{indent}  - {first.lstrip()}"
+                yield from others
         else:
             yield f"{indent}{_key(name)}: {_value(value)}"
 

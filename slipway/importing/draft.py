@@ -15,7 +15,7 @@ _HIDDEN = "(hidden)"
 _TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "HF_API_TOKEN",
            "option.hf_token", "option.use_auth_token")  # fmt: skip
 NO_SECRETS = "a secret belongs in no file. `slipway publish` takes HF_TOKEN from the shell."
-_LONGEST_SHOWN = 60
+_LONGEST_SHOWN = 200
 DEFAULT_LATENCY_MILLISECONDS = 30_000
 """Half of the time after which SageMaker ends a realtime request."""
 
@@ -89,7 +89,7 @@ class Setting:
     @property
     def shown(self) -> str:
         """Returns the setting for people, on one line."""
-        return f"{printable(self.name)}={printable(self.value)}"
+        return f"{printable(self.name, None)}={printable(self.value)}"
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,13 @@ def endpoint_alarms(cloudwatch: Any, endpoint_name: str) -> Iterator[dict[str, A
     for page in pages:
         for alarm in page["MetricAlarms"]:
             # Another endpoint's name may begin with this one's.
-            if endpoint_name in _values(alarm, "EndpointName"):
+            if watches(alarm, endpoint_name):
                 yield alarm
+
+
+def watches(alarm: Mapping[str, Any], endpoint_name: str) -> bool:
+    """Returns whether a metric alarm reads a metric of an endpoint."""
+    return endpoint_name in _values(alarm, "EndpointName")
 
 
 def kind_of(alarm: Mapping[str, Any]) -> AlarmKind | None:

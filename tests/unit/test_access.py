@@ -6,7 +6,13 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.server import ThreadedMotoServer
 
-from slipway.access import Access, account_errors, open_access, open_source
+from slipway.access import (
+    Access,
+    account_errors,
+    open_access,
+    open_shell_access,
+    open_source,
+)
 from slipway.config.environments import Environment
 from slipway.errors import UserError
 from tests.support.projects import LOCAL
@@ -223,3 +229,50 @@ def test_the_source_is_read_by_the_target_or_by_its_profile(profile, tmp_path):
     assert (real.credentials().access_key, is_shared) == ("shell", False)
     with pytest.raises(UserError, match="the embedded AWS is not running"):
         open_source(LOCAL, target, access, tmp_path, None)
+
+
+def test_an_import_reads_with_whatever_the_shell_has(shell, url):
+    shell.setenv("AWS_ENDPOINT_URL", url)
+    shell.delenv("AWS_REGION", raising=False)
+    shell.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    assert open_shell_access(None)[1] == "eu-west-1"
+    shell.setenv("AWS_REGION", "eu-central-1")
+    assert open_shell_access(None)[1] == "eu-central-1"
+    access, region = open_shell_access("us-east-1")
+    assert region == "us-east-1"
+    assert access.client("sts").meta.region_name == "us-east-1"
+
+
+@pytest.mark.parametrize(
+    ("region", "message"),
+    [(None, "no region tells where the endpoint is"), ("mars", "'mars' is no region")],
+)
+def test_an_import_needs_a_region(shell, region, message):
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        shell.delenv(name, raising=False)
+    shell.setenv("AWS_CONFIG_FILE", "/dev/null")
+    with pytest.raises(UserError) as caught:
+        open_shell_access(region)
+    assert str(caught.value) == (
+        f"1 problem\n- {message} [SW662]\n"
+        "    Add `--region REGION`, such as `--region eu-west-1`, or set AWS_REGION."
+    )
+
+
+def test_an_import_without_credentials_says_where_to_log_in(shell):
+    shell.delenv("AWS_ACCESS_KEY_ID")
+    shell.delenv("AWS_SECRET_ACCESS_KEY")
+    shell.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with pytest.raises(UserError, match="no usable AWS credentials") as caught:
+        open_shell_access("eu-west-1")
+    assert caught.value.problems[0].remedy == (
+        "Log in to the account of the endpoint, for example with `aws sso login`."
+    )
+
+
+def test_an_import_with_an_unknown_profile_names_the_setting(shell):
+    shell.delenv("AWS_REGION", raising=False)
+    shell.setenv("AWS_PROFILE", "nobody")
+    for region in (None, "eu-west-1"):
+        with pytest.raises(UserError, match="the shell's settings for AWS cannot be used"):
+            open_shell_access(region)

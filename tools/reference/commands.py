@@ -91,6 +91,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "Write the config of a notebook's call, whose arguments are in a JSON file.",
         ),
         Example(
+            "slipway import my-model --endpoint my-endpoint --region eu-west-1",
+            "Write the config of an endpoint that is running. Nothing is changed there.",
+        ),
+        Example(
             "slipway import my-model --hub Qwen/Qwen2.5-7B-Instruct --instance ml.g5.2xlarge",
             "Write the config of a checkpoint on the Hugging Face Hub.",
         ),

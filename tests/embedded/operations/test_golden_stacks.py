@@ -16,6 +16,7 @@ from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place
 from tests.support.accounts import embedded_aws
+from tests.support.imported_endpoints import ImportedPlan, told
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.slipway_stack import lay_foundation, publish_functions
 from tests.support.stacks import Stacks
@@ -73,8 +74,10 @@ def lay_own_artifacts(stacks: Stacks, plan: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.parametrize("case", local_plans())
-def test_it_deploys_answers_and_leaves_nothing(stacks: Stacks, case: str) -> None:
+@pytest.fixture(scope="module", params=local_plans())
+def deployed(stacks: Stacks, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """Deploys a case for all tests of it, and lets none of it stay; gives its plan."""
+    case = request.param
     plan = local_plans()[case]
     template = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
     publish_functions(stacks, json.loads(template))
@@ -82,15 +85,23 @@ def test_it_deploys_answers_and_leaves_nothing(stacks: Stacks, case: str) -> Non
         lay_own_artifacts(stacks, plan)
     name = plan["endpoint_name"]
     assert stacks.create(name, template) == "CREATE_COMPLETE"
-    access = Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": stacks.aws.url,
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
-    status = find_status(name, access, plan=None, log_line_count=0)
+    yield plan
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert find_leftovers(plan["name"], LOCAL, access_of(stacks)) == []
+
+
+def access_of(stacks: Stacks) -> Access:
+    variables = {
+        "AWS_ENDPOINT_URL": stacks.aws.url,
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+    }
+    return Access(LOCAL.region, variables)
+
+
+def test_it_answers_and_leaves_nothing(stacks: Stacks, deployed: dict[str, Any]) -> None:
+    plan, name = deployed, deployed["endpoint_name"]
+    status = find_status(name, access_of(stacks), plan=None, log_line_count=0)
     assert status.troubles() == []
     assert status.endpoint is not None
     every = [*plan["variants"], *([plan["shadow"]] if "shadow" in plan else [])]
@@ -104,5 +115,9 @@ def test_it_deploys_answers_and_leaves_nothing(stacks: Stacks, case: str) -> Non
         )
         assert answer["InvokedProductionVariant"] == variant["name"]
         assert answer["Body"].read() == b"ping"
-    assert stacks.delete(name) == "DELETE_COMPLETE"
-    assert find_leftovers(plan["name"], LOCAL, access) == []
+
+
+def test_its_import_gives_the_same_plan(
+    stacks: Stacks, deployed: dict[str, Any], imported: ImportedPlan
+) -> None:
+    assert imported(stacks, deployed) == told(deployed)

@@ -6,8 +6,10 @@ import pytest
 
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, S3Weights
+from slipway.operations.endpoint_reader import read_endpoint
 from slipway.operations.permissions import Weights, least_policy
 from slipway.project import Project
+from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
 from tests.support.projects import PRODUCTION, config_text, write_project
 
 
@@ -227,3 +229,31 @@ def test_a_profile_without_an_account_to_read_is_refused(
         f"1 problem\n- {message} [SW409]\n    Write `slipway publish NAME --env production --from "
         "staging --from-profile PROFILE`.\n",
     )
+
+
+def test_the_rights_of_an_import_are_those_of_its_calls(project, monkeypatch, slipway_command):
+    monkeypatch.chdir(project.root)
+    code, output, errors = slipway_command("iam", "--import", "chat-old", "--env", "production")
+    assert (code, errors) == (0, "")
+    found = {each["Sid"]: each for each in json.loads(output)["Statement"]}
+    assert found["ReadEndpoint"]["Resource"] == [
+        "arn:aws:sagemaker:eu-west-1:210987654321:endpoint/chat-old"
+    ]
+    aws = FakeAws(answers())
+    read_endpoint(aws.client, NAME, REGION)
+    allowed = {action.partition(":")[2] for each in found.values() for action in each["Action"]}
+    made = {"ListBucket" if call == "ListObjectsV2" else call for call in aws.calls}
+    # Settings in the model data, hints and inference components are not there.
+    unused = {"Decrypt", "GetObject", "ListEndpoints", "ListInferenceComponents"}
+    assert made == allowed - unused
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("tiny", "--import", "chat-old"), ("--prune", "--import", "chat-old")],
+)
+def test_one_policy_at_a_time(project, monkeypatch, slipway_command, arguments):
+    monkeypatch.chdir(project.root)
+    code, _, errors = slipway_command("iam", *arguments)
+    assert code != 0
+    assert "give the name of a model, or --prune, or --import" in " ".join(errors.split())

@@ -234,5 +234,6 @@ def test_one_source_at_a_time(run, slipway_command):
     code, _, errors = slipway_command("import", "chat")
     assert code == 1
     assert (
-        "there is nothing to import [SW409]\n    Give one of --properties, --call, --hub." in errors
+        "there is nothing to import [SW409]\n"
+        "    Give one of --properties, --call, --hub, --endpoint." in errors
     )

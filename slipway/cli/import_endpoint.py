@@ -1,0 +1,235 @@
+"""`slipway import --endpoint`: reads the endpoint, and says what comes before and after."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING
+
+from slipway.codes.code import Code
+from slipway.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from slipway.access import Access
+    from slipway.cli.import_report import Made, Target
+    from slipway.importing.call import Call
+    from slipway.importing.draft import Draft, FieldName, Given, Guess
+    from slipway.importing.endpoint.described import Described, Package
+    from slipway.importing.endpoint.endpoints import Hosted
+    from slipway.importing.weights import WeightsPlace
+
+# The prefix of a model whose artifacts no other model's role can read.
+_ISOLATED = re.compile(r"s3://[^/]+/models/[^/]+/artifacts/")
+# Weights of two bytes each, as most checkpoints have them.
+_BYTES_OF_A_WEIGHT = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Live:
+    """The endpoint that is imported.
+
+    Args:
+        described: what AWS answers about it.
+        hosted: the same in the terms of a config.
+        access: clients of its account.
+        given: the user's answers, with those that the endpoint tells.
+    """
+
+    described: Described
+    hosted: Hosted
+    access: Access
+    given: Given
+
+    @property
+    def call(self) -> Call:
+        """Returns image, model data, variables and instances."""
+        return self.hosted.call
+
+    @property
+    def origin(self) -> str:
+        """Returns what the first comment of the config calls the endpoint."""
+        described = self.described
+        return f"{described.origin} of account {described.account} in {described.region}"
+
+    def package(self) -> Package:
+        """Returns the small files of the model data of a container that has its settings there.
+
+        Raises:
+            UserError: they cannot be read.
+        """
+        from slipway.importing.endpoint.described import Package
+
+        address = self.call.model_data or ""
+        found = self.described.packages.get(address, Package())
+        if found.unread:
+            raise UserError.of(
+                Code.IMPORT_NO_PACKAGE,
+                f"the model data {address} of {self.described.origin} may have the settings of its "
+                f"server, and {found.unread}",
+                "Allow `s3:GetObject` and `s3:ListBucket` on it. Or unpack it into a folder, and "
+                f"run `slipway import {self.given.name} --properties FOLDER`.",
+            )
+        return found
+
+    def placed(self, place: WeightsPlace, weights: str | None) -> WeightsPlace:
+        """Returns the place of the weights with the facts of the files that lie there.
+
+        Args:
+            place: where the container's settings say that they are.
+            weights: the option `--weights`, which comes before.
+        """
+        from slipway.operations.packages import read_checkpoint_in_s3
+
+        if weights is not None or place.repository is not None:
+            return place
+        if place.section is None and self.call.model_data is not None:
+            return dataclasses.replace(place, section={"source": "path", "path": self._folder})
+        if place.section is None:
+            return dataclasses.replace(place, missing=f"{self.call.origin} has no model data")
+        if place.section["source"] != "s3":
+            return place
+        uri = str(place.section["uri"])
+        stored = read_checkpoint_in_s3(self.access.client("s3"), uri)
+        if stored.unread:
+            # The report is made of these lists after all else.
+            self.hosted.found.change("weights", uri, f"not looked at, because {stored.unread}")
+        return dataclasses.replace(place, facts=stored.facts, size_gb=stored.size_gb)
+
+    def roughly(self, given: Given, place: WeightsPlace) -> tuple[Given, Mapping[FieldName, Guess]]:
+        """Returns facts of the network that nothing tells, as far as a guess is of use.
+
+        Args:
+            given: the facts; what they have stays.
+            place: the weights.
+        """
+        from slipway.importing.draft import Guess
+
+        guesses: dict[FieldName, Guess] = {}
+        if given.family is None:
+            given = dataclasses.replace(given, family="other")
+            guesses["model", "family"] = Guess(
+                "nothing tells it. With `other`, checks that need the architecture are off."
+            )
+        if given.parameters is None and place.size_gb is not None:
+            count = round(place.size_gb * 1e9 / _BYTES_OF_A_WEIGHT)
+            given = dataclasses.replace(given, parameters=count)
+            guesses["model", "parameters"] = Guess(
+                f"the model data has {place.size_gb:g} GB, and two bytes for each weight are usual."
+            )
+        if (given.weights or {}).get("path") == self._folder:
+            guesses["artifacts", "weights", "path"] = Guess(
+                f"a folder for the files, which lie in {self.call.model_data}."
+            )
+        return given, guesses
+
+    def made(self, made: Made, target: Target) -> Made:
+        """Returns the result with the endpoint's own sections, and the steps around it.
+
+        Args:
+            made: the config of the container.
+            target: the place of the config.
+        """
+        draft = self.hosted.complete(made.draft)
+        if self._is_sample(target):
+            draft = self._as_sample(draft)
+        if self.described.environment and _ISOLATED.match(self.call.model_data or ""):
+            artifacts = {**draft.content["artifacts"], "isolated": True}
+            draft = dataclasses.replace(draft, content={**draft.content, "artifacts": artifacts})
+        return dataclasses.replace(
+            made,
+            draft=draft,
+            origin=self.origin,
+            first=self._first(draft),
+            then=self._then(target),
+        )
+
+    @property
+    def _folder(self) -> str:
+        return f"build/{self.given.name}"
+
+    def _is_sample(self, target: Target) -> bool:
+        """Whether the endpoint belongs to an environment that deploys samples."""
+        mine = self.described.environment
+        return any(each.name == mine and each.artifacts == "sample" for each in target.environments)
+
+    def _as_sample(self, draft: Draft) -> Draft:
+        from slipway.importing.draft import Guess
+
+        guesses = {path: each for path, each in draft.guesses.items() if path[0] != "artifacts"}
+        guesses["artifacts", "sample", "path"] = Guess(
+            f"a folder for the files, which lie in {self.call.model_data}."
+        )
+        content = {**draft.content, "artifacts": {"sample": {"path": self._folder}}}
+        return dataclasses.replace(draft, content=content, guesses=guesses)
+
+    def _first(self, draft: Draft) -> tuple[str, ...]:
+        """Returns how the files come into the project, where the config names a folder."""
+        folders = [
+            section.get("path")
+            for section in draft.content["artifacts"].values()
+            if isinstance(section, dict)
+        ]
+        data = self.call.model_data
+        if self._folder not in folders or data is None:
+            return ()
+        command = f"aws s3 cp --recursive {data} {self._folder}"
+        if not data.endswith("/"):
+            command = f"mkdir -p {self._folder} && aws s3 cp {data} - | tar xz -C {self._folder}"
+        return (f"First: `{command}`.",)
+
+    def _then(self, target: Target) -> tuple[str, ...]:
+        """Returns how the old endpoint gives way to the new one."""
+        old, name = self.described.name, self.given.name
+        place = (self.described.account, self.described.region)
+        for each in target.environments:
+            if each.stack_name(name) != old or (each.account, each.region) != place:
+                continue
+            if self.described.environment == each.name:
+                return (
+                    f"Then: {old} is this model's own endpoint. `cdk diff {name} -c "
+                    f"env={each.name}` shows what the file would change.",
+                )
+            return (
+                f"Then: `{each.name}` cannot deploy it while {old} is there, because the new "
+                "endpoint has that name. Import it under another NAME.",
+            )
+        return (
+            f"Then: {old} goes on as it is, since an endpoint keeps its name. Send "
+            f"{name}-ENVIRONMENT the same requests, and change the clients over. Then run `aws "
+            f"sagemaker delete-endpoint --endpoint-name {old}`.",
+        )
+
+
+def read_live(name: str, region: str | None, given: Given) -> Live:
+    """Reads an endpoint with the shell's credentials.
+
+    Args:
+        name: the endpoint.
+        region: its region; None for the shell's.
+        given: the user's answers.
+
+    Raises:
+        UserError: it is not there, may not be read, or has a form that no config can say.
+    """
+    from slipway.access import account_errors, open_shell_access
+    from slipway.importing.endpoint.endpoints import hosted
+    from slipway.operations.endpoint_reader import read_endpoint
+
+    access, found_region = open_shell_access(region)
+    with account_errors():
+        described = read_endpoint(access.client, name, found_region)
+    host = hosted(described, given.latency_milliseconds)
+    call, endpoint = host.call, dict(host.call.endpoint)
+    if given.instance is not None:
+        host.found.change("instances", endpoint["instances"], "as `--instance` says now.")
+        endpoint["instances"] = [given.instance]
+    return Live(
+        described,
+        dataclasses.replace(host, call=dataclasses.replace(call, endpoint=endpoint)),
+        access,
+        dataclasses.replace(
+            given, instance=given.instance or call.instance, endpoint=endpoint, tags=call.tags
+        ),
+    )

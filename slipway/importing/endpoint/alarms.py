@@ -1,0 +1,164 @@
+"""CloudWatch's alarms of an endpoint, as the section `alarms` has them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from slipway.config.alarm_kinds import AlarmKind, Watch
+from slipway.config.capacity_alarm import CAPACITY_WATCH
+from slipway.config.sections.alarms import Alarms
+from slipway.importing.draft import DEFAULT_LATENCY_MILLISECONDS
+from slipway.importing.endpoint.described import Described, Raw
+from slipway.importing.endpoint.findings import Findings
+from slipway.operations.alarms import is_capacity_alarm, kind_of, variant_of
+
+_PERIOD_SECONDS = 60
+_SERVER_ERRORS, _LATENCY = "server_error_rate_percent", "model_latency_p99_milliseconds"
+_NO_KIND = "no alarm of Slipway compares this."
+
+
+def alarm_names(described: Described) -> dict[str, str]:
+    """Returns the alarms that a config can have: by name in CloudWatch, the name in `rollout`."""
+    return {
+        alarm["AlarmName"]: kind.name
+        for alarm in described.alarms
+        if (kind := _same_kind(alarm)) is not None
+    }
+
+
+def alarms_section(
+    described: Described, gpu_count: int, found: Findings, latency_milliseconds: int | None
+) -> dict[str, Any]:
+    """Returns the section, with guesses for the thresholds that no alarm has.
+
+    Args:
+        described: the endpoint.
+        gpu_count: GPUs of an instance, over which metrics of GPUs add up.
+        found: gets what the section cannot say.
+        latency_milliseconds: the user's own objective; None without one.
+    """
+    section: dict[str, Any] = {}
+    for alarm in _own(described):
+        kind = _same_kind(alarm)
+        if kind is not None:
+            _take(section, kind.field, _threshold(kind, alarm, gpu_count), alarm, found)
+        elif is_capacity_alarm(alarm) and _has_formulas(alarm, CAPACITY_WATCH):
+            section["at_max_capacity"] = True
+        else:
+            found.leave_out(f"alarm {alarm['AlarmName']}", _described(alarm), _NO_KIND)
+            continue
+        minutes = alarm["EvaluationPeriods"] * _period(alarm) // _PERIOD_SECONDS
+        _take(section, "evaluation_periods_minutes", max(1, minutes), alarm, found)
+        if differences := list(_differences(alarm)):
+            found.change(f"alarm {alarm['AlarmName']}", ", ".join(differences), "as Slipway's now.")
+    if described.environment is None:
+        for topic in dict.fromkeys(_actions(described)):
+            reason = "Slipway's alarms send messages to the environment's notification topic."
+            found.leave_out("alarm action", topic, reason)
+    if latency_milliseconds is not None:
+        section[_LATENCY] = latency_milliseconds
+    if _LATENCY not in section:
+        section[_LATENCY] = DEFAULT_LATENCY_MILLISECONDS
+        reason = "no alarm has an objective. This is half of SageMaker's limit; set your own."
+        found.guess(("alarms", _LATENCY), reason)
+    if _SERVER_ERRORS not in section:
+        section[_SERVER_ERRORS] = Alarms.model_fields[_SERVER_ERRORS].default
+        found.guess(("alarms", _SERVER_ERRORS), "no alarm watches it. This is Slipway's default.")
+    order = list(Alarms.model_fields)
+    return dict(sorted(section.items(), key=lambda item: order.index(item[0])))
+
+
+def _own(described: Described) -> Iterator[Raw]:
+    """Yields the alarms of whole fleets that scaling did not make."""
+    scaling = {
+        each["AlarmName"] for policy in described.policies for each in policy.get("Alarms") or ()
+    }
+    variants = {each["VariantName"] for each in described.config["ProductionVariants"]}
+    for alarm in described.alarms:
+        names = {each["Name"] for each in _dimensions(alarm)}
+        if alarm["AlarmName"] in scaling:
+            continue
+        if "EndpointConfigName" in names and _same_kind(alarm) is not None:
+            continue  # of the newest fleet alone; `rollback_alarms` makes it
+        if variant_of(alarm) in variants or "VariantName" not in names:
+            yield alarm
+
+
+def _take(section: dict[str, Any], field: str, value: Any, alarm: Raw, found: Findings) -> None:
+    kept = section.setdefault(field, value)
+    if kept != value:
+        found.change(f"alarm {alarm['AlarmName']}: {field}", value, f"{kept} now. All share it.")
+
+
+def _same_kind(alarm: Raw) -> AlarmKind | None:
+    """Returns the row of the table of alarms that an alarm is; None for any other alarm."""
+    kind = kind_of(alarm)
+    if kind is None or not _has_formulas(alarm, kind.watch):
+        return None
+    is_above = str(alarm.get("ComparisonOperator")).startswith("GreaterThan")
+    return kind if is_above and "Threshold" in alarm else None
+
+
+def _has_formulas(alarm: Raw, watch: Watch) -> bool:
+    expressions = {
+        query["Expression"] for query in alarm.get("Metrics") or () if "Expression" in query
+    }
+    return expressions == {formula.expression for formula in watch.formulas}
+
+
+def _threshold(kind: AlarmKind, alarm: Raw, gpu_count: int) -> float | int:
+    value: float = alarm["Threshold"] / kind.metric_units_per_field_unit
+    if kind.watch.gpu_part:
+        value /= max(1, gpu_count)
+    is_whole = Alarms.model_fields[kind.field].annotation in (int, int | None)
+    return round(value) if is_whole or value == int(value) else value
+
+
+def _differences(alarm: Raw) -> Iterator[str]:
+    """Yields what an alarm has in another way than Slipway's."""
+    if alarm["ComparisonOperator"] != "GreaterThanThreshold":
+        yield str(alarm["ComparisonOperator"])
+    if _period(alarm) != _PERIOD_SECONDS:
+        yield f"periods of {_period(alarm)} seconds"
+    if alarm.get("DatapointsToAlarm", alarm["EvaluationPeriods"]) != alarm["EvaluationPeriods"]:
+        yield f"{alarm['DatapointsToAlarm']} data points of {alarm['EvaluationPeriods']}"
+    kind = kind_of(alarm)
+    expected = kind.watch.group.missing_data if kind else alarm.get("TreatMissingData")
+    if alarm.get("TreatMissingData", "missing") != expected:
+        yield f"{alarm.get('TreatMissingData', 'missing')} without data"
+    if not alarm.get("ActionsEnabled", True):
+        yield "actions are off"
+
+
+def _period(alarm: Raw) -> int:
+    periods = [query["MetricStat"]["Period"] for query in _queries(alarm)]
+    return int(alarm.get("Period") or max(periods, default=_PERIOD_SECONDS))
+
+
+def _queries(alarm: Raw) -> Iterator[Raw]:
+    yield from (query for query in alarm.get("Metrics") or () if "MetricStat" in query)
+
+
+def _dimensions(alarm: Raw) -> Iterator[Mapping[str, str]]:
+    yield from alarm.get("Dimensions") or ()
+    for query in _queries(alarm):
+        yield from query["MetricStat"]["Metric"].get("Dimensions") or ()
+
+
+def _actions(described: Described) -> Iterator[str]:
+    for alarm in _own(described):
+        for name in ("AlarmActions", "OKActions", "InsufficientDataActions"):
+            yield from alarm.get(name) or ()
+
+
+def _described(alarm: Raw) -> str:
+    """Returns what an alarm compares, for example `ModelLatency (Average) > 500000.0`."""
+    statistic = alarm.get("Statistic") or alarm.get("ExtendedStatistic")
+    read = (
+        f"{alarm['MetricName']} ({statistic})"
+        if "MetricName" in alarm
+        else " and ".join(
+            query.get("Expression") or query["MetricStat"]["Metric"]["MetricName"]
+            for query in alarm.get("Metrics") or ()
+        )
+    )
+    return f"{read} {alarm.get('ComparisonOperator')} {alarm.get('Threshold', 'a band')}"

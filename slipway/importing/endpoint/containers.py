@@ -1,0 +1,181 @@
+"""The models of an endpoint: which container serves, and in which network."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.importing.endpoint.answers import Answer
+from slipway.importing.endpoint.described import Described, Raw
+from slipway.importing.endpoint.findings import Findings
+
+_ROLE = "Slipway makes a role for each endpoint, with the rights that it needs."
+_REASONS: Mapping[str, str] = {
+    "AdditionalModelDataSources": "a config has one artifact.",
+    "ContainerHostname": "a single container needs no name.",
+    "ContainerMetricsConfig": "no field of the config says it.",
+    "ExecutionRoleArn": _ROLE,
+    "ImageConfig": "Slipway deploys images of ECR, which SageMaker pulls itself.",
+    "ModelDataSource": "no field of the config says it. Slipway publishes a prefix of plain files.",
+}
+# Names, times and states, and what SageMaker recommends.
+_ABOUT = ("ModelName", "ModelArn", "CreationTime", "DeploymentRecommendation", "ResponseMetadata")
+_DEFAULTS: Mapping[tuple[str, ...], str] = {
+    ("Mode",): "SingleModel",
+    ("ImageConfig", "RepositoryAccessMode"): "Platform",
+}
+
+
+@dataclass(frozen=True)
+class Container:
+    """The container of an endpoint.
+
+    Args:
+        image: address of its image.
+        environment: its variables.
+        data: address of the model data: a prefix or an archive in S3; None without model data.
+        fields: fields of the section `endpoint` that the model tells.
+    """
+
+    image: str
+    environment: Mapping[str, str]
+    data: str | None
+    fields: Mapping[str, Any]
+
+
+def refuse_other_forms(described: Described, found: Findings) -> None:
+    """Notes every form of an endpoint that no config can say.
+
+    Args:
+        described: the endpoint.
+        found: gets a problem for each.
+    """
+    if described.components:
+        found.refuse(
+            f"{described.origin} hosts inference components: {', '.join(described.components)}",
+            "Import each of them with `--call`: its image, its model data and its variables. "
+            "Slipway makes an endpoint for each.",
+        )
+    for variant in _variants(described):
+        name = f"the variant {variant['VariantName']} of {described.origin}"
+        if "ServerlessConfig" in variant:
+            found.refuse(
+                f"{name} is serverless",
+                "Slipway deploys to instances only. Choose a type, and import the model with "
+                "`--call`.",
+            )
+        elif not variant.get("ModelName") and not described.components:
+            found.refuse(
+                f"{name} has no model, and no inference component is there",
+                "Import the model with `--call` where you know its image and its data.",
+            )
+    for name, model in described.models.items():
+        for message, remedy in _forms(model):
+            found.refuse(f"the model {name} of {described.origin} {message}", remedy)
+    first, *others = {_served(model): name for name, model in _of_variants(described)}.values() or [
+        ""
+    ]
+    if others:
+        found.refuse(
+            f"the variants of {described.origin} serve several models: "
+            f"{', '.join([first, *others])}",
+            "Variants of a config share their model. Import each model with `--call`, under a name "
+            "of its own.",
+        )
+
+
+def container_of(described: Described, found: Findings) -> Container:
+    """Returns the container of an endpoint: the first one, where it is refused for its form.
+
+    Args:
+        described: the endpoint.
+        found: gets what the config cannot say.
+    """
+    _, raw = next(_of_variants(described), ("", {}))
+    model = Answer(raw, _ABOUT)
+    model.take("Containers")
+    container = Answer(next(iter(_containers(raw)), {}))
+    model.take("PrimaryContainer")
+    fields: dict[str, Any] = {"network_isolation": bool(model.take("EnableNetworkIsolation"))}
+    model.take("InferenceExecutionConfig")  # how requests pass several containers
+    subnets = model.take("VpcConfig", "Subnets")
+    if subnets:
+        groups = model.take("VpcConfig", "SecurityGroupIds") or []
+        fields["vpc"] = {"subnet_ids": list(subnets), "security_group_ids": list(groups)}
+    for path, default in _DEFAULTS.items():
+        if (value := container.take(*path)) not in (default, None):
+            container.put(value, *path)
+    data = container.take("ModelDataUrl")
+    for name in ("CompressionType", "S3DataType", "ETag", "ManifestEtag"):
+        container.take("ModelDataSource", "S3DataSource", name)
+    # The licence that was accepted for the model data.
+    container.take("ModelDataSource", "S3DataSource", "ModelAccessConfig")
+    data = container.take("ModelDataSource", "S3DataSource", "S3Uri") or data
+    image, environment = container.take("Image"), container.take("Environment") or {}
+    found.leave_out_rest(model, **_REASONS)
+    found.leave_out_rest(container, **_REASONS)
+    return Container(str(image), environment, data, fields)
+
+
+def data_of(model: Raw) -> Iterator[str]:
+    """Yields the addresses of a model's data."""
+    for container in _containers(model):
+        source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
+        address = source.get("S3Uri") or container.get("ModelDataUrl")
+        if address:
+            yield str(address)
+
+
+def _containers(model: Raw) -> list[Raw]:
+    primary = model.get("PrimaryContainer")
+    return [primary] if primary else list(model.get("Containers") or ())
+
+
+def _variants(described: Described) -> Iterator[Raw]:
+    yield from described.config["ProductionVariants"]
+
+
+def _of_variants(described: Described) -> Iterator[tuple[str, Raw]]:
+    """Yields name and answer of each production variant's model."""
+    for variant in _variants(described):
+        name = str(variant.get("ModelName"))
+        if name in described.models:
+            yield name, described.models[name]
+
+
+def _served(model: Raw) -> str:
+    """Returns a text that is the same for models that serve the same."""
+    kept = ("EnableNetworkIsolation", "VpcConfig")
+    return repr([_containers(model), [model.get(name) for name in kept]])
+
+
+def _forms(model: Raw) -> Iterator[tuple[str, str]]:
+    """Yields message and remedy of each form of a model that no config can say."""
+    containers = _containers(model)
+    if len(containers) > 1:
+        images = ", ".join(
+            str(each.get("Image", each.get("ModelPackageName"))) for each in containers
+        )
+        yield (
+            f"is a pipeline of {len(containers)} containers: {images}",
+            "A config has one container. Put the steps into one image, or import each container "
+            "with `--call`.",
+        )
+    for container in containers:
+        if package := container.get("ModelPackageName"):
+            yield (
+                f"is made of the model package {package}",
+                "A subscription of AWS Marketplace cannot be deployed by its image. Of a package "
+                "of your own, `aws sagemaker describe-model-package` shows image and model data: "
+                "import them with `--call`.",
+            )
+        if container.get("Mode") == "MultiModel":
+            yield (
+                f"loads many models on request, from {container.get('ModelDataUrl')}",
+                "A config has one model. Import each model with `--call`, under a name of its own.",
+            )
+        source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
+        if source.get("HubAccessConfig"):
+            yield (
+                "takes its data from a private hub of SageMaker JumpStart",
+                "Publish the weights from another place: `--call` with `--weights`.",
+            )

@@ -1,0 +1,106 @@
+"""Data capture, and the requests and answers that lie in S3."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from slipway.importing.endpoint.answers import Answer
+from slipway.importing.endpoint.findings import Findings
+
+_MODES: Mapping[str, tuple[str, ...]] = {
+    "Input": ("input",),
+    "Output": ("output",),
+    "InputAndOutput": ("input", "output"),
+}
+# The content types that Slipway sets: bodies of all others are captured in Base64.
+_CONTENT_TYPES: Mapping[str, list[str]] = {
+    "JsonContentTypes": ["application/json"],
+    "CsvContentTypes": ["text/csv"],
+}
+# Fields of the section `endpoint.async_inference`, and where an answer has them.
+_ASYNC_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "output": ("OutputConfig", "S3OutputPath"),
+    "failure_output": ("OutputConfig", "S3FailurePath"),
+    "success_topic_arn": ("OutputConfig", "NotificationConfig", "SuccessTopic"),
+    "error_topic_arn": ("OutputConfig", "NotificationConfig", "ErrorTopic"),
+    "max_concurrent_invocations_per_instance": (
+        "ClientConfig",
+        "MaxConcurrentInvocationsPerInstance",
+    ),
+}
+_ADDRESSES = ("S3OutputPath", "S3FailurePath")
+_KEY = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
+NO_KEY_ARN = "the config takes the ARN of a key, and no alias or id."
+"""Why a key is left out whose ARN no answer tells."""
+
+
+def capture_section(config: Answer, found: Findings) -> dict[str, Any] | None:
+    """Returns the section `endpoint.data_capture`; None where nothing is captured.
+
+    Args:
+        config: the endpoint configuration; what the section says is taken out of it.
+        found: gets what the section cannot say.
+    """
+    raw = config.take("DataCaptureConfig")
+    if raw is None:
+        return None
+    capture = Answer(raw)
+    if not capture.take("EnableCapture"):
+        found.leave_out_rest(capture, "DataCaptureConfig.", **dict.fromkeys(raw, "it is off."))
+        return None
+    section: dict[str, Any] = {"destination": as_prefix(str(capture.take("DestinationS3Uri")))}
+    take_key(capture, ("KmsKeyId",), section, "key_arn")
+    if (percent := capture.take("InitialSamplingPercentage")) is not None:
+        section["sampling_percent"] = percent
+    modes = [each.get("CaptureMode") for each in capture.take("CaptureOptions") or ()]
+    what = {name for mode in modes for name in _MODES.get(str(mode), ())}
+    section["capture"] = [name for name in ("input", "output") if name in what]
+    for name, types in _CONTENT_TYPES.items():
+        value = capture.take("CaptureContentTypeHeader", name)
+        if value != types:
+            found.change(
+                f"DataCaptureConfig.{name}", value or [], f"{', '.join(types)} now, as everywhere."
+            )
+    found.leave_out_rest(capture, "DataCaptureConfig.", KmsKeyId=NO_KEY_ARN)
+    return section
+
+
+def async_section(config: Answer, found: Findings) -> dict[str, Any] | None:
+    """Returns the section `endpoint.async_inference`; None for a realtime endpoint.
+
+    Args:
+        config: the endpoint configuration; what the section says is taken out of it.
+        found: gets what the section cannot say.
+    """
+    raw = config.take("AsyncInferenceConfig")
+    if raw is None:
+        return None
+    answer, section = Answer(raw), dict[str, Any]()
+    for name, path in _ASYNC_FIELDS.items():
+        if (value := answer.take(*path)) is not None:
+            section[name] = as_prefix(value) if path[-1] in _ADDRESSES else value
+    found.leave_out_rest(answer, "AsyncInferenceConfig.")
+    return section
+
+
+def take_key(answer: Answer, path: tuple[str, ...], section: dict[str, Any], field: str) -> None:
+    """Moves the ARN of a key into a section; leaves an alias or an id where it is.
+
+    Args:
+        answer: has the key.
+        path: where the answer has it.
+        section: gets the ARN.
+        field: under this name.
+    """
+    value = answer.take(*path)
+    if value is None:
+        return
+    if _KEY.fullmatch(value):
+        section[field] = value
+    else:
+        answer.put(value, *path)
+
+
+def as_prefix(uri: str) -> str:
+    """Returns an address in S3 with the final slash that configs have."""
+    return uri if uri.endswith("/") else f"{uri}/"

@@ -1,0 +1,85 @@
+"""The answers of AWS's Describe calls about one endpoint."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_OWN_TAG = "slipway:environment"
+
+# Any: boto3's answers.
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Package:
+    """The small files of a model's data, such as the settings of its server.
+
+    Args:
+        files: contents by path.
+        unread: why they were not read, as half a sentence; empty if they were.
+    """
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    unread: str = ""
+
+
+@dataclass(frozen=True)
+class Described:
+    """An endpoint with everything that belongs to it.
+
+    Args:
+        region: its region.
+        endpoint: answer of DescribeEndpoint.
+        config: answer of DescribeEndpointConfig, for the configuration that is live.
+        models: answers of DescribeModel, by name.
+        components: names of the inference components.
+        targets: its scalable targets.
+        policies: the scaling policies of these.
+        actions: the scheduled actions of these.
+        alarms: metric alarms that watch the endpoint, or that undo its updates.
+        tags: its tags.
+        log_group: its log group; None without one.
+        packages: the small files of each model's data, by the data's address.
+    """
+
+    region: str
+    endpoint: Raw
+    config: Raw
+    models: Mapping[str, Raw] = field(default_factory=dict)
+    components: Sequence[str] = ()
+    targets: Sequence[Raw] = ()
+    policies: Sequence[Raw] = ()
+    actions: Sequence[Raw] = ()
+    alarms: Sequence[Raw] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    log_group: Raw | None = None
+    packages: Mapping[str, Package] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the endpoint."""
+        return str(self.endpoint["EndpointName"])
+
+    @property
+    def account(self) -> str:
+        """Returns the account of the endpoint, 12 digits."""
+        return str(self.endpoint["EndpointArn"]).split(":")[4]
+
+    def is_scaled(self, variant: str) -> bool:
+        """Returns whether Application Auto Scaling sets the size of a variant."""
+        resource = self.resource_id(variant)
+        return any(target["ResourceId"] == resource for target in self.targets)
+
+    def resource_id(self, variant: str) -> str:
+        """Returns a variant's id in Application Auto Scaling."""
+        return f"endpoint/{self.name}/variant/{variant}"
+
+    @property
+    def environment(self) -> str | None:
+        """Returns the environment whose stack made the endpoint; None if Slipway did not."""
+        return self.tags.get(_OWN_TAG)
+
+    @property
+    def origin(self) -> str:
+        """Returns what the endpoint is called in reasons."""
+        return f"the endpoint {self.name}"

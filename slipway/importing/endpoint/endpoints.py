@@ -1,0 +1,143 @@
+"""Joins everything that a config says of an endpoint, except the serving of its container."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.importing.call import Call
+from slipway.importing.draft import NO_SECRETS, Draft, is_secret
+from slipway.importing.endpoint.alarms import alarms_section
+from slipway.importing.endpoint.answers import Answer
+from slipway.importing.endpoint.containers import container_of, refuse_other_forms
+from slipway.importing.endpoint.data import (
+    NO_KEY_ARN,
+    async_section,
+    capture_section,
+    take_key,
+)
+from slipway.importing.endpoint.described import Described
+from slipway.importing.endpoint.findings import Findings
+from slipway.importing.endpoint.rollouts import rollout_section
+from slipway.importing.endpoint.scaling import autoscaling_section
+from slipway.importing.endpoint.variants import variant_fields
+
+_OWN_TAGS = ("aws:", "slipway:")
+_ABOUT = (
+    "EndpointConfigName", "EndpointConfigArn", "CreationTime", "ResponseMetadata",
+    "ProductionVariants", "ShadowProductionVariants",
+)  # fmt: skip
+_REASONS: Mapping[str, str] = {
+    "ExecutionRoleArn": "Slipway makes a role for each endpoint, with the rights that it needs.",
+    "KmsKeyId": NO_KEY_ARN,
+}
+_SETTLED = "InService"
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """An endpoint in the terms of a config.
+
+    Args:
+        call: image, model data, variables and instances, as a notebook's call names them.
+        sections: sections of the config that no call tells.
+        found: guesses and lists.
+    """
+
+    call: Call
+    sections: Mapping[str, Mapping[str, Any]]
+    found: Findings
+
+    def complete(self, draft: Draft) -> Draft:
+        """Returns a draft of the call with all that only the endpoint tells.
+
+        Args:
+            draft: of the container.
+        """
+        content = dict(draft.content)
+        # In the order of the schema, in which people look for them.
+        for name in (*self.sections, "tags"):
+            content.pop(name, None)
+        content |= self.sections
+        if self.call.tags:
+            content["tags"] = dict(self.call.tags)
+        guesses = {
+            path: guess
+            for path, guess in draft.guesses.items()
+            if path[0] not in self.sections and not _is_told(self.call.endpoint, path)
+        }
+        return replace(
+            draft,
+            content=content,
+            guesses=guesses | self.found.guesses,
+            changed=[*self.found.changed, *draft.changed],
+        )
+
+
+def hosted(described: Described, latency_milliseconds: int | None = None) -> Hosted:
+    """Returns an endpoint in the terms of a config.
+
+    Args:
+        described: the answers about the endpoint.
+        latency_milliseconds: the user's objective; None without one.
+
+    Raises:
+        UserError: no config can say what the endpoint is; with everything that it cannot say.
+    """
+    found = Findings()
+    refuse_other_forms(described, found)
+    config = Answer(described.config, _ABOUT)
+    endpoint: dict[str, Any] = {}
+    capture, is_async = capture_section(config, found), async_section(config, found)
+    take_key(config, ("KmsKeyId",), endpoint, "volume_key_arn")
+    found.leave_out_rest(config, **_REASONS)
+    container = container_of(described, found)
+    endpoint = {**variant_fields(described, found), **endpoint, **container.fields}
+    if is_async is not None:
+        endpoint |= {"mode": "async", "async_inference": is_async}
+    if capture is not None:
+        endpoint["data_capture"] = capture
+    if (days := (described.log_group or {}).get("retentionInDays")) is not None:
+        endpoint["log_retention_days"] = days
+    elif described.log_group is not None:
+        found.change("log group", "kept for ever", "for 30 days now, or `log_retention_days`.")
+    status = described.endpoint.get("EndpointStatus", _SETTLED)
+    if status != _SETTLED:
+        reason = "a change is under way or has failed. Import again when it is over."
+        found.leave_out("EndpointStatus", status, reason)
+    instance = endpoint["instances"][0]
+    sections: dict[str, dict[str, Any]] = {}
+    if (scaling := autoscaling_section(described, found)) is not None:
+        sections["autoscaling"] = scaling
+    facts = instance_types().get(instance)
+    gpus = facts.gpu_count if facts is not None else 1
+    sections["alarms"] = alarms_section(described, gpus, found, latency_milliseconds)
+    count = endpoint["instance_count"] or 1
+    if (rollout := rollout_section(described, count, found)) is not None:
+        sections["rollout"] = rollout
+    if found.problems:
+        raise UserError(found.refusals())
+    variables = dict(container.environment)
+    for name in [name for name, value in variables.items() if is_secret(name, value)]:
+        found.leave_out(name, variables.pop(name), NO_SECRETS)
+    call = Call(
+        origin=described.origin,
+        instance=instance,
+        image_uri=container.image,
+        environment=variables,
+        model_data=container.data,
+        endpoint=endpoint,
+        tags={
+            name: value
+            for name, value in described.tags.items()
+            if not name.lower().startswith(_OWN_TAGS)
+        },
+        left_out=tuple(found.left_out),
+    )
+    return Hosted(call, sections, found)
+
+
+def _is_told(endpoint: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+    """Returns whether the endpoint itself has a field, so that it is no guess of the container."""
+    return path[0] == "endpoint" and len(path) > 1 and path[1] in endpoint

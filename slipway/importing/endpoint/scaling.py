@@ -1,0 +1,165 @@
+"""Scalable targets, policies and scheduled actions, as the section `autoscaling` has them."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from slipway.importing.endpoint.answers import Answer, shown
+from slipway.importing.endpoint.described import Described, Raw
+from slipway.importing.endpoint.findings import NO_FIELD, Findings
+
+# A policy's predefined metric to the field with its target.
+_TARGETS: Mapping[str, str] = {
+    "SageMakerVariantInvocationsPerInstance": "target_invocations_per_instance_per_minute",
+    "SageMakerVariantConcurrentRequestsPerModelHighResolution": (
+        "target_concurrent_requests_per_instance"
+    ),
+}
+_BACKLOG = ("ApproximateBacklogSizePerInstance", "target_backlog_per_instance")
+# Application Auto Scaling's own for SageMaker, where a policy says none:
+# https://docs.aws.amazon.com/autoscaling/application/APIReference/API_TargetTrackingScalingPolicyConfiguration.html
+_DEFAULT_COOLDOWN_SECONDS = 300
+_COOLDOWNS = ("scale_in_cooldown_seconds", "scale_out_cooldown_seconds")
+_COUNT = "sagemaker:variant:DesiredInstanceCount"
+_ABOUT = (
+    "PolicyARN", "PolicyName", "ServiceNamespace", "ResourceId", "ScalableDimension", "PolicyType",
+    "Alarms", "CreationTime", "ScalableTargetARN", "RoleARN", "ScheduledActionARN",
+    "PredictedCapacity",
+)  # fmt: skip
+_NOT_A_NAME = re.compile(r"[^a-z0-9-]+")
+_NO_TARGET = "a config that scales names a load of each instance, and no policy here does."
+
+
+def autoscaling_section(described: Described, found: Findings) -> dict[str, Any] | None:
+    """Returns the section; None for a fixed number of instances.
+
+    Args:
+        described: the endpoint.
+        found: gets what the section cannot say.
+    """
+    variants = [each["VariantName"] for each in described.config["ProductionVariants"]]
+    named = {described.resource_id(name): name for name in variants}
+    targets = [each for each in described.targets if each["ScalableDimension"] == _COUNT]
+    sections = {
+        named[target["ResourceId"]]: _section(described, target, found)
+        for target in targets
+        if target["ResourceId"] in named
+    }
+    for target in described.targets:
+        if target not in targets or target["ResourceId"] not in named:
+            found.leave_out(f"scalable target {target['ResourceId']}", target["ScalableDimension"])
+    kept = next(((name, each) for name, each in sections.items() if each is not None), None)
+    if kept is None:
+        return None
+    first, section = kept
+    for name, each in sections.items():
+        if each is not None and each != section:
+            found.change(f"autoscaling of {name}", each, f"as {first} now. All variants share it.")
+    for name in variants:
+        if name not in sections:
+            found.change(
+                f"autoscaling of {name}", "none", f"as {first} now. All variants share it."
+            )
+    return section
+
+
+def _section(described: Described, raw: Raw, found: Findings) -> dict[str, Any] | None:
+    """Returns the section of one variant."""
+    target = Answer(raw, _ABOUT)
+    low, high = target.take("MinCapacity"), target.take("MaxCapacity")
+    resource = raw["ResourceId"]
+    load: dict[str, Any] = {}
+    for policy in _of(described.policies, raw):
+        load = _tracked(policy, found, load) or load
+    schedules = [
+        each
+        for action in _of(described.actions, raw)
+        if (each := _schedule(action, low, high, found)) is not None
+    ]
+    found.leave_out_rest(target, f"{resource}: ")
+    if not load:
+        bounds = f"{low} to {high} instances"
+        found.leave_out(f"scalable target {resource}", bounds, _NO_TARGET)
+        for each in schedules:
+            found.leave_out(f"scheduled action {each['name']}", each["at"], _NO_TARGET)
+        return None
+    if any(
+        (each["min_instance_count"], each["max_instance_count"]) == (low, high)
+        for each in schedules
+    ):
+        reason = "a scheduled action may have set it last."
+        found.guess(("autoscaling", "min_instance_count"), reason)
+        found.guess(("autoscaling", "max_instance_count"), reason)
+    section: dict[str, Any] = {"min_instance_count": low, "max_instance_count": high, **load}
+    for name in _COOLDOWNS:
+        if section.setdefault(name, None) is None:
+            section[name] = _DEFAULT_COOLDOWN_SECONDS
+            found.guess(("autoscaling", name), "the policy says none. This is AWS's default.")
+    if schedules:
+        section["schedules"] = schedules
+    return section
+
+
+def _of(items: Any, target: Raw) -> list[Raw]:
+    return [
+        each
+        for each in items
+        if (each["ResourceId"], each["ScalableDimension"])
+        == (target["ResourceId"], target["ScalableDimension"])
+    ]
+
+
+def _tracked(raw: Raw, found: Findings, before: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns the fields that a scaling policy tells; None for a policy without a field."""
+    name, policy = raw["PolicyName"], Answer(raw, _ABOUT)
+    tracking = "TargetTrackingScalingPolicyConfiguration"
+    metric = policy.take(tracking, "PredefinedMetricSpecification", "PredefinedMetricType")
+    field = _TARGETS.get(str(metric))
+    custom = policy.take(tracking, "CustomizedMetricSpecification")
+    if metric is None and custom is not None and custom.get("MetricName") == _BACKLOG[0]:
+        metric, field = custom["MetricName"], _BACKLOG[1]
+    elif custom is not None:
+        policy.put(custom, tracking, "CustomizedMetricSpecification")
+    if field is None or before:
+        reason = "a config scales by one target." if before else NO_FIELD
+        what = metric or shown(dict(policy.rest()))
+        found.leave_out(f"scaling policy {name}", what, reason)
+        return None
+    load: dict[str, Any] = {field: _whole(policy.take(tracking, "TargetValue"))}
+    for key, source in zip(_COOLDOWNS, ("ScaleInCooldown", "ScaleOutCooldown"), strict=True):
+        load[key] = policy.take(tracking, source)
+    found.leave_out_rest(policy, f"scaling policy {name}: ")
+    return load
+
+
+def _schedule(raw: Raw, low: int, high: int, found: Findings) -> dict[str, Any] | None:
+    """Returns an entry of `schedules`; None for a scheduled action that is none."""
+    action = Answer(raw, _ABOUT)
+    name = str(action.take("ScheduledActionName"))
+    at = action.take("Schedule")
+    given = _NOT_A_NAME.sub("-", name.lower()).strip("-")
+    schedule: dict[str, Any] = {"name": given, "at": at}
+    if given != name:
+        found.change("scheduled action", name, f"{given} now.")
+    zone = action.take("Timezone")
+    if zone is not None:
+        schedule["time_zone"] = zone
+    for key, source, otherwise in (
+        ("min_instance_count", "MinCapacity", low),
+        ("max_instance_count", "MaxCapacity", high),
+    ):
+        value = action.take("ScalableTargetAction", source)
+        if value is None:
+            found.change(
+                f"scheduled action {name}: {source}",
+                "unset",
+                f"{otherwise} now, as it is at present.",
+            )
+        schedule[key] = otherwise if value is None else value
+    found.leave_out_rest(action, f"scheduled action {name}: ")
+    return schedule
+
+
+def _whole(value: float) -> float | int:
+    """Returns a number as people write it: 600, and not 600.0."""
+    return int(value) if value == int(value) else value

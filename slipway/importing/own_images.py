@@ -1,0 +1,103 @@
+"""Images that Slipway builds: their variables say again what the config said."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.importing.call import Call
+from slipway.importing.draft import Draft, FieldName, Given, Guess, Setting, alarms_of
+
+_IMAGE = re.compile(r"/slipway/(?:[a-z][a-z0-9]*/)?([a-z]+):([\w.-]+)$")
+_NO_VARIABLES = "the section has no field for a variable of this name."
+
+
+@dataclass(frozen=True)
+class OwnImage:
+    """An image that Slipway built.
+
+    Args:
+        family: the container family, which its repository is named after.
+        tag: its base and the fingerprint of its sources.
+    """
+
+    family: str
+    tag: str
+
+
+def own_image(uri: str) -> OwnImage | None:
+    """Returns what the address of an image says; None for an image that Slipway did not build."""
+    found = _IMAGE.search(uri)
+    return OwnImage(found[1], found[2]) if found else None
+
+
+class Variables:
+    """The variables of a container, out of which fields of a section are taken."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._left = dict(environment)
+
+    def take(self, fields: Mapping[str, str]) -> dict[str, Any]:
+        """Returns the fields of a section that variables tell: whole numbers, or texts.
+
+        Args:
+            fields: names of variables, and their fields.
+        """
+        found: dict[str, Any] = {}
+        for variable, field in fields.items():
+            if (value := self._left.pop(variable, None)) is not None:
+                found[field] = int(value) if re.fullmatch(r"[0-9]{1,15}", value) else value
+        return found
+
+    def drop(self, *names: str) -> None:
+        """Drops variables that follow from other fields."""
+        for name in names:
+            self._left.pop(name, None)
+
+    @property
+    def rest(self) -> dict[str, str]:
+        """Returns the variables that nothing took."""
+        return dict(self._left)
+
+    def left_out(self) -> list[Setting]:
+        """Returns the rest, for a section that has no field for variables."""
+        return [Setting(name, value, _NO_VARIABLES) for name, value in self._left.items()]
+
+
+def own_draft(
+    call: Call,
+    given: Given,
+    guesses: Mapping[FieldName, Guess],
+    section: Mapping[str, Any],
+    *,
+    target: str | None,
+    left_out: list[Setting],
+) -> Draft:
+    """Returns the config of a container of Slipway's.
+
+    Args:
+        call: image, instances and variables.
+        given: all facts that a config needs.
+        guesses: the facts that are guesses, by field.
+        section: the section `serving`.
+        target: device that the model is compiled for; None where no source knows it.
+        left_out: settings that the section does not have.
+    """
+    alarms, more = alarms_of(given, call.origin)
+    path = f"build/{given.name}"
+    release = {"path": path} if target is None else {"path": path, "target": target}
+    content: dict[str, Any] = {
+        "name": given.name,
+        "model": {"family": given.family, "parameters": given.parameters, **given.shape},
+        "serving": dict(section),
+        "artifacts": {"release": release},
+        "endpoint": {"instances": [given.instance], **given.endpoint},
+        "alarms": alarms,
+    }
+    if given.tags:
+        content["tags"] = dict(given.tags)
+    more["artifacts", "release", "path"] = Guess(
+        f"a folder for the compiled files, which lie in {call.model_data}."
+    )
+    more["artifacts", "release", "target"] = Guess("the device of the instance type.")
+    return Draft(content, {**guesses, **more}, left_out=[*call.left_out, *left_out])

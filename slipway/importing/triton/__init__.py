@@ -1,0 +1,1 @@
+"""Makes a config of an endpoint that Slipway's Triton container serves."""

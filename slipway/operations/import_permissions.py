@@ -1,0 +1,60 @@
+"""The least rights that `slipway import --endpoint` needs for one endpoint, as a policy of IAM."""
+
+from typing import Any
+
+from slipway.config.environments import Environment
+from slipway.operations.permission_parts import Place, Statement, allow
+
+
+def import_policy(environment: Environment, endpoint: str) -> dict[str, Any]:
+    """Returns the policy to read an endpoint with its model, its scaling and its alarms.
+
+    Args:
+        environment: gives account and region of the endpoint.
+        endpoint: its name.
+    """
+    place = Place(environment)
+    statements = [
+        allow(
+            "ReadEndpoint",
+            ["sagemaker:DescribeEndpoint", "sagemaker:ListTags"],
+            place.arn("sagemaker", f"endpoint/{endpoint}"),
+        ),
+        allow(
+            "ReadConfigsAndModels",
+            ["sagemaker:DescribeEndpointConfig", "sagemaker:DescribeModel"],
+            # Their names are known only after the endpoint was read.
+            place.arn("sagemaker", "endpoint-config/*"),
+            place.arn("sagemaker", "model/*"),
+        ),
+        allow(
+            "ListWhatHasNoNarrowerResource",
+            [
+                "application-autoscaling:DescribeScalableTargets",
+                "application-autoscaling:DescribeScalingPolicies",
+                "application-autoscaling:DescribeScheduledActions",
+                "cloudwatch:DescribeAlarms",
+                "logs:DescribeLogGroups",
+                # For the hint where there is no endpoint of the name.
+                "sagemaker:ListEndpoints",
+                # For an endpoint whose variants have no model.
+                "sagemaker:ListInferenceComponents",
+            ],
+            "*",
+        ),
+        # Settings of the server in the model data, config.json, and headers of safetensors files.
+        allow(
+            "ReadModelData",
+            ["s3:GetObject", "s3:ListBucket"],
+            f"arn:{place.partition}:s3:::*",
+        ),
+        _decrypt(place),
+    ]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _decrypt(place: Place) -> Statement:
+    """Allows every key of the account and region, but only for what S3 gives out."""
+    condition = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
+    keys = place.arn("kms", "key/*")
+    return {**allow("DecryptModelData", ["kms:Decrypt"], keys), "Condition": condition}
