@@ -161,6 +161,11 @@ PROGRAM_VARIABLES: Mapping[str, tuple[str, str, str]] = {
         "AWS",
         "Address of the embedded AWS, or of another service that answers as AWS does.",
     ),
+    "AWS_REGION": (
+        "`import --endpoint`",
+        "the region of the profile",
+        "Region of the endpoint, without `--region`. AWS_DEFAULT_REGION counts after it.",
+    ),
     "HF_ENDPOINT": (
         "`publish`",
         "`https://huggingface.co`",
