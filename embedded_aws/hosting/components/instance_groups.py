@@ -74,16 +74,18 @@ class InstanceGroup(Variant):
     def drain(self, timeout_seconds: float) -> None:
         """Does nothing: the components wait for their requests."""
 
-    def release_idle(self, needed: int, now_seconds: float) -> None:
-        """Releases the instances that were not needed for the last ten minutes.
+    def follow(self, needed: int, now_seconds: float) -> None:
+        """Adds missing instances, and releases those that were idle for the last ten minutes.
+
+        Instances are missing after an update of the endpoint, whose new instances take the copies.
 
         Args:
             needed: instances that hold the copies.
             now_seconds: the time, in seconds since the epoch.
         """
-        kept = max(needed, self.lowest_count)
+        kept = max(min(needed, self.highest_count), self.lowest_count)
         if kept >= self.instance_count:
-            self.idle_since_seconds = None
+            self.instance_count, self.idle_since_seconds = kept, None
         elif self.idle_since_seconds is None:
             self.idle_since_seconds = now_seconds
         elif now_seconds - self.idle_since_seconds >= IDLE_RELEASE_SECONDS:

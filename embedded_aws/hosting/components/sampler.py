@@ -73,7 +73,7 @@ class ComponentSampler:
         self._thread.start()
 
     def sample(self) -> None:
-        """Records the values that are due, and releases instances that were idle for long."""
+        """Records the values that are due, and lets the instances follow the copies."""
         with self._lock:
             now_seconds = self._clock()
             last = _mark(now_seconds)
@@ -83,7 +83,7 @@ class ComponentSampler:
             for component in self._components():
                 self._measure(component, marks)
             for endpoint in self._endpoints():
-                _release_idle(endpoint, now_seconds)
+                _follow_copies(endpoint, now_seconds)
 
     def close(self) -> None:
         """Stops the thread."""
@@ -123,10 +123,10 @@ def _put(owner: MetricOwner, value: float, mark_seconds: int) -> None:
     )
 
 
-def _release_idle(endpoint: Endpoint, now_seconds: float) -> None:
+def _follow_copies(endpoint: Endpoint, now_seconds: float) -> None:
     with endpoint.lock:
         groups = [] if endpoint.live is None else list(endpoint.live.groups.values())
     for group in groups:
         needed = instances_needed(group, sizes_on(endpoint, group.name))
         with endpoint.lock:
-            group.release_idle(needed, now_seconds)
+            group.follow(needed, now_seconds)

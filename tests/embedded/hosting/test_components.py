@@ -380,13 +380,15 @@ def test_components_outlive_their_endpoint(hosted: Hosted) -> None:
 
 def test_an_update_of_the_endpoint_keeps_its_components(hosted: Hosted) -> None:
     endpoint = hosted.endpoint()
-    name = hosted.component(endpoint)
-    pid = hosted.invoke(endpoint, name, "pid")
+    name = hosted.component(endpoint, copies=2, size=ON_GPU)
+    pids = {hosted.invoke(endpoint, name, "pid") for _ in range(40)}
     update = hosted.sagemaker.update_endpoint
     config = hosted.config(hosted.variant(InstanceType="ml.g5.2xlarge"))
     update(EndpointName=endpoint, EndpointConfigName=config)
     assert hosted.account.settled(endpoint)["EndpointConfigName"] == config
-    assert hosted.invoke(endpoint, name, "pid") == pid
+    assert hosted.invoke(endpoint, name, "pid") in pids
+    # The configuration begins with one instance, and each copy needs a GPU.
+    eventually(lambda: hosted.instances(endpoint) == 2)
     renamed = hosted.config(hosted.variant("Renamed"))
     message = refused(update, EndpointName=endpoint, EndpointConfigName=renamed)
     assert 'Variant "AllTraffic" hosts inference components and cannot be removed' in message

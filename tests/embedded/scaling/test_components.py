@@ -103,6 +103,20 @@ class Scaled:
             eventually(lambda seen=seen: self.measured() > seen)  # type: ignore[misc]
             self.clock.pass_minute()
 
+    def pass_minutes_to_zero(self) -> None:
+        """Lets minutes without requests pass until no copy is wanted, and none has data."""
+
+        def is_asleep() -> bool:
+            return self.hosted.copies(self.name)[0] == 0
+
+        passed = 0
+        while not is_asleep():
+            seen = self.measured()
+            eventually(lambda seen=seen: self.measured() > seen or is_asleep())  # type: ignore[misc]
+            self.clock.pass_minute()
+            passed += 1
+            assert passed < 40, "fifteen minutes should be enough"
+
     def measured(self) -> int:
         """The number of values that the component's metrics of minutes have so far."""
         data: list[Any] = list(cloudwatch_backends[ACCOUNT_ID][REGION].metric_data)
@@ -159,7 +173,7 @@ def test_a_component_goes_to_zero_and_wakes(scaled: Scaled) -> None:
     assert scaled.hosted.instances(scaled.endpoint) == 3
 
     # No requests: the copies go at once, and the instances ten minutes later.
-    scaled.pass_minutes(16)
+    scaled.pass_minutes_to_zero()
     scaled.becomes(0)
     assert list((scaled.account.directory / "instances").iterdir()) == []
     assert scaled.hosted.instances(scaled.endpoint) == 3
