@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted
+from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
 NO_CAPACITY = (
@@ -207,6 +208,23 @@ def test_a_component_whose_container_ends_fails_with_its_last_lines(hosted: Host
         DesiredRuntimeConfig={"CopyCount": 1},
     )
     assert "in status Failed: it can only be deleted" in message
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_copies_read_model_data_with_the_role_of_the_configuration(hosted: Hosted) -> None:
+    statement = {"Effect": "Deny", "Action": "s3:*", "Resource": "*"}
+    nothing = {"Version": "2012-10-17", "Statement": [statement]}
+    iam = hosted.account.clients.client("iam", REGION)
+    role = make_role(iam, f"reads-nothing-{hosted.account.name()}", nothing)
+    endpoint = hosted.account.begin(hosted.config(ExecutionRoleArn=role))
+    hosted.account.settled(endpoint)
+    name = hosted.begin(endpoint, hosted.specification())
+    described = hosted.settled(name)
+    assert described["InferenceComponentStatus"] == "Failed"
+    reason = described["FailureReason"]
+    assert reason.startswith(f"Inference component {name}: ")
+    assert "is not authorized to perform: s3:ListBucket" in reason
     hosted.delete(name)
     hosted.account.delete(endpoint)
 
