@@ -201,6 +201,14 @@ ENTRIES: Sequence[Entry] = (
         "Add `--env` with one of the names in the printed remedy.",
     ),
     Entry(
+        Code.SCALING_STEPS,
+        "The steps of autoscaling contradict one another",
+        "Steps add instances to a fleet whose load is a multiple of its target. A higher load "
+        "needs more instances, and no step can add more than the fleet may grow.",
+        "Sort the steps by `from_times_target`, with more instances in each, within "
+        "`max_instance_count`.",
+    ),
+    Entry(
         Code.SCALING_GPU,
         "Autoscaling cannot follow the use of the GPUs",
         "SageMaker adds up the use of an instance's GPUs, without the instance's type. A type "
@@ -264,14 +272,6 @@ ENTRIES: Sequence[Entry] = (
         "`alarms.at_max_capacity` is raised when the fleet is as large as `autoscaling` may make "
         "it. A fleet of a fixed size has no such maximum, or is always at it.",
         "Remove the alarm, or let `autoscaling` choose between two numbers of instances.",
-    ),
-    Entry(
-        Code.SCALING_STEPS,
-        "The steps of autoscaling contradict one another",
-        "Steps add instances to a fleet whose load is a multiple of its target. A higher load "
-        "needs more instances, and no step can add more than the fleet may grow.",
-        "Sort the steps by `from_times_target`, with more instances in each, within "
-        "`max_instance_count`.",
     ),
     Entry(
         Code.SCHEDULE,

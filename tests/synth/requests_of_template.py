@@ -29,6 +29,10 @@ _REFERENCES = {
     "AWS::ApplicationAutoScaling::ScalableTarget": (
         "endpoint/NAME/variant/AllTraffic|sagemaker:variant:DesiredInstanceCount|sagemaker"
     ),
+    "AWS::ApplicationAutoScaling::ScalingPolicy": (
+        "arn:aws:autoscaling:us-east-1:123456789012:scalingPolicy:0a1b2c3d:resource/sagemaker/"
+        "endpoint/NAME/variant/AllTraffic:policyName/steps"
+    ),
     "ArtifactKeyArn": "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d",
     "OwnArtifactKeyArn": (
         "arn:aws:kms:us-east-1:123456789012:key/1b2c3d4e-5f6a-7b8c-9d0e-1f2a3b4c5d6e"
@@ -183,6 +187,8 @@ def _role_tags(parameters: Properties) -> Iterator[str]:
 
 
 def _target_value(parameters: Properties) -> Iterator[str]:
+    if parameters["PolicyType"] != "TargetTrackingScaling":
+        return
     value = parameters["TargetTrackingScalingPolicyConfiguration"]["TargetValue"]
     if not 1 / _LARGEST_TARGET <= abs(value) <= _LARGEST_TARGET:
         yield f"the target value {value} is too small or too large"

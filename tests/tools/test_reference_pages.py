@@ -88,6 +88,7 @@ def test_the_metrics_of_autoscaling_are_those_of_the_templates():
         .get("PredefinedMetricSpecification", {})
         .get("PredefinedMetricType", "none")
         for _, policy in resources("AWS::ApplicationAutoScaling::ScalingPolicy")
+        if policy["PolicyType"] == "TargetTrackingScaling"
     }
     assert found == metrics.SCALING_METRICS.keys()
 

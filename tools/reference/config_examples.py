@@ -323,21 +323,17 @@ autoscaling:
   scale_in_cooldown_seconds: 300
 """,
     ),
-    "autoscaling.steps": _refused(
+    "autoscaling.steps": _part(
+        _GPT2,
         """\
-endpoint:
-  mode: async
-  async_inference:
-    input: s3://my-requests/ocr/
-    output: s3://my-answers/ocr/
 autoscaling:
-  min_instance_count: 0
-  max_instance_count: 4
-  target_backlog_per_instance: 5
+  min_instance_count: 1
+  max_instance_count: 8
+  target_invocations_per_instance_per_minute: 600
   steps:
-    - {from_backlog: 10, add_instances: 2}
+    - {from_times_target: 2, add_instances: 1}
+    - {from_times_target: 3.5, add_instances: 4}
 """,
-        name=_FIXED_COUNT,
     ),
     "autoscaling.schedules": _part(
         _GPT2,
