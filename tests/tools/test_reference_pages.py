@@ -83,14 +83,24 @@ def resources(kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def test_the_metrics_of_autoscaling_are_those_of_the_templates():
-    found = {
+    tracked = [
         policy["TargetTrackingScalingPolicyConfiguration"]
-        .get("PredefinedMetricSpecification", {})
-        .get("PredefinedMetricType", "none")
         for _, policy in resources("AWS::ApplicationAutoScaling::ScalingPolicy")
         if policy["PolicyType"] == "TargetTrackingScaling"
+    ]
+    predefined = {
+        each["PredefinedMetricSpecification"]["PredefinedMetricType"]
+        for each in tracked
+        if "PredefinedMetricSpecification" in each
     }
-    assert found == metrics.SCALING_METRICS.keys()
+    listed = metrics.SCALING_METRICS
+    assert predefined == {name for name, _, _ in listed.values() if name}
+    customized = {
+        each["CustomizedMetricSpecification"]["MetricName"]
+        for each in tracked
+        if "CustomizedMetricSpecification" in each
+    }
+    assert customized == {name for name, (predefined, _, _) in listed.items() if not predefined}
 
 
 @pytest.mark.parametrize(

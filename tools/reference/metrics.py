@@ -70,16 +70,16 @@ values come from real requests and from your machine, and there is no GPU metric
 """
 
 _SCALING = """\
-Application Auto Scaling watches one metric per variant and makes its own alarms for it.
+Application Auto Scaling watches one metric per variant and makes its own alarms for it. The policy
+that starts the first instance of an asynchronous endpoint follows `HasBacklogWithoutCapacity`.
 """
 
 _SCALING_DATA = """\
-The metrics of requests are in `AWS/SageMaker`, and `GPUUtilization` is in
-`/aws/sagemaker/Endpoints`. `InvocationsPerInstance` and `GPUUtilization` have a value each minute.
-`ConcurrentRequestsPerModel` has one every ten seconds, so that a fleet grows sooner. A fleet
-shrinks equally fast with all. Source: [AWS's page of scaling policies][policies] (read
-2026-11-24). No scaling policy has run in a real account. On the embedded AWS only invocations have
-data.
+`GPUUtilization` is in `/aws/sagemaker/Endpoints`, and the others are in `AWS/SageMaker`. The
+metrics of a queue have only the dimension `EndpointName`. `ConcurrentRequestsPerModel` has a value
+every ten seconds, so that a fleet grows sooner. The others have one each minute. A fleet shrinks
+equally fast with all. Source: [AWS's page of scaling policies][policies] (read 2026-11-24). No
+scaling policy has run in a real account. On the embedded AWS, invocations and queues have data.
 
 [policies]: https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling-add-code-define.html
 """
@@ -97,22 +97,27 @@ _PROCESS = """\
 """
 
 
-# Predefined metric, or none, to CloudWatch's name of it, and the field of `autoscaling`.
+# CloudWatch's name to the predefined metric or None, the field of `autoscaling`, and the meaning.
 SCALING_METRICS = {
-    "SageMakerVariantInvocationsPerInstance": (
-        "InvocationsPerInstance",
+    "InvocationsPerInstance": (
+        "SageMakerVariantInvocationsPerInstance",
         "target_invocations_per_instance_per_minute",
         "Requests of a minute, divided by the instances.",
     ),
-    "SageMakerVariantConcurrentRequestsPerModelHighResolution": (
-        "ConcurrentRequestsPerModel",
+    "ConcurrentRequestsPerModel": (
+        "SageMakerVariantConcurrentRequestsPerModelHighResolution",
         "target_concurrent_requests_per_instance",
         "Requests in flight in a container, those that wait among them.",
     ),
-    "none": (
-        "GPUUtilization",
+    "GPUUtilization": (
+        None,
         "target_gpu_utilization_percent",
         "Use of the GPUs, added up over the GPUs of an instance.",
+    ),
+    "ApproximateBacklogSizePerInstance": (
+        None,
+        "target_backlog_per_instance",
+        "Requests in the queue of an asynchronous endpoint, divided by the instances.",
     ),
 }
 
@@ -254,11 +259,11 @@ def _metric_tables() -> Iterator[str]:
 def _scaling_table() -> Iterator[str]:
     yield "| CloudWatch metric | predefined metric | meaning |"
     yield "|---|---|---|"
-    for predefined, (name, _, meaning) in SCALING_METRICS.items():
-        shown = predefined if predefined == "none" else f"`{predefined}`"
+    for name, (predefined, _, meaning) in SCALING_METRICS.items():
+        shown = f"`{predefined}`" if predefined else "none"
         yield f"| `{name}` | {shown} | {meaning} |"
     yield ""
-    for name, config_field, _ in SCALING_METRICS.values():
+    for name, (_, config_field, _) in SCALING_METRICS.items():
         times = ", times the number of GPUs" if name == "GPUUtilization" else ""
         yield f"- `{config_field}` holds `{name}` at its value{times}."
     yield ""
