@@ -74,7 +74,7 @@ def as_document(answer: "AsyncAnswer", content: Any) -> dict[str, Any]:
     """Returns what `--json` prints.
 
     Args:
-        answer: the answer.
+        answer: as it was read from its object.
         content: its body as JSON or text.
     """
     return {

@@ -9,7 +9,7 @@ _SECTION = "endpoint.async_inference"
 
 
 def planned_queue(queue: AsyncPlan | None) -> dict[str, Any]:
-    """Returns the settings that the files have; without those of the role alone."""
+    """Returns the settings in the files, without the settings of the role."""
     if queue is None:
         return {}
     failure = queue.failure_output

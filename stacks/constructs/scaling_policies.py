@@ -278,9 +278,8 @@ def of_queue(endpoint: str) -> dict[str, str]:
 def wake_policy(scaling: AutoscalingPlan, endpoint: str) -> StepPolicy | None:
     """Returns the policy that starts the first instance; None for a fleet that never is empty.
 
-    Target tracking alone starts no instance until the backlog is above the target. The pause is the
-    one of AWS's guide: an instance that starts takes minutes, and its queue has no capacity until
-    then. Source, read 2026-11-24:
+    Target tracking alone starts no instance until the backlog is above the target. AWS's guide has
+    the same pause: an instance that starts takes minutes, and its queue has no capacity until then. Source, read 2026-11-24:
     https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-autoscale.html
 
     Args:
