@@ -279,7 +279,8 @@ def wake_policy(scaling: AutoscalingPlan, endpoint: str) -> StepPolicy | None:
     """Returns the policy that starts the first instance; None for a fleet that never is empty.
 
     Target tracking alone starts no instance until the backlog is above the target. AWS's guide has
-    the same pause: an instance that starts takes minutes, and its queue has no capacity until then. Source, read 2026-11-24:
+    the same pause: an instance takes minutes to start, and its queue has no capacity until then.
+    Source, read 2026-11-24:
     https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-autoscale.html
 
     Args:
