@@ -25,6 +25,8 @@ Call = tuple[str, str, Properties]
 _REFERENCES = {
     "AWS::Partition": "aws",
     "AWS::Logs::LogGroup": "name-env-EndpointUpdateFunctionLog-0A1B2C3D4E5F",
+    "AWS::CloudWatch::Alarm": "name-env-AlarmsModelLatency-0A1B2C3D4E5F",
+    "AWS::IAM::Role": "name-env-ExecutionRole-0A1B2C3D4E5F",
     "AWS::StackId": "arn:aws:cloudformation:us-east-1:123456789012:stack/name-env/0a1b2c3d",
     "AWS::ApplicationAutoScaling::ScalableTarget": (
         "endpoint/NAME/variant/AllTraffic|sagemaker:variant:DesiredInstanceCount|sagemaker"
@@ -37,6 +39,7 @@ _REFERENCES = {
     "OwnArtifactKeyArn": (
         "arn:aws:kms:us-east-1:123456789012:key/1b2c3d4e-5f6a-7b8c-9d0e-1f2a3b4c5d6e"
     ),
+    "SecurityGroupId": "sg-0a1b2c3d",
     "NotificationTopicArn": "arn:aws:sns:us-east-1:123456789012:foundation-topic",
 }
 _ATTRIBUTES = {
@@ -268,10 +271,20 @@ def _role(name: str, properties: Properties) -> Iterator[Call]:
         }  # fmt: skip
 
 
+def _policy(_: str, properties: Properties) -> Iterator[Call]:
+    document = json.dumps(properties["PolicyDocument"], separators=(",", ":"))
+    for role in properties["Roles"]:
+        yield "iam", "PutRolePolicy", {
+            "RoleName": role, "PolicyName": properties["PolicyName"], "PolicyDocument": document,
+        }  # fmt: skip
+
+
 def _log_group(logical_id: str, properties: Properties) -> Iterator[Call]:
     # CloudFormation names a group that has no name.
     name = properties.pop("LogGroupName", f"name-env-{logical_id}-0A1B2C3D4E5F")
     days = properties.pop("RetentionInDays")
+    if "KmsKeyId" in properties:
+        properties["kmsKeyId"] = properties.pop("KmsKeyId")
     tags = {tag["Key"]: tag["Value"] for tag in properties.pop("Tags", ())}
     yield "logs", "CreateLogGroup", {"logGroupName": name, "tags": tags, **properties}
     yield "logs", "PutRetentionPolicy", {"logGroupName": name, "retentionInDays": days}
@@ -291,6 +304,7 @@ _CALLS: Mapping[str, Callable[[str, Properties], Iterator[Call]]] = {
     "AWS::ApplicationAutoScaling::ScalableTarget": _scalable_target,
     "AWS::ApplicationAutoScaling::ScalingPolicy": _scaling_policy,
     "AWS::CloudWatch::Alarm": _alarm,
+    "AWS::IAM::Policy": _policy,
     "AWS::IAM::Role": _role,
     "AWS::Lambda::Function": _function,
     "AWS::Logs::LogGroup": _log_group,
