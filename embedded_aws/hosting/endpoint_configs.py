@@ -23,7 +23,6 @@ _UNSUPPORTED_VARIANT = {
     "AcceleratorType": "elastic inference",
     "CoreDumpConfig": "core dumps",
     "EnableSSMAccess": "SSM access",
-    "CapacityReservationConfig": "capacity reservations",
     "AcceleratorPartitionLayouts": "accelerator partitions",
 }
 # Families with local NVMe storage, on which SageMaker refuses VolumeSizeInGB. Source: the hosting
@@ -94,6 +93,13 @@ class EndpointConfigs(DeclaredResources):
         if ("InstanceType" in variant) == ("InstancePools" in variant):
             raise ApiError(
                 VALIDATION, f'Variant "{name}" needs either an InstanceType or InstancePools.'
+            )
+        if "CapacityReservationConfig" in variant and "InstancePools" in variant:
+            # AWS's guide wants the InstanceType of the training plan, and quotes no message.
+            raise ApiError(
+                VALIDATION,
+                f'Variant "{name}" has a CapacityReservationConfig, which needs the InstanceType '
+                "of its reservation, not InstancePools.",
             )
         if "InitialInstanceCount" not in variant:
             raise ApiError(VALIDATION, f'Variant "{name}" needs an InitialInstanceCount.')

@@ -189,6 +189,7 @@ class Fleet:
                 "DesiredInstanceCount": variant.instance_count,
                 "RoutingConfig": variant.declared.get("RoutingConfig"),
                 "ManagedInstanceScaling": variant.declared.get("ManagedInstanceScaling"),
+                "CapacityReservationConfig": variant.declared.get("CapacityReservationConfig"),
                 "InstancePools": pools
                 and [
                     {

@@ -62,6 +62,8 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
             "shadow",
             f"{_count(plan.shadow)}, with copies of {100 * plan.shadow.weight:g} % of the requests",
         )
+    if plan.capacity_reservation_arn is not None:
+        yield "reservation", f"only in the capacity of {plan.capacity_reservation_arn}"
     if first.inference_ami_version is not None:
         yield "host image", first.inference_ami_version
     if plan.neuron is not None:

@@ -216,6 +216,14 @@ ENTRIES: Sequence[Entry] = (
         "Use types with the same number of GPUs, or scale by requests.",
     ),
     Entry(
+        Code.CAPACITY_RESERVATION,
+        "The capacity reservation does not fit the endpoint",
+        "A training plan reserves instances of one type in one region. An endpoint uses exactly "
+        "one plan, and its production variant names that type.",
+        "Name one type in `instances`, without other variants, and a plan of the environment's "
+        "region.",
+    ),
+    Entry(
         Code.NETWORK_IN_ACCOUNT,
         "The account has another network",
         "A subnet or security group does not exist in the account and region, belongs to another "

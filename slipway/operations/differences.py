@@ -122,6 +122,7 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
             variant.container_startup_health_check_timeout_seconds
         ),
         "endpoint.volume_size_gb": variant.volume_size_gb,
+        "endpoint.capacity_reservation_arn": plan.capacity_reservation_arn,
         "endpoint.inference_ami_version": variant.inference_ami_version,
         "endpoint.routing": plan.routing_strategy,
         **{
@@ -200,6 +201,9 @@ def _variants(variants: list[dict[str, Any]], *, is_scaled: bool) -> _Settings:
                 "ContainerStartupHealthCheckTimeoutInSeconds"
             ),
             "endpoint.volume_size_gb": item.get("VolumeSizeInGB"),
+            "endpoint.capacity_reservation_arn": item.get("CapacityReservationConfig", {}).get(
+                "MlReservationArn"
+            ),
             "endpoint.inference_ami_version": item.get("InferenceAmiVersion"),
             "endpoint.routing": item.get("RoutingConfig", {}).get("RoutingStrategy"),
         }

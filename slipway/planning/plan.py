@@ -331,6 +331,8 @@ class DeploymentPlan:
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
             weight is the share of the requests, from 0 to 1.
+        capacity_reservation_arn: training plan with the only capacity for the instances; None for
+            any capacity.
         routing_strategy: how an instance is chosen for a request.
         neuron: layout of the model on NeuronCores.
         memory: estimate of the accelerator's memory; None if nothing is known.
@@ -370,6 +372,7 @@ class DeploymentPlan:
     volume_key_arn: str | None
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
+    capacity_reservation_arn: str | None
     routing_strategy: str
     neuron: NeuronPlacement | None
     memory: MemoryEstimate | None

@@ -104,6 +104,7 @@ def resolve(
         volume_key_arn=config.endpoint.volume_key_arn,
         variants=variants,
         shadow=shadow,
+        capacity_reservation_arn=config.endpoint.capacity_reservation_arn,
         routing_strategy=config.endpoint.routing.upper(),
         neuron=situation.neuron_placement,
         memory=estimate(situation, situation.instance),

@@ -79,11 +79,13 @@ class HostedEndpoint(Construct):
             # file's count.
             "FixedEndpointConfig" if plan.autoscaling is None else "EndpointConfig",
             production_variants=[
-                _production_variant(variant, model, plan.routing_strategy)
+                _production_variant(
+                    variant, model, plan.routing_strategy, plan.capacity_reservation_arn
+                )
                 for variant in plan.variants
             ],
             shadow_production_variants=(
-                [_production_variant(plan.shadow, model, plan.routing_strategy)]
+                [_production_variant(plan.shadow, model, plan.routing_strategy, None)]
                 if plan.shadow is not None
                 else None
             ),
@@ -115,7 +117,10 @@ def _model_data(plan: DeploymentPlan) -> sagemaker.CfnModel.ModelDataSourcePrope
 
 
 def _production_variant(
-    variant: VariantPlan, model: sagemaker.CfnModel, routing_strategy: str
+    variant: VariantPlan,
+    model: sagemaker.CfnModel,
+    routing_strategy: str,
+    reservation_arn: str | None,
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
     pool = None
     if len(variant.instance_types) > 1:
@@ -136,12 +141,25 @@ def _production_variant(
         routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(
             routing_strategy=routing_strategy
         ),
+        capacity_reservation_config=_reservation(reservation_arn),
         inference_ami_version=variant.inference_ami_version,
         volume_size_in_gb=variant.volume_size_gb,
         model_data_download_timeout_in_seconds=variant.model_data_download_timeout_seconds,
         container_startup_health_check_timeout_in_seconds=(
             variant.container_startup_health_check_timeout_seconds
         ),
+    )
+
+
+def _reservation(
+    arn: str | None,
+) -> sagemaker.CfnEndpointConfig.CapacityReservationConfigProperty | None:
+    if arn is None:
+        return None
+    return sagemaker.CfnEndpointConfig.CapacityReservationConfigProperty(
+        # The only preference that there is.
+        capacity_reservation_preference="capacity-reservations-only",
+        ml_reservation_arn=arn,
     )
 
 

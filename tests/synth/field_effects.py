@@ -277,6 +277,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     **_changes(
         "template", "tensorrt", "endpoint.",
+        capacity_reservation_arn="arn:aws:sagemaker:us-east-1:123456789012:training-plan/a",
         instances=["ml.g4dn.2xlarge"], instance_count=3, model_data_download_timeout_seconds=601,
         container_startup_health_check_timeout_seconds=601, routing="random",
         network_isolation=False, log_retention_days=7, termination_protection=True,

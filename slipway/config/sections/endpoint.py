@@ -211,6 +211,15 @@ class Endpoint(Section):
         description="Time to try for one type before the next. Only with several types.",
         examples=[600],
     )
+    capacity_reservation_arn: str | None = Field(
+        None,
+        # botocore's pattern of MlReservationArn.
+        pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:[0-9]{12}:[a-z0-9-]{1,14}/\S+$",
+        max_length=258,
+        description="Training plan of SageMaker for this endpoint. Instances start only in the "
+        "capacity that it reserves, and stop serving when it ends.",
+        examples=["arn:aws:sagemaker:us-east-1:123456789012:training-plan/p5-for-search"],
+    )
     instance_count: int = Field(
         1,
         ge=1,
