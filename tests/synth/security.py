@@ -113,6 +113,10 @@ def compare(findings: Collection[Finding], excused: Collection[Excuse]) -> list[
     return unexcused + unneeded
 
 
+_TARGET = "  target_invocations_per_instance_per_minute: 600\n"
+_STEPS = (_TARGET, f"{_TARGET}  steps:\n    - {{from_times_target: 2, add_instances: 2}}\n")
+
+
 def make_app(folder: Path, *, lines: str = KEYS, models: Sequence[str] = ALL_MODELS) -> cdk.App:
     """Returns an app with every kind of stack.
 
@@ -122,7 +126,7 @@ def make_app(folder: Path, *, lines: str = KEYS, models: Sequence[str] = ALL_MOD
         models: those that have a stack.
     """
     (folder / "project").mkdir()
-    files = {"scaled": config_text("scaled", AUTOSCALING)}
+    files = {"scaled": config_text("scaled", AUTOSCALING, _STEPS)}
     for name in ("lmi-built", "lmi-partition", "neuron-inf2", "rollout-linear"):
         files[name] = (_CASES / f"{name}.yaml").read_text("utf-8")
     for name in ("data-capture", "volume-key"):

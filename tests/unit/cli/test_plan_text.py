@@ -83,3 +83,52 @@ def test_schedules_and_the_maximum_are_told():
     least, most = plan.cost.instances.minimum, plan.cost.instances.maximum
     assert least is not None
     assert most == pytest.approx(12 * least)
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "scaling", "step"),
+    [
+        (
+            "target_invocations_per_instance_per_minute",
+            600,
+            "1 to 6 instances at 600 invocations per minute each",
+            "4 instances more from 900 invocations per minute each",
+        ),
+        (
+            "target_concurrent_requests_per_instance",
+            8,
+            "1 to 6 instances at 8 concurrent requests each",
+            "4 instances more from 12 concurrent requests each",
+        ),
+        (
+            "target_gpu_utilization_percent",
+            60,
+            "1 to 6 instances at 60 % use of the GPUs each",
+            "4 instances more from 90 % use of the GPUs each",
+        ),
+    ],
+)
+def test_the_target_and_the_steps_are_told(target: str, value: int, scaling: str, step: str):
+    steps = [{"from_times_target": 1.5, "add_instances": 4}]
+    config = model_config(
+        autoscaling={
+            "min_instance_count": 1,
+            "max_instance_count": 6,
+            target: value,
+            "steps": steps,
+        }
+    )
+    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
+    assert (lines["autoscaling"], lines["step"]) == (scaling, step)
+
+
+def test_protection_and_a_reservation_are_told():
+    arn = "arn:aws:sagemaker:eu-west-1:210987654321:training-plan/search"
+    config = model_config(
+        endpoint={"capacity_reservation_arn": arn, "termination_protection": True}
+    )
+    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
+    assert lines["reservation"] == f"only in the capacity of {arn}"
+    assert lines["protection"] == "the stack cannot be deleted until termination_protection is off"
