@@ -18,6 +18,7 @@ NOT_TOLD: Mapping[str, str] = {
     "description": "a sentence for people, which only the template of the stack has",
     "artifact": "the address of the files is told, and copied by the printed command; size and "
     "number of the files come from publishing",
+    "termination_protection": "CloudFormation tells it of the stack, and not of the endpoint",
     "memory": "no answer tells the network's size and precision; both are given as options",
 }
 """Fields of a plan that neither a Describe call nor an artifact tells, each with the reason."""

@@ -108,10 +108,10 @@ def hosted(described: Described, latency_milliseconds: int | None = None) -> Hos
         found.leave_out("EndpointStatus", status, reason)
     instance = endpoint["instances"][0]
     sections: dict[str, dict[str, Any]] = {}
-    if (scaling := autoscaling_section(described, found)) is not None:
-        sections["autoscaling"] = scaling
     facts = instance_types().get(instance)
     gpus = facts.gpu_count if facts is not None else 1
+    if (scaling := autoscaling_section(described, gpus, found)) is not None:
+        sections["autoscaling"] = scaling
     sections["alarms"] = alarms_section(described, gpus, found, latency_milliseconds)
     count = endpoint["instance_count"] or 1
     if (rollout := rollout_section(described, count, found)) is not None:

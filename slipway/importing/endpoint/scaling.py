@@ -7,6 +7,8 @@ from typing import Any
 from slipway.importing.endpoint.answers import Answer, shown
 from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import NO_FIELD, Findings
+from slipway.importing.endpoint.steps import STEP_SCALING, steps_of, wakes, whole
+from slipway.planning.asynchronous import BACKLOG_PER_INSTANCE
 
 # A policy's predefined metric to the field with its target.
 _TARGETS: Mapping[str, str] = {
@@ -15,7 +17,12 @@ _TARGETS: Mapping[str, str] = {
         "target_concurrent_requests_per_instance"
     ),
 }
-_BACKLOG = ("ApproximateBacklogSizePerInstance", "target_backlog_per_instance")
+_GPUS = "target_gpu_utilization_percent"
+# The metric of a policy without a predefined one to the field with its target.
+_CUSTOM_TARGETS: Mapping[str, str] = {
+    BACKLOG_PER_INSTANCE: "target_backlog_per_instance",
+    "GPUUtilization": _GPUS,
+}
 # Application Auto Scaling's own for SageMaker, where a policy says none:
 # https://docs.aws.amazon.com/autoscaling/application/APIReference/API_TargetTrackingScalingPolicyConfiguration.html
 _DEFAULT_COOLDOWN_SECONDS = 300
@@ -30,18 +37,21 @@ _NOT_A_NAME = re.compile(r"[^a-z0-9-]+")
 _NO_TARGET = "a config that scales names a load of each instance, and no policy here does."
 
 
-def autoscaling_section(described: Described, found: Findings) -> dict[str, Any] | None:
+def autoscaling_section(
+    described: Described, gpu_count: int, found: Findings
+) -> dict[str, Any] | None:
     """Returns the section; None for a fixed number of instances.
 
     Args:
         described: the endpoint.
+        gpu_count: GPUs of an instance, over which their metric adds up.
         found: gets what the section cannot say.
     """
     variants = [each["VariantName"] for each in described.config["ProductionVariants"]]
     named = {described.resource_id(name): name for name in variants}
     targets = [each for each in described.targets if each["ScalableDimension"] == _COUNT]
     sections = {
-        named[target["ResourceId"]]: _section(described, target, found)
+        named[target["ResourceId"]]: _section(described, target, gpu_count, found)
         for target in targets
         if target["ResourceId"] in named
     }
@@ -63,14 +73,25 @@ def autoscaling_section(described: Described, found: Findings) -> dict[str, Any]
     return section
 
 
-def _section(described: Described, raw: Raw, found: Findings) -> dict[str, Any] | None:
+def _section(
+    described: Described, raw: Raw, gpu_count: int, found: Findings
+) -> dict[str, Any] | None:
     """Returns the section of one variant."""
     target = Answer(raw, _ABOUT)
     low, high = target.take("MinCapacity"), target.take("MaxCapacity")
     resource = raw["ResourceId"]
     load: dict[str, Any] = {}
-    for policy in _of(described.policies, raw):
-        load = _tracked(policy, found, load) or load
+    policies = _of(described.policies, raw)
+    for policy in policies:
+        if policy["PolicyType"] != STEP_SCALING:
+            load = _tracked(policy, gpu_count, found, load) or load
+    for policy in policies:
+        if policy["PolicyType"] == STEP_SCALING and not wakes(policy, described.alarms):
+            steps = steps_of(policy, described.alarms, load, gpu_count)
+            if steps is None:
+                found.leave_out(*_policy(policy))
+            else:
+                load["steps"] = steps
     schedules = [
         each
         for action in _of(described.actions, raw)
@@ -109,15 +130,17 @@ def _of(items: Any, target: Raw) -> list[Raw]:
     ]
 
 
-def _tracked(raw: Raw, found: Findings, before: Mapping[str, Any]) -> dict[str, Any] | None:
+def _tracked(
+    raw: Raw, gpu_count: int, found: Findings, before: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """Returns the fields that a scaling policy tells; None for a policy without a field."""
     name, policy = raw["PolicyName"], Answer(raw, _ABOUT)
     tracking = "TargetTrackingScalingPolicyConfiguration"
     metric = policy.take(tracking, "PredefinedMetricSpecification", "PredefinedMetricType")
     field = _TARGETS.get(str(metric))
     custom = policy.take(tracking, "CustomizedMetricSpecification")
-    if metric is None and custom is not None and custom.get("MetricName") == _BACKLOG[0]:
-        metric, field = custom["MetricName"], _BACKLOG[1]
+    if metric is None and custom is not None and custom.get("MetricName") in _CUSTOM_TARGETS:
+        metric, field = custom["MetricName"], _CUSTOM_TARGETS[custom["MetricName"]]
     elif custom is not None:
         policy.put(custom, tracking, "CustomizedMetricSpecification")
     if field is None or before:
@@ -125,11 +148,17 @@ def _tracked(raw: Raw, found: Findings, before: Mapping[str, Any]) -> dict[str, 
         what = metric or shown(dict(policy.rest()))
         found.leave_out(f"scaling policy {name}", what, reason)
         return None
-    load: dict[str, Any] = {field: _whole(policy.take(tracking, "TargetValue"))}
+    target = policy.take(tracking, "TargetValue") / (gpu_count if field == _GPUS else 1)
+    load: dict[str, Any] = {field: whole(target)}
     for key, source in zip(_COOLDOWNS, ("ScaleInCooldown", "ScaleOutCooldown"), strict=True):
         load[key] = policy.take(tracking, source)
     found.leave_out_rest(policy, f"scaling policy {name}: ")
     return load
+
+
+def _policy(raw: Raw) -> tuple[str, str]:
+    """Returns name and content of a policy that has no field."""
+    return f"scaling policy {raw['PolicyName']}", shown(dict(Answer(raw, _ABOUT).rest()))
 
 
 def _schedule(raw: Raw, low: int, high: int, found: Findings) -> dict[str, Any] | None:
@@ -158,8 +187,3 @@ def _schedule(raw: Raw, low: int, high: int, found: Findings) -> dict[str, Any] 
         schedule[key] = otherwise if value is None else value
     found.leave_out_rest(action, f"scheduled action {name}: ")
     return schedule
-
-
-def _whole(value: float) -> float | int:
-    """Returns a number as people write it: 600, and not 600.0."""
-    return int(value) if value == int(value) else value

@@ -110,6 +110,12 @@ class _Variant:
 
     def _shared(self) -> dict[str, Any]:
         answer, found = self.answer, dict[str, Any]()
+        if (
+            reservation := answer.take("CapacityReservationConfig", "MlReservationArn")
+        ) is not None:
+            found["capacity_reservation_arn"] = reservation
+            # The only preference that there is.
+            answer.take("CapacityReservationConfig", "CapacityReservationPreference")
         for name, field in _SHARED.items():
             if (value := answer.take(name)) is not None:
                 found[field] = value

@@ -171,16 +171,6 @@ def late(account: Account, monkeypatch: pytest.MonkeyPatch) -> Account:
     return account
 
 
-@pytest.fixture(scope="module")
-def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    """An account in which a minute is over after 0.6 seconds."""
-    directory = tmp_path_factory.mktemp("hurried")
-    with composition.training(directory, time_scale=0.01) as server:
-        account = Account(server.url, directory)
-        account.prepare()
-        yield account
-
-
 @pytest.fixture
 def short_lived(tmp_path: Path) -> Iterator[tuple[Account, Any]]:
     """An account and its server, for a test that ends it."""

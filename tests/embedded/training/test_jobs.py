@@ -112,13 +112,6 @@ def test_a_failure_without_a_reason_points_to_the_log(account):
     assert account.log_lines(found["TrainingJobName"])[-1] == "Killed"
 
 
-def test_a_job_that_takes_too_long_is_stopped(hurried):
-    found = hurried.done("slow", StoppingCondition={"MaxRuntimeInSeconds": 300})
-    assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == (
-        "Stopped", "MaxRuntimeExceeded",
-    )  # fmt: skip
-
-
 def test_a_job_whose_time_is_over_keeps_what_it_saved(late):
     found = late.done("slow")
     assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == (
@@ -126,16 +119,6 @@ def test_a_job_whose_time_is_over_keeps_what_it_saved(late):
     )  # fmt: skip
     files = late.files(f"compile/{found['TrainingJobName']}/output/model/")
     assert files == {"half": b"half", "saved": b"saved in time"}
-
-
-def test_a_program_that_ignores_the_end_is_killed(hurried):
-    name = hurried.start("stubborn")
-    pid = hurried.pid(name)
-    hurried.sagemaker.stop_training_job(TrainingJobName=name)
-    assert hurried.describe(name)["TrainingJobStatus"] in ("Stopping", "Stopped")
-    found = hurried.ended(name)
-    assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == ("Stopped", "Stopped")
-    assert not is_running(pid)
 
 
 def test_a_stopped_job_shows_that_it_is_stopping_and_saves(account):

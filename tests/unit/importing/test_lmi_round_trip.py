@@ -26,6 +26,8 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn"]), min_size=1
 HANDLER = b"def handle(inputs): ..."
 FORMATTERS = b"@output_formatter\ndef custom(output): ..."
 DTYPES = ("auto", "fp16", "fp32", "bf16")
+# An import never writes a token.
+_NOT_FREE = (*FIELDS, "handler", "revision", "hf_token", "use_auth_token")
 BATCHES = (None, None, "auto", "disable", "vllm", "lmi-dist", "trtllm", "scheduler", "deepspeed")
 
 
@@ -78,7 +80,7 @@ def configs(draw: st.DrawFn) -> ModelConfig:
         serving["entry_point"] = draw(st.sampled_from([None, None, *facts.entry_points]))
     setup = lmi_setup(_lmi(serving).serving)
     known = {**setup.version.server_keys, **setup.options}
-    free = sorted(key for key in known if key not in (*FIELDS, "handler", "revision"))
+    free = sorted(key for key in known if key not in _NOT_FREE)
     keys = draw(st.lists(st.sampled_from(free), unique=True, max_size=4)) if free else []
     serving["options"] = {key: draw(values(known[key])) for key in keys}
     instance = "ml.inf2.48xlarge" if is_neuron else "ml.p4d.24xlarge"

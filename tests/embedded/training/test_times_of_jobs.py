@@ -1,0 +1,36 @@
+"""Training jobs that use up their time, or do not end when they are told to."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.embedded.training import composition
+from tests.embedded.training.conftest import Account
+from tests.support.processes import is_running
+
+
+@pytest.fixture(scope="module")
+def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    """An account in which a minute is over after 0.6 seconds."""
+    directory = tmp_path_factory.mktemp("hurried")
+    with composition.training(directory, time_scale=0.01) as server:
+        account = Account(server.url, directory)
+        account.prepare()
+        yield account
+
+
+def test_a_job_that_takes_too_long_is_stopped(hurried):
+    found = hurried.done("slow", StoppingCondition={"MaxRuntimeInSeconds": 300})
+    assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == (
+        "Stopped", "MaxRuntimeExceeded",
+    )  # fmt: skip
+
+
+def test_a_program_that_ignores_the_end_is_killed(hurried):
+    name = hurried.start("stubborn")
+    pid = hurried.pid(name)
+    hurried.sagemaker.stop_training_job(TrainingJobName=name)
+    assert hurried.describe(name)["TrainingJobStatus"] in ("Stopping", "Stopped")
+    found = hurried.ended(name)
+    assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == ("Stopped", "Stopped")
+    assert not is_running(pid)
