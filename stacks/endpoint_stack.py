@@ -12,6 +12,7 @@ from slipway.planning.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
 from stacks.constructs.asynchronous import async_config, async_rights
 from stacks.constructs.capture import capture_config, capture_rights
+from stacks.constructs.component import ScaledComponent
 from stacks.constructs.endpoint_update import SCALING_ID, EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
@@ -145,9 +146,16 @@ class EndpointStack(cdk.Stack):
                 step_alarms += scaling.step_alarms
             if step_alarms:
                 update.add_alarms().node.add_dependency(*step_alarms)
+        if plan.component is not None:
+            (variant,) = plan.variants
+            ScaledComponent(
+                self, "Scaled", component=plan.component, variant=variant, hosting=hosting
+            )
         for warning in plan.warnings:
             cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
         cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)
+        if plan.component is not None:
+            cdk.CfnOutput(self, "InferenceComponentName", value=plan.component.name)
         cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
 
     def _vpc(

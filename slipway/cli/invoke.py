@@ -28,12 +28,15 @@ from slipway.errors import Kind, Location, Problem, UserError
 
 # Imported when they are needed, because planning takes its time.
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from slipway.access import Access
     from slipway.operations.invoke import Answer, Request
     from slipway.operations.invoke_async import AsyncAnswer
     from slipway.planning.asynchronous import AsyncPlan
     from slipway.planning.situation import Situation
     from slipway.planning.texts import TextProtocol
+    from slipway.project import Project
 
 _JSON = "application/json"
 
@@ -65,15 +68,18 @@ def invoke(
     wait: Annotated[
         float | None,
         typer.Option(
-            help="Seconds to wait for the answer of an asynchronous endpoint. Default: 900.", min=1
+            help="Seconds to wait for an asynchronous endpoint's answer (default: 900), or for an "
+            "endpoint that has scaled to zero (default: not at all).",
+            min=1,
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Send one request; the answer goes to standard output, its latency to standard error."""
     from slipway.access import open_access
-    from slipway.operations.invoke import Request, StreamAnswer, invoke_stream
+    from slipway.operations.invoke import Request, StreamAnswer, Wait, invoke_stream
     from slipway.operations.invoke import invoke as send
+    from slipway.planning.component import SCALE_TO_ZERO
 
     content = _request(name, body, file, text)
     if content_type == _JSON and not text:
@@ -84,24 +90,28 @@ def invoke(
     if text:
         protocol = _text_protocol(project.situation(name, environment), content_type, stream=stream)
         content, content_type = _texts_request(protocol, text, content_type)
-    access = open_access(environment, project.root)
-    request = Request(environment.stack_name(name), content, content_type, accept, variant)
-    if (queue := queue_of(project, name, environment.name)) is not None:
-        require_plain_request(variant=variant, stream=stream)
-        _ask_queue(request, queue, access, wait or DEFAULT_WAIT_SECONDS, protocol, as_json=as_json)
-        return
-    if wait is not None:
+    mode = _mode(project, name, environment.name)
+    if wait is not None and mode == "realtime":
         raise UserError.of(
             Code.WRONG_OPTIONS,
             f"`--wait` has no effect: {name} answers at once",
             "Leave out `--wait`.",
         )
+    access = open_access(environment, project.root)
+    endpoint = environment.stack_name(name)
+    component = endpoint if mode == SCALE_TO_ZERO else None
+    request = Request(endpoint, content, content_type, accept, variant, component)
+    if (queue := queue_of(project, name, environment.name)) is not None:
+        require_plain_request(variant=variant, stream=stream)
+        _ask_queue(request, queue, access, wait or DEFAULT_WAIT_SECONDS, protocol, as_json=as_json)
+        return
+    waiting = None if wait is None else Wait(wait, _show_wait(endpoint, wait))
     streamed: StreamAnswer | None = None
     if stream:
-        streamed = invoke_stream(request, access, show=_ignore if as_json else _write)
+        streamed = invoke_stream(request, access, _ignore if as_json else _write, waiting)
         answer = streamed.answer
     else:
-        answer = send(request, access)
+        answer = send(request, access, waiting)
     texts = None if protocol is None else _texts(protocol, answer)
     milliseconds = answer.latency_seconds * 1000
     first_milliseconds = streamed.first_part_seconds * 1000 if streamed else None
@@ -113,6 +123,8 @@ def invoke(
             "latency_milliseconds": round(milliseconds, 3),
             "request_id": answer.request_id,
         }
+        if wait is not None:
+            document["waited_seconds"] = round(answer.waited_seconds, 3)
         if first_milliseconds is not None:
             document["first_part_milliseconds"] = round(first_milliseconds, 3)
         print_json(document)
@@ -152,6 +164,26 @@ def _ask_queue(
     if texts is not None:
         answer = replace(answer, body="".join(f"{text}\n" for text in texts).encode())
     print_answer(answer)
+
+
+def _mode(project: "Project", name: str, environment: str) -> str | None:
+    """Returns the endpoint's mode by the model's file; None if the file cannot tell it."""
+    try:
+        return project.config(name, environment).config.endpoint.mode
+    except UserError:
+        # The endpoint is what was asked; its file may be in the middle of a change.
+        return None
+
+
+def _show_wait(endpoint: str, limit_seconds: float) -> "Callable[[float], None]":
+    """Returns a function that shows, on standard error, how long a request has waited."""
+
+    def show(waited_seconds: float) -> None:
+        typer.echo(
+            f"{endpoint} wakes: waited {waited_seconds:.0f} of {limit_seconds:g} s", err=True
+        )
+
+    return show
 
 
 def _write(part: bytes) -> None:

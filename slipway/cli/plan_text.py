@@ -7,6 +7,7 @@ from slipway.cli.output import human_size
 from slipway.cli.queue_text import describe_queue
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.capture import CapturePlan
+from slipway.planning.component import ComponentPlan
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.plan import (
     ArtifactPlan,
@@ -70,7 +71,11 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield "neuron", plan.neuron.formula
     if plan.memory is not None:
         yield "memory", describe_memory(plan.memory)
-    yield "autoscaling", _scaling(plan.autoscaling) if plan.autoscaling else "none: a fixed count"
+    if plan.component is not None:
+        yield from _component(plan.component)
+    else:
+        scaling = plan.autoscaling
+        yield "autoscaling", _scaling(scaling) if scaling else "none: a fixed count"
     if plan.autoscaling:
         yield from (("step", text) for text in _steps(plan.autoscaling))
         if plan.autoscaling.wakes:
@@ -140,6 +145,27 @@ def _steps(scaling: AutoscalingPlan) -> Iterator[str]:
             f"{counted(step.add_instances, 'instance')} more from "
             f"{step.from_times_target * target:g} {unit} each"
         )
+
+
+def _component(component: ComponentPlan) -> Iterator[tuple[str, str]]:
+    target = (
+        f"{component.target_invocations_per_copy_per_minute:g} invocations per minute each"
+        if component.target_invocations_per_copy_per_minute is not None
+        else f"{component.target_concurrent_requests_per_copy:g} concurrent requests each"
+    )
+    yield "copies", f"0 to {component.max_copies} at {target}"
+    shares = [
+        (component.accelerators_per_copy, "accelerators"),
+        (component.vcpus_per_copy, "virtual processors"),
+        (component.copy_memory_mib, "MiB of main memory"),
+    ]
+    reserved = ", ".join(f"{amount:g} {unit}" for amount, unit in shares if amount is not None)
+    yield "each copy", f"reserves {reserved}"
+    yield (
+        "to zero",
+        f"0 to {component.max_instance_count} instances, as the copies need; "
+        f"up to {component.copies_per_instance} copies on each",
+    )
 
 
 def _schedule(schedule: SchedulePlan) -> str:

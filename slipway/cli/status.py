@@ -107,12 +107,18 @@ def print_status(found: Status, unplanned: str | None) -> None:
         if unplanned is not None:
             rows.append(("files", f"no plan: {unplanned}"))
         for variant in endpoint.variants:
-            bounds = "fixed count"
+            bounds = "fixed count" if endpoint.component is None else "as the copies need"
             if variant.min_instance_count is not None:
                 bounds = f"scaled {variant.min_instance_count} to {variant.max_instance_count}"
             count = f"{variant.current_instance_count} of {variant.desired_instance_count}"
             types = ", or ".join(variant.instance_types) or "unknown"
             rows.append(("instances", f"{count} x {types} ({variant.name}, {bounds})"))
+        if (component := endpoint.component) is not None:
+            bounds = (
+                "not scaled" if component.max_copies is None else f"0 to {component.max_copies}"
+            )
+            count = f"{component.current_copies} of {component.desired_copies}"
+            rows.append(("copies", f"{count} ({component.status}, {bounds})"))
         for number, item in enumerate(found.differences):
             files = f"{item.files or 'not set'} in the files"
             deployed = f"{item.deployed or 'not set'} deployed"

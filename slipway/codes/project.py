@@ -275,6 +275,15 @@ ENTRIES: Sequence[Entry] = (
         "Correct what the message says. The endpoint's log has the lines of the container.",
     ),
     Entry(
+        Code.ASLEEP,
+        "The endpoint sleeps",
+        "An endpoint with `mode: scale_to_zero` had no requests, and no instance runs. The refused "
+        "request wakes it, which takes minutes.",
+        "Give the command more time with `--wait SECONDS`. [Calling an "
+        "endpoint](../calling-an-endpoint.md) lets your programs wait. If "
+        "it does not wake, run `slipway status NAME --env ENV`.",
+    ),
+    Entry(
         Code.CAPACITY_ALARM,
         "The fleet has no maximum to watch",
         "`alarms.at_max_capacity` is raised when the fleet is as large as `autoscaling` may make "

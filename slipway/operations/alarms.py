@@ -28,7 +28,11 @@ def endpoint_alarms(cloudwatch: Any, endpoint_name: str) -> Iterator[dict[str, A
 
 def watches(alarm: Mapping[str, Any], endpoint_name: str) -> bool:
     """Returns whether a metric alarm reads a metric of an endpoint."""
-    return endpoint_name in _values(alarm, "EndpointName")
+    return endpoint_name in (
+        *_values(alarm, "EndpointName"),
+        # The component of an endpoint that scales to zero has the endpoint's name.
+        *_values(alarm, "InferenceComponentName"),
+    )
 
 
 def kind_of(alarm: Mapping[str, Any]) -> AlarmKind | None:

@@ -12,7 +12,8 @@ from slipway.operations.alarms import (
     kind_of,
     variant_of,
 )
-from slipway.operations.live import described_config, described_model, instance_types_of
+from slipway.operations.component import live_component, live_settings, planned_settings
+from slipway.operations.live import described_config, instance_types_of, model_of
 from slipway.operations.queue_differences import deployed_queue, planned_queue
 from slipway.planning.asynchronous import BACKLOG_PER_INSTANCE, WAKE_POLICY
 from slipway.planning.plan import DeploymentPlan, VariantPlan
@@ -71,17 +72,20 @@ def find_differences(
     if config is None:
         return ()
     variants: list[dict[str, Any]] = config["ProductionVariants"]
-    model = described_model(sagemaker, variants[0].get("ModelName", ""))
+    component = live_component(sagemaker, config_name, plan.endpoint_name)
+    model = model_of(sagemaker, variants[0], component)
     if model is None:
         return ()
+    is_scaled = plan.autoscaling is not None or plan.component is not None
     deployed = {
         **_model(model),
         "endpoint.termination_protection": is_protected,
-        **_variants(variants, is_scaled=plan.autoscaling is not None),
+        **_variants(variants, is_scaled=is_scaled),
         **_shadow(config),
         **deployed_queue(config),
         **_scaling(access, plan, [item["VariantName"] for item in variants]),
         **_alarms(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
+        **({} if component is None else live_settings(access, component)),
     }
     files = _planned(plan)
     names = [*files, *(name for name in deployed if name not in files)]
@@ -107,6 +111,8 @@ def _planned(plan: DeploymentPlan) -> _Settings:
             plan.shadow.weight, list(plan.shadow.instance_types), plan.shadow.instance_count
         )
     found |= planned_queue(plan.asynchronous)
+    if plan.component is not None:
+        found |= planned_settings(plan.component)
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -115,7 +121,9 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
     found: _Settings = {
         "endpoint.instances": list(variant.instance_types),
         # Where the endpoint scales, its size is not the file's.
-        "endpoint.instance_count": variant.instance_count if scaling is None else None,
+        "endpoint.instance_count": (
+            variant.instance_count if scaling is None and plan.component is None else None
+        ),
         "endpoint.weight": variant.weight if len(plan.variants) > 1 else None,
         "endpoint.model_data_download_timeout_seconds": variant.model_data_download_timeout_seconds,
         "endpoint.container_startup_health_check_timeout_seconds": (
@@ -307,7 +315,7 @@ def _bounds(action: Mapping[str, Any]) -> tuple[int, int]:
 def _alarms(access: Access, endpoint_name: str, variants: list[str]) -> _Settings:
     found: _Settings = {}
     for alarm in endpoint_alarms(access.client("cloudwatch"), endpoint_name):
-        # An alarm of a queue names no variant, and such an endpoint has one.
+        # The alarms of a queue and of a component name no variant, and such an endpoint has one.
         kind, variant = kind_of(alarm), variant_of(alarm) or variants[0]
         if variant in variants and is_capacity_alarm(alarm):
             raised = {"alarms.at_max_capacity": True}

@@ -45,6 +45,17 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
             if item["EndpointName"] == endpoint
         ),
         *(
+            # SageMaker keeps a component whose endpoint was deleted by hand.
+            Leftover("inference component", item["InferenceComponentName"])
+            for item in _pages(
+                sagemaker,
+                "list_inference_components",
+                "InferenceComponents",
+                NameContains=endpoint,
+            )
+            if item["InferenceComponentName"] == endpoint
+        ),
+        *(
             Leftover("endpoint config", item["EndpointConfigName"])
             for item in _pages(sagemaker, "list_endpoint_configs", "EndpointConfigs")
             if _is_ours(sagemaker, item["EndpointConfigArn"], tags)
@@ -67,16 +78,18 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
                 ServiceNamespace="sagemaker",
             )
             if item["ResourceId"].startswith(f"endpoint/{endpoint}/")
+            or item["ResourceId"] == f"inference-component/{endpoint}"
         ),
         *(
             Leftover("log group", item["logGroupName"])
+            for kind in ("Endpoints", "InferenceComponents")
             for item in _pages(
                 access.client("logs"),
                 "describe_log_groups",
                 "logGroups",
-                logGroupNamePrefix=f"/aws/sagemaker/Endpoints/{endpoint}",
+                logGroupNamePrefix=f"/aws/sagemaker/{kind}/{endpoint}",
             )
-            if item["logGroupName"] == f"/aws/sagemaker/Endpoints/{endpoint}"
+            if item["logGroupName"] == f"/aws/sagemaker/{kind}/{endpoint}"
         ),
     ]
     return sorted(found, key=lambda item: (item.kind, item.name))

@@ -29,12 +29,15 @@ class Served:
     artifact: str | None = None
 
 
-def served_by(sagemaker: Any, config: str) -> tuple[Served, Mapping[str, tuple[str, ...]]]:
+def served_by(
+    sagemaker: Any, config: str, component: Mapping[str, Any] | None = None
+) -> tuple[Served, Mapping[str, tuple[str, ...]]]:
     """Follows an endpoint configuration to its first variant's image and weights.
 
     Args:
         sagemaker: boto3's client.
         config: name of the endpoint configuration.
+        component: DescribeInferenceComponent's answer, if the variant names no model.
 
     Returns:
         What it serves, and the instance types of each of its variants, the preferred one first.
@@ -45,7 +48,7 @@ def served_by(sagemaker: Any, config: str) -> tuple[Served, Mapping[str, tuple[s
     variants: list[dict[str, Any]] = described["ProductionVariants"]
     shadows: list[dict[str, Any]] = described.get("ShadowProductionVariants", [])
     types = {item["VariantName"]: instance_types_of(item) for item in (*variants, *shadows)}
-    model = described_model(sagemaker, variants[0].get("ModelName", ""))
+    model = model_of(sagemaker, variants[0], component)
     if model is None:
         return Served(config), types
     container = model.get("PrimaryContainer") or model["Containers"][0]
@@ -111,6 +114,36 @@ def described_config(sagemaker: Any, name: str) -> dict[str, Any] | None:
 def described_model(sagemaker: Any, name: str) -> dict[str, Any] | None:
     """Returns DescribeModel's answer, or None where there is no such model."""
     return _found(sagemaker.describe_model, ModelName=name)
+
+
+def model_of(
+    sagemaker: Any, variant: Mapping[str, Any], component: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """Returns the model that a variant or the component on its instances serves; None without one.
+
+    Args:
+        sagemaker: boto3's client.
+        variant: of an endpoint configuration.
+        component: DescribeInferenceComponent's answer, if the variant names no model.
+    """
+    name = variant.get("ModelName")
+    if name is None and component is not None:
+        name = component.get("Specification", {}).get("ModelName")
+    return None if name is None else described_model(sagemaker, name)
+
+
+def described_component(sagemaker: Any, name: str) -> dict[str, Any] | None:
+    """Returns DescribeInferenceComponent's answer, or None where there is no such component."""
+    return _found(sagemaker.describe_inference_component, InferenceComponentName=name)
+
+
+def hosts_components(config: Mapping[str, Any]) -> bool:
+    """Returns whether the variants of an endpoint configuration name no model.
+
+    Args:
+        config: DescribeEndpointConfig's answer.
+    """
+    return "ModelName" not in config["ProductionVariants"][0]
 
 
 def describe_endpoint(sagemaker: Any, name: str) -> dict[str, Any] | None:

@@ -192,6 +192,17 @@ def _compile(
     return statements
 
 
+def _component(plan: DeploymentPlan, place: Place) -> list[str]:
+    """Returns the ARN of the plan's inference component; none in another mode.
+
+    Requests name the component beside the endpoint. Whether SageMaker checks it then is not
+    documented, so the policy allows both by name.
+    """
+    if plan.component is None:
+        return []
+    return [place.arn("sagemaker", f"inference-component/{plan.component.name}")]
+
+
 def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
     """Reads what `slipway status` and `slipway leftovers` show."""
     endpoint = plan.endpoint_name
@@ -211,6 +222,11 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
             "ReadEndpoint",
             ["sagemaker:DescribeEndpoint"],
             place.arn("sagemaker", f"endpoint/{endpoint}"),
+        ),
+        *(
+            [allow("ReadComponent", ["sagemaker:DescribeInferenceComponent"], *component)]
+            if (component := _component(plan, place))
+            else ()
         ),
         allow(
             "ReadConfigsAndModels",
@@ -235,6 +251,7 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
                 "logs:DescribeLogGroups",
                 "sagemaker:ListEndpointConfigs",
                 "sagemaker:ListEndpoints",
+                "sagemaker:ListInferenceComponents",
                 "sagemaker:ListModels",
                 "servicequotas:ListAWSDefaultServiceQuotas",
                 "servicequotas:ListServiceQuotas",

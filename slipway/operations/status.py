@@ -13,6 +13,7 @@ from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.operations.alarms import endpoint_alarms, scales
+from slipway.operations.component import Component, live_component, read_component
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.operations.differences import Difference, find_differences
 from slipway.operations.live import Served, config_name, describe_endpoint, same_config, served_by
@@ -69,6 +70,7 @@ class EndpointStatus:
         served: what it serves.
         variants: with their instances.
         answers: where an asynchronous endpoint writes answers; None for another endpoint.
+        component: the copies of an endpoint that scales to zero; None in another mode.
     """
 
     name: str
@@ -78,6 +80,7 @@ class EndpointStatus:
     served: Served
     variants: tuple[Variant, ...]
     answers: str | None = None
+    component: Component | None = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,11 @@ class Status:
             settings = "1 setting" if count == 1 else f"{count} settings"
             verb = "is" if count == 1 else "are"
             return [f"{settings} of the files {verb} not deployed; `cdk diff` shows the change"]
+        component = self.endpoint.component if self.endpoint else None
+        if component is not None and component.is_asleep:
+            if component.desired_copies:
+                return ["it wakes: a copy of the model is starting"]
+            return ["it sleeps: no instance runs, and the next request wakes it within minutes"]
         return []
 
     @property
@@ -171,6 +179,14 @@ class Status:
             yield f"the endpoint is {status}: {reason or 'SageMaker gives no reason'}"
         elif reason and not self._stack_tells(reason):
             yield f"the last change of the endpoint failed: {reason}"
+        component = self.endpoint.component
+        if component is not None and component.status == "Failed":
+            reason = component.failure_reason or "SageMaker gives no reason"
+            yield f"the inference component is Failed: {reason}"
+        elif component is not None and component.failure_reason:
+            reason = component.failure_reason
+            if not self._stack_tells(reason):
+                yield f"the last change of the inference component failed: {reason}"
         served, declared = self.endpoint.served, self.declared
         if declared is not None and served.config != declared.config and not self.in_progress:
             yield (
@@ -239,7 +255,9 @@ def find_status(
             f"Deploy it with `cdk deploy {model} -c models={model} -c env={environment}`.",
         )
     endpoint = _endpoint(sagemaker, access, described) if described else None
-    group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
+    is_component = endpoint.component is not None if endpoint else bool(plan and plan.component)
+    kind = "InferenceComponents" if is_component else "Endpoints"
+    group = f"/aws/sagemaker/{kind}/{endpoint_name}"
     cloudwatch = access.client("cloudwatch")
     alarms = list(endpoint_alarms(cloudwatch, endpoint_name))
     return Status(
@@ -294,7 +312,9 @@ def _declared(
 
 def _endpoint(sagemaker: Any, access: Access, described: dict[str, Any]) -> EndpointStatus:
     name = described["EndpointName"]
-    served, types = served_by(sagemaker, described["EndpointConfigName"])
+    config = described["EndpointConfigName"]
+    component = live_component(sagemaker, config, name)
+    served, types = served_by(sagemaker, config, component)
     live = [
         *described.get("ProductionVariants", ()),
         *described.get("ShadowProductionVariants", ()),
@@ -323,6 +343,7 @@ def _endpoint(sagemaker: Any, access: Access, described: dict[str, Any]) -> Endp
         answers=described.get("AsyncInferenceConfig", {})
         .get("OutputConfig", {})
         .get("S3OutputPath"),
+        component=None if component is None else read_component(access, component),
     )
 
 

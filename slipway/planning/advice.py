@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from slipway.facts.regions import hosted_types, hosting_regions
 from slipway.planning.artifacts import has_source
 from slipway.planning.asynchronous import ASYNC
+from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rollout import ALL_AT_ONCE
@@ -68,8 +69,16 @@ def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def single_instance(subject: Subject) -> Iterator[PlanWarning]:
-    """Warns of a single instance, because it lies in a single zone."""
+    """Warns of a single instance, because it lies in a single zone, or of none at rest."""
     config = subject.situation.config
+    if config.endpoint.mode == SCALE_TO_ZERO:
+        yield PlanWarning(
+            "sleeping-endpoint",
+            "Without requests there is no instance. The first request then fails and wakes the "
+            "endpoint, which takes minutes. `slipway.client` lets callers wait: "
+            "docs/calling-an-endpoint.md.",
+        )
+        return
     least = (
         config.autoscaling.smallest_count if config.autoscaling else config.endpoint.instance_count
     )

@@ -13,6 +13,7 @@ from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.artifact_place import ArtifactPlace, files_prefix
 from slipway.planning.asynchronous import AsyncPlan
 from slipway.planning.capture import CapturePlan
+from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.rollout import RolloutPlan
@@ -327,6 +328,7 @@ class DeploymentPlan:
         vpc: network of the containers; None for SageMaker's own.
         capture: which requests and answers are written to S3; None for none.
         asynchronous: queue of an asynchronous endpoint; None for an endpoint that answers at once.
+        component: copies of the model on an endpoint that scales to zero; None in another mode.
         volume_key_arn: key of the storage volumes; None for SageMaker's own.
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
@@ -369,6 +371,7 @@ class DeploymentPlan:
     vpc: VpcPlan | None
     capture: CapturePlan | None
     asynchronous: AsyncPlan | None
+    component: ComponentPlan | None
     volume_key_arn: str | None
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
@@ -404,10 +407,13 @@ class DeploymentPlan:
         variants = len(self.variants)
         scaled = variants if self.autoscaling is not None else 0
         stepped = variants * (self.autoscaling.step_policy_count if self.autoscaling else 0)
+        # A component has a target, a policy that tracks the load, and a policy with an alarm that
+        # wakes it.
+        woken = 0 if self.component is None else 1
         found = {
-            "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
-            "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped,
-            "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant + stepped,
+            "AWS::ApplicationAutoScaling::ScalableTarget": scaled + woken,
+            "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + 2 * woken,
+            "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant + stepped + woken,
             "AWS::IAM::Policy": sum(
                 mode is not None
                 for mode in (self.vpc, self.volume_key_arn, self.capture, self.asynchronous)
@@ -417,6 +423,7 @@ class DeploymentPlan:
             "AWS::Logs::LogGroup": 2,
             "AWS::SageMaker::Endpoint": 1,
             "AWS::SageMaker::EndpointConfig": 1,
+            "AWS::SageMaker::InferenceComponent": woken,
             "AWS::SageMaker::Model": 1,
             # Two before the endpoint is updated. With autoscaling there is one after it, and with
             # steps one after their alarms.
@@ -440,6 +447,8 @@ class DeploymentPlan:
             content["weights"]["s3_uri"] = self.weights.s3_uri
         if self.rollout is not None:
             content["rollout"] |= self.rollout.as_json()
+        if self.component is not None:
+            content["component"]["max_instance_count"] = self.component.max_instance_count
         return content
 
 

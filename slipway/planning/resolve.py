@@ -17,6 +17,7 @@ from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
 from slipway.planning.asynchronous import async_plan
 from slipway.planning.capture import capture_plan
+from slipway.planning.component import ComponentPlan, component_plan
 from slipway.planning.cost import Fleet, estimate_cost
 from slipway.planning.families import FAMILIES, situation_of
 from slipway.planning.images import image_plan, inference_ami
@@ -35,7 +36,6 @@ from slipway.planning.plan import (
 from slipway.planning.rollout import rollout_plan
 from slipway.planning.rules import RULES
 from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, variants_of
-from slipway.planning.support import unsupported
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 from slipway.planning.vpc import vpc_plan
 
@@ -75,7 +75,8 @@ def resolve(
         raise UserError([found for found in (parts, image) if isinstance(found, Problem)])
     full_name = environment.stack_name(config.name)
     variants, shadow = tuple(_variants(situation)), _shadow(situation)
-    fleets = [_fleet(variant, config) for variant in variants]
+    component = component_plan(config.endpoint, situation.instance, full_name)
+    fleets = [_fleet(variant, config, component) for variant in variants]
     if shadow is not None:
         fleets.append(_fixed_fleet(shadow))
     subject = Subject(situation, parts.model_data, parts.weights)
@@ -101,6 +102,7 @@ def resolve(
         vpc=vpc_plan(config, environment),
         capture=capture_plan(config, environment),
         asynchronous=async_plan(config),
+        component=component,
         volume_key_arn=config.endpoint.volume_key_arn,
         variants=variants,
         shadow=shadow,
@@ -112,7 +114,11 @@ def resolve(
         autoscaling=_autoscaling(config),
         alarms=_alarms(config),
         rollout=rollout_plan(config),
-        log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
+        log_group_name=(
+            f"/aws/sagemaker/Endpoints/{full_name}"
+            if component is None
+            else component.log_group_name
+        ),
         log_retention_days=config.endpoint.log_retention_days,
         termination_protection=config.endpoint.termination_protection,
         permissions_boundary_arn=environment.permissions_boundary_arn,
@@ -139,7 +145,6 @@ def _problems(situation: Situation) -> Iterator[Problem]:
     for rule in RULES:
         found += found_by(rule, situation)
     yield from dict.fromkeys(found)
-    yield from unsupported(situation.config)
 
 
 def _warnings(subject: Subject) -> Iterator[PlanWarning]:
@@ -228,8 +233,12 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
     )
 
 
-def _fleet(variant: VariantPlan, config: ModelConfig) -> Fleet:
+def _fleet(variant: VariantPlan, config: ModelConfig, component: ComponentPlan | None) -> Fleet:
     """Returns the numbers of instances of a variant that are paid for."""
+    if component is not None:
+        return replace(
+            _fixed_fleet(variant), minimum_count=0, maximum_count=component.max_instance_count
+        )
     scaling = config.autoscaling
     if scaling is None:
         return _fixed_fleet(variant)

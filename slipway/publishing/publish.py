@@ -20,7 +20,7 @@ from slipway.planning.families import situation_of
 from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.situation import Situation
-from slipway.planning.support import unpublishable, unsupported
+from slipway.planning.support import unpublishable
 from slipway.project import Project
 from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
@@ -268,8 +268,7 @@ def require_publishable(project: Project, situation: Situation) -> None:
     Raises:
         UserError: everything that is against it.
     """
-    refused = list(unsupported(situation.config))
-    refused += [
+    refused = [
         Problem(
             Code.NOT_SUPPORTED_YET,
             Kind.COMPATIBILITY,

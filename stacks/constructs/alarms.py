@@ -6,7 +6,7 @@ from typing import Any
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from slipway.config.alarm_kinds import Metric, MetricGroup, Watch
+from slipway.config.alarm_kinds import REQUESTS, Metric, MetricGroup, Watch
 from slipway.config.async_alarms import capacity_watch, watch_of
 from slipway.config.capacity_alarm import MARGIN_INSTANCES
 from slipway.config.sections.alarms import ALARM_KINDS
@@ -50,6 +50,7 @@ class VariantAlarms(Construct):
         super().__init__(scope, construct_id)
         self._endpoint_name, self._variant_name = plan.endpoint_name, variant.name
         self._config_name = config_name
+        self._component = plan.component
         is_async = plan.asynchronous is not None
         subject = plan.endpoint_name
         if len(plan.variants) > 1:
@@ -106,8 +107,15 @@ class VariantAlarms(Construct):
         }
 
     def _dimensions(self, group: MetricGroup) -> list[cloudwatch.CfnAlarm.DimensionProperty]:
+        """Returns the dimensions with which SageMaker publishes a group of metrics.
+
+        Requests to an inference component have no variant. Its machines have one.
+        https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html (2026-11-24)
+        """
         dimensions = {"EndpointName": self._endpoint_name}
-        if group.of_variant:
+        if self._component is not None and group is REQUESTS:
+            dimensions = {"InferenceComponentName": self._component.name}
+        elif group.of_variant:
             dimensions["VariantName"] = self._variant_name
         if self._config_name is not None:
             dimensions["EndpointConfigName"] = self._config_name

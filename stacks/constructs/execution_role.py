@@ -53,7 +53,9 @@ class ExecutionRole(Construct):
             allow("DecryptArtifacts", ["kms:Decrypt"], artifact_key_arn),
             *pull_images("PullImage", repository_arn),
             write_logs_of_machines(f"{log_group_arn}:*"),
-            machine_metrics.may_publish(MACHINES.namespace),
+            machine_metrics.may_publish(
+                MACHINES.namespace, *(() if plan.component is None else (machine_metrics.COPIES,))
+            ),
         ]
         self.role = iam.Role(
             self,

@@ -9,6 +9,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan, VariantPlan
+from stacks.constructs.component_variant import component_variant
 from stacks.constructs.mode_rights import ModeRights
 
 
@@ -21,6 +22,7 @@ class HostedEndpoint(Construct):
         log_group: receives the containers' output.
         config: the endpoint configuration.
         endpoint: the endpoint.
+        model: the model, which an inference component names in place of a variant.
 
     Args:
         scope: the endpoint's stack.
@@ -71,6 +73,8 @@ class HostedEndpoint(Construct):
         )
         for each in rights:
             model.add_resource_dependency(each.policy)
+        self.model = model
+        component = plan.component
         self.config = sagemaker.CfnEndpointConfig(
             self,
             # Two ids, so that adding or dropping autoscaling makes a new configuration even if
@@ -82,8 +86,14 @@ class HostedEndpoint(Construct):
                 _production_variant(
                     variant, model, plan.routing_strategy, plan.capacity_reservation_arn
                 )
+                if component is None
+                else component_variant(variant, component, plan.routing_strategy)
                 for variant in plan.variants
             ],
+            # On a component's instances, these hold for every model.
+            execution_role_arn=None if component is None else role.role_arn,
+            enable_network_isolation=None if component is None else plan.network_isolation,
+            vpc_config=None if component is None else _vpc_of_config(vpc),
             shadow_production_variants=(
                 [_production_variant(plan.shadow, model, plan.routing_strategy, None)]
                 if plan.shadow is not None
@@ -93,15 +103,18 @@ class HostedEndpoint(Construct):
             data_capture_config=capture,
             async_inference_config=queue,
         )
+        if component is not None:
+            for each in rights:
+                self.config.add_resource_dependency(each.policy)
+        # With autoscaling or copies, an update keeps the fleet's size; otherwise the file decides.
+        keeps_size = plan.autoscaling is not None or component is not None
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
             endpoint_name=plan.endpoint_name,
             endpoint_config_name=self.config.attr_endpoint_config_name,
-            # With autoscaling an update keeps the fleet's size; with a fixed count the file
-            # decides.
-            retain_all_variant_properties=plan.autoscaling is not None,
-            exclude_retained_variant_properties=_excluded(plan),
+            retain_all_variant_properties=keeps_size,
+            exclude_retained_variant_properties=_excluded() if keeps_size else None,
         )
         self.endpoint.add_resource_dependency(self.log_group)
 
@@ -163,12 +176,18 @@ def _reservation(
     )
 
 
-def _excluded(
-    plan: DeploymentPlan,
-) -> list[sagemaker.CfnEndpoint.VariantPropertyProperty] | None:
-    """Returns the properties that an update sets from the template although it keeps the count."""
-    if plan.autoscaling is None:
+def _vpc_of_config(
+    vpc: sagemaker.CfnModel.VpcConfigProperty | None,
+) -> sagemaker.CfnEndpointConfig.VpcConfigProperty | None:
+    if vpc is None:
         return None
+    return sagemaker.CfnEndpointConfig.VpcConfigProperty(
+        subnets=vpc.subnets, security_group_ids=vpc.security_group_ids
+    )
+
+
+def _excluded() -> list[sagemaker.CfnEndpoint.VariantPropertyProperty]:
+    """Returns the properties that an update sets from the template although it keeps the count."""
     return [
         sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
         for name in ("DesiredWeight", "DataCaptureConfig")

@@ -15,14 +15,20 @@ https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html (the 
 from aws_cdk import aws_iam as iam
 
 TRAINING_JOBS = "/aws/sagemaker/TrainingJobs"
+COPIES = "/aws/sagemaker/InferenceComponents"
+"""The namespace of the copies of inference components."""
 
 
-def may_publish(namespace: str) -> iam.PolicyStatement:
-    """Returns the statement that lets SageMaker publish machine metrics in one namespace."""
+def may_publish(*namespaces: str) -> iam.PolicyStatement:
+    """Returns the statement that lets SageMaker publish machine metrics in some namespaces."""
     return iam.PolicyStatement(
         sid="PublishMachineMetrics",
         actions=["cloudwatch:PutMetricData"],
         # PutMetricData has no resources, only a condition on the namespace.
         resources=["*"],
-        conditions={"StringEquals": {"cloudwatch:namespace": namespace}},
+        conditions={
+            "StringEquals": {
+                "cloudwatch:namespace": namespaces[0] if len(namespaces) == 1 else list(namespaces)
+            }
+        },
     )

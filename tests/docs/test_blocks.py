@@ -36,8 +36,7 @@ def test_every_block_has_a_known_label() -> None:
         block.place
         for block in BLOCKS
         if (block.language, *block.labels) not in KNOWN
-        and (block.language, *block.labels[:2])
-        not in {("yaml", "part", "of"), ("yaml", "refused", "in")}
+        and (block.language, *block.labels[:2]) != ("yaml", "part", "of")
     ]
     assert unknown == []
 
@@ -70,15 +69,6 @@ def test_a_part_is_valid_in_its_config(project: Path, block: Block) -> None:
     page = ROOT / block.place.partition(":")[0]
     (project / "environments.yaml").write_text(with_environments(page), "utf-8")
     check_model(project, laid_over(block))
-
-
-@pytest.mark.parametrize("block", of("yaml", "refused"))
-def test_a_refused_part_is_refused_by_name(project: Path, block: Block) -> None:
-    with pytest.raises(UserError) as caught:
-        check_model(project, laid_over(block))
-    messages = [problem.message for problem in caught.value.problems]
-    assert messages
-    assert [text for text in messages if not text.endswith("is not supported yet")] == []
 
 
 @pytest.mark.parametrize("block", of("yaml", "environments"))

@@ -3,11 +3,11 @@
 import dataclasses
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from embedded_aws.listener import Listener
-from embedded_aws.quotas import EndpointQuotas
+from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
@@ -16,8 +16,9 @@ from slipway.operations.preflight import notes, preflight
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from tests.support.accounts import forget_accounts
+from tests.support.accounts import embedded_aws
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.roles import make_role
 
 MANIFEST = json.dumps(
     {
@@ -31,22 +32,16 @@ KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890
 
 
 @pytest.fixture
-def access() -> Iterator[Access]:
-    server = Listener(port=0)
-    # moto has no quotas of SageMaker.
-    server.mount("servicequotas", EndpointQuotas().api)
-    server.start()
-    # What moto knows is the process's: other tests' stacks too.
-    forget_accounts()
-    yield Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": server.url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-        },
-    )
-    server.stop()
+def access(tmp_path: Path) -> Iterator[Access]:
+    with embedded_aws(tmp_path) as server:
+        yield Access(
+            LOCAL.region,
+            {
+                "AWS_ENDPOINT_URL": server.url,
+                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+            },
+        )
 
 
 @pytest.fixture
@@ -252,18 +247,18 @@ def test_what_an_isolated_model_leaves_on_purpose_is_named(access):
 def test_models_of_another_project_are_not_left_over(access):
     search = LOCAL.model_copy(update={"project": "search"})
     sagemaker = access.client("sagemaker")
+    make_role(access.client("iam"), "serving")
     for name, project in (("plain", ""), ("searchs", "search")):
         tags = {"slipway:model": "tiny", "slipway:environment": "local"}
         tags |= {"slipway:project": project} if project else {}
         sagemaker.create_model(
             ModelName=name,
-            ExecutionRoleArn="arn:aws:iam::123456789012:role/x",
+            ExecutionRoleArn="arn:aws:iam::123456789012:role/serving",
+            PrimaryContainer={"Image": f"123456789012.dkr.ecr.{LOCAL.region}.amazonaws.com/tiny:1"},
             Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
         )
     assert find_leftovers("tiny", LOCAL, access) == [Leftover("model", "plain")]
     assert find_leftovers("tiny", search, access) == [Leftover("model", "searchs")]
-    for name in ("plain", "searchs"):
-        sagemaker.delete_model(ModelName=name)
 
 
 def test_what_is_left_of_a_model_is_told_from_its_neighbours(access):

@@ -34,6 +34,10 @@ _RESOURCES = {
     "ssm:GetParameter": ("Name", "parameter{}"),
     "sagemaker:DescribeEndpoint": ("EndpointName", "endpoint/{}"),
     "sagemaker:DescribeEndpointConfig": ("EndpointConfigName", "endpoint-config/{}"),
+    "sagemaker:DescribeInferenceComponent": (
+        "InferenceComponentName",
+        "inference-component/{}",
+    ),
     "sagemaker:DescribeModel": ("ModelName", "model/{}"),
     "sagemaker:InvokeEndpoint": ("EndpointName", "endpoint/{}"),
     "sagemaker:InvokeEndpointAsync": ("EndpointName", "endpoint/{}"),

@@ -25,7 +25,7 @@ from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, ne
 # plan tells its reviewer (memory, cost, warnings), as a field says that is there for that; in a
 # problem that names the field or a section it is in; or in the refusal to publish for its
 # container.
-Effect = Literal["template", "lock", "request", "artifacts", "plan", "refused"]
+Effect = Literal["template", "lock", "request", "artifacts", "plan"]
 
 _IMAGE = f"{LOCAL.account}.dkr.ecr.{LOCAL.region}.amazonaws.com"
 _COMPILED = {
@@ -43,6 +43,7 @@ _SCHEDULE = {
     "name": "a", "at": "cron(0 8 ? * * *)", "min_instance_count": 2, "max_instance_count": 6,
 }  # fmt: skip
 _LINEAR = {"rollout.strategy": "linear", "rollout.step_percent": 25}
+_COMPONENT = {"max_copies": 2, "target_concurrent_requests_per_copy": 5}
 _VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
 _QUEUE = {
     "input": "s3://in/", "output": "s3://out/",
@@ -64,6 +65,16 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
         {"autoscaling": _SCALING | {"steps": [{"from_times_target": 2, "add_instances": 1}]}},
     ),
     "scheduled": (LOCAL, {"autoscaling": _SCALING | {"schedules": [_SCHEDULE]}}),
+    "sleeping": (
+        LOCAL,
+        {
+            "endpoint": {
+                "mode": "scale_to_zero",
+                "scale_to_zero": _COMPONENT,
+                "instance_count": 1,
+            }
+        },
+    ),
     "variants": (LOCAL, {"endpoint": {"variants": _VARIANTS}}),
     "async": (LOCAL, {"endpoint": {"mode": "async", "async_inference": _QUEUE}}),
     "guarded": (LOCAL, {"rollout": {"rollback_alarms": ["server_error_rate"]}}),
@@ -306,9 +317,17 @@ CHANGES: Mapping[str, Change] = {
         success_topic_arn="arn:aws:sns:us-east-1:123456789012:a",
         error_topic_arn="arn:aws:sns:us-east-1:123456789012:b",
     ),
-    **_section(
-        "refused", "endpoint.scale_to_zero", {"copy_memory_mib": 1024, "max_copies": 2},
-        accelerators_per_copy=1, vcpus_per_copy=1,
+    **_changes(
+        "template", "sleeping", "endpoint.scale_to_zero.",
+        max_copies=3, target_concurrent_requests_per_copy=6, vcpus_per_copy=1,
+        copy_memory_mib=2048, scale_in_cooldown_seconds=9, scale_out_cooldown_seconds=9,
+    ),
+    "endpoint.scale_to_zero.target_invocations_per_copy_per_minute": Change(
+        "template", "sleeping", 9,
+        along={"endpoint.scale_to_zero.target_concurrent_requests_per_copy": None},
+    ),
+    "endpoint.scale_to_zero.accelerators_per_copy": Change(
+        "template", "sleeping", 2, over={"endpoint.instances": ["ml.g4dn.12xlarge"]}
     ),
     **_section(
         "template", "endpoint.shadow", {"sampling_percent": 50},

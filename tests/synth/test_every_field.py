@@ -1,4 +1,4 @@
-"""Every field of the model config does something, or is refused by its name."""
+"""Every field of the model config does something."""
 
 import json
 import tempfile
@@ -14,7 +14,6 @@ import yaml
 from slipway.config.environments import Environment
 from slipway.config.load import load_config
 from slipway.config.schema import ModelConfig
-from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.families import situation_of
 from slipway.planning.plan import DeploymentPlan
@@ -124,18 +123,6 @@ def test_the_artifacts_own_stack_has_it(field_path: str, tmp_path: Path):
 def test_the_plan_tells_its_reviewer(field_path: str):
     before, after = ((plan.memory, asdict(plan.cost), plan.warnings) for plan in _plans(field_path))
     assert before != after
-
-
-@pytest.mark.parametrize("field_path", _rows("refused"))
-def test_it_is_refused_by_name(field_path: str):
-    with pytest.raises(UserError) as caught:
-        _plan(*_after(field_path, CHANGES[field_path]))
-    names = tuple(part.partition("[")[0] for part in field_path.split("."))
-    # Or the section that it is in, but never `endpoint` as a whole.
-    named = {names[:length] for length in range(2, len(names) + 1)}
-    fields = [tuple(p for p in problem.field if p != 0) for problem in caught.value.problems]
-    assert fields != []
-    assert set(fields) <= named
 
 
 def _leaves(plan: DeploymentPlan) -> dict[str, str]:

@@ -163,6 +163,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "slipway invoke summaries --file request.json --wait 3600",
             "Send a request to an asynchronous endpoint, and wait for an hour at most.",
         ),
+        Example(
+            """slipway invoke gpt2-autocomplete '{"inputs": "The"}' --wait 900""",
+            "Send a request to an endpoint that may sleep, and wait until it is awake.",
+        ),
     ),
     "iam": (
         Example(

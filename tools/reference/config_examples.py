@@ -13,18 +13,12 @@ class Example:
     """A block of YAML.
 
     Args:
-        label: what a test holds it against: `model`, `part of NAME`, `refused in NAME` or
-            `environments`.
+        label: what a test holds it against: `model`, `part of NAME` or `environments`.
         text: without the fences.
     """
 
     label: str
     text: str
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether `slipway plan` refuses it by name."""
-        return self.label.startswith("refused")
 
 
 _GPT2, _LMI, _TRITON, _NEURON = (
@@ -39,10 +33,6 @@ _FIXED_COUNT = "flan-ul2"
 
 def _part(name: str, text: str) -> Example:
     return Example(f"part of {name}", text)
-
-
-def _refused(text: str, *, name: str = _GPT2) -> Example:
-    return Example(f"refused in {name}", text)
 
 
 # By the heading's title; the whole file has none.
@@ -265,14 +255,16 @@ endpoint:
     error_topic_arn: arn:aws:sns:us-east-1:123456789012:failures
 """,
     ),
-    "endpoint.scale_to_zero": _refused("""\
+    "endpoint.scale_to_zero": _part(
+        _FIXED_COUNT,
+        """\
 endpoint:
   mode: scale_to_zero
   scale_to_zero:
-    copy_memory_mib: 16384
-    accelerators_per_copy: 1
-    max_copies: 4
-"""),
+    max_copies: 2
+    target_concurrent_requests_per_copy: 4
+""",
+    ),
     "endpoint.variants": _part(
         _GPT2,
         """\

@@ -14,7 +14,6 @@ from slipway.config.environments import Environment
 from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
 from slipway.planning.families import FAMILIES
-from slipway.planning.support import DEPLOYABLE
 from tools.reference import config_examples
 from tools.reference.config_examples import Example
 from tools.reference.config_values import pattern, values
@@ -35,11 +34,7 @@ and its meaning. The targets in `environments.yaml` have a page of their own:
 Unknown fields, duplicate keys and quoted numbers are errors. `slipway validate` reports all of
 them at once, each with its line.
 
-Slipway rejects settings that it cannot deploy yet, and names them in the error:
-
-{undeployable}
-
-It plans and synthesises some things that it cannot publish yet:
+Slipway plans and synthesises some things that it cannot publish yet:
 
 {unpublishable}
 
@@ -77,16 +72,8 @@ def pages() -> dict[str, str]:
 
 
 def _page(path: str, model: type[BaseModel], examples: Mapping[str, Example]) -> str:
-    head = _HEADS[path].format(
-        undeployable="\n".join(_undeployable()), unpublishable="\n".join(_unpublishable())
-    )
+    head = _HEADS[path].format(unpublishable="\n".join(_unpublishable()))
     return "\n".join([head, *_section(model, examples, ())]).rstrip("\n") + "\n"
-
-
-def _undeployable() -> Iterator[str]:
-    for field, deployable in DEPLOYABLE.items():
-        but = f" except {' and '.join(f'`{each}`' for each in deployable)}" if deployable else ""
-        yield f"- `{'.'.join(field)}`{but}"
 
 
 def _unpublishable() -> Iterator[str]:
@@ -112,8 +99,6 @@ def _section(
         yield f"### {_shown(path, tag)}\n"
     yield f"{_summary(model)}\n"
     example = examples[title]
-    if example.is_refused:
-        yield "Slipway reads this section and refuses to deploy it:\n"
     yield f"```yaml {example.label}\n{example.text}```\n"
     yield from _table(model, path)
     yield from _notes(model)

@@ -39,7 +39,9 @@ may undo an update.
 
 _METRICS = """\
 SageMaker publishes these metrics for each variant, with the dimensions `EndpointName` and
-`VariantName`. The metrics of the queue have only `EndpointName`. The alarms look at each minute.
+`VariantName`. The metrics of the queue have only `EndpointName`. With `mode: scale_to_zero`, the
+metrics of requests have the dimension `InferenceComponentName` instead. The alarms look at each
+minute.
 
 An endpoint with `mode: async` has the metrics of machines, of the requests of its queue, and of the
 queue. Any other endpoint has the metrics of requests and of machines.
@@ -76,10 +78,14 @@ that starts the first instance of an asynchronous endpoint follows `HasBacklogWi
 
 _SCALING_DATA = """\
 `GPUUtilization` is in `/aws/sagemaker/Endpoints`, and the others are in `AWS/SageMaker`. The
-metrics of a queue have only the dimension `EndpointName`. `ConcurrentRequestsPerModel` has a value
-every ten seconds, so that a fleet grows sooner. The others have one each minute. A fleet shrinks
-equally fast with all. Source: [AWS's page of scaling policies][policies] (read 2026-11-24). No
-scaling policy has run in a real account. On the embedded AWS, invocations and queues have data.
+metrics of a queue have only the dimension `EndpointName`. Concurrent requests have a value every
+ten seconds, so that a fleet grows sooner. The others have one each minute. A fleet shrinks equally
+fast with all. Source: [AWS's page of scaling policies][policies] (read 2026-11-24). No scaling
+policy has run in a real account. On the embedded AWS, invocations, queues and
+[copies](../embedded-aws/inference-components.md#scaling) have data.
+
+`NoCapacityInvocationFailures` counts requests that found no copy. Its alarm wakes an endpoint that
+[scales to zero](../guides/scale-to-zero.md), and notifies nobody.
 
 [policies]: https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling-add-code-define.html
 """
@@ -108,6 +114,16 @@ SCALING_METRICS = {
         "SageMakerVariantConcurrentRequestsPerModelHighResolution",
         "target_concurrent_requests_per_instance",
         "Requests in flight in a container, those that wait among them.",
+    ),
+    "ConcurrentRequestsPerCopy": (
+        "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution",
+        "target_concurrent_requests_per_copy",
+        "Requests in flight in a copy, with `mode: scale_to_zero`.",
+    ),
+    "InvocationsPerCopy": (
+        "SageMakerInferenceComponentInvocationsPerCopy",
+        "target_invocations_per_copy_per_minute",
+        "Requests of a minute, divided by the copies, with `mode: scale_to_zero`.",
     ),
     "GPUUtilization": (
         None,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import FieldPath, Problem
 from slipway.planning.asynchronous import ASYNC
+from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, problem, variants_of
 
 _TARGETS = (
@@ -108,7 +109,7 @@ def scaling_has_one_target(situation: Situation) -> Iterator[Problem]:
 def scaling_target_fits_mode(situation: Situation) -> Iterator[Problem]:
     """Endpoints publish the backlog in one mode and invocations in the other (facts: hosting)."""
     scaling, mode = situation.config.autoscaling, situation.config.endpoint.mode
-    if scaling is None:
+    if scaling is None or mode == SCALE_TO_ZERO:  # `copies_are_scaled_alone` refuses the section
         return
     if mode == ASYNC:
         for name in _TARGETS[:2]:

@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.errors import Problem
+from slipway.errors import FieldPath, Problem
+from slipway.planning.component import SCALE_TO_ZERO, accelerators_of, memory_mib_of
 from slipway.planning.situation import Situation, problem
 
-_MIB_PER_GIB = 1024
+_TARGETS = ("target_concurrent_requests_per_copy", "target_invocations_per_copy_per_minute")
+_SECTION = ("endpoint", "scale_to_zero")
 
 
 def component_is_alone(situation: Situation) -> Iterator[Problem]:
     """Refuses variants and a shadow beside an inference component, which takes the requests."""
     endpoint = situation.config.endpoint
-    if endpoint.mode != "scale_to_zero":
+    if endpoint.mode != SCALE_TO_ZERO:
         return
     for name in ("variants", "shadow"):
         if getattr(endpoint, name):
@@ -25,21 +27,90 @@ def component_is_alone(situation: Situation) -> Iterator[Problem]:
             )
 
 
+def copies_are_scaled_alone(situation: Situation) -> Iterator[Problem]:
+    """Refuses numbers of instances beside copies, because the instances follow the copies."""
+    config = situation.config
+    if config.endpoint.mode != SCALE_TO_ZERO:
+        return
+    if config.autoscaling is not None:
+        yield problem(
+            Code.COMPONENT_EXCLUDES,
+            "`autoscaling` and `mode: scale_to_zero` exclude each other: `endpoint.scale_to_zero` "
+            "scales the copies, and the instances follow them",
+            "Remove `autoscaling`, and set a target under `endpoint.scale_to_zero`.",
+            ("autoscaling",),
+        )
+    if config.endpoint.instance_count != 1:
+        yield problem(
+            Code.COMPONENT_EXCLUDES,
+            "`instance_count` and `mode: scale_to_zero` exclude each other: the instances follow "
+            "the copies",
+            "Remove `instance_count`.",
+            ("endpoint", "instance_count"),
+        )
+
+
+def component_has_one_target(situation: Situation) -> Iterator[Problem]:
+    """Two targets would pull the copies in two directions; none would never scale them in."""
+    section = situation.config.endpoint.scale_to_zero
+    if section is None:
+        return
+    given = [name for name in _TARGETS if getattr(section, name) is not None]
+    if len(given) > 1:
+        yield problem(
+            Code.SCALING_TARGETS,
+            f"there are {len(given)} targets: {', '.join(given)}",
+            "Keep one of them.",
+            (*_SECTION, given[1]),
+        )
+    elif not given:
+        yield problem(
+            Code.SCALING_TARGETS,
+            "there is no target to scale the copies by",
+            f"Add `{_TARGETS[0]}`, or `{_TARGETS[1]}`.",
+            _SECTION,
+        )
+
+
+def component_is_supported(situation: Situation) -> Iterator[Problem]:
+    """Refuses settings that Slipway does not deploy with an inference component yet."""
+    config = situation.config
+    if config.endpoint.mode != SCALE_TO_ZERO:
+        return
+    refused: list[tuple[FieldPath, str, bool]] = [
+        (("endpoint", "instances"), "a pool of instance types", len(config.endpoint.instances) > 1),
+        (("endpoint", "data_capture"), "`data_capture`", config.endpoint.data_capture is not None),
+        (("alarms", "at_max_capacity"), "`at_max_capacity`", config.alarms.at_max_capacity),
+        (("rollout",), "a guarded rollout", config.rollout.is_guarded),
+    ]
+    for field, what, is_set in refused:
+        if is_set:
+            yield problem(
+                Code.NOT_SUPPORTED_YET,
+                f"{what} with `mode: scale_to_zero` is not supported yet",
+                "Leave it out for now, or set `mode: realtime`.",
+                field,
+            )
+
+
 def component_fits_instance(situation: Situation) -> Iterator[Problem]:
     """A copy that no instance has room for is never placed."""
     component = situation.config.endpoint.scale_to_zero
     if component is None:
         return
     for instance in situation.instances:
-        accelerators = instance.accelerator.count if instance.accelerator else 0
-        memory_mib = None if instance.memory_gib is None else instance.memory_gib * _MIB_PER_GIB
         wanted = [
-            ("copy_memory_mib", component.copy_memory_mib, memory_mib, "MiB of memory"),
+            (
+                "copy_memory_mib",
+                component.copy_memory_mib,
+                memory_mib_of(instance),
+                "MiB of memory",
+            ),
             ("vcpus_per_copy", component.vcpus_per_copy, instance.vcpus, "virtual processors"),
             (
                 "accelerators_per_copy",
                 component.accelerators_per_copy,
-                accelerators if instance.accelerator_known else None,
+                accelerators_of(instance) if instance.accelerator_known else None,
                 "accelerators",
             ),
         ]
@@ -49,8 +120,14 @@ def component_fits_instance(situation: Situation) -> Iterator[Problem]:
                     Code.COMPONENT_TOO_LARGE,
                     f"a copy needs {amount:g} {unit}; {instance.name} has {available:g}",
                     "Lower it, or choose a larger instance type.",
-                    ("endpoint", "scale_to_zero", field),
+                    (*_SECTION, field),
                 )
 
 
-RULES = (component_is_alone, component_fits_instance)
+RULES = (
+    component_is_alone,
+    copies_are_scaled_alone,
+    component_has_one_target,
+    component_is_supported,
+    component_fits_instance,
+)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import Problem
+from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.rollout import ALL_AT_ONCE, LINEAR, ROLLING, shares_percent, waits_seconds
 from slipway.planning.situation import Situation, problem, variants_of
 
@@ -44,7 +45,8 @@ def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
     """A share of a fleet needs a fleet: two instances at least (facts: hosting, rule 14)."""
     config = situation.config
     rollout = config.rollout
-    if rollout.strategy == ALL_AT_ONCE:
+    # A component is updated copy by copy.
+    if rollout.strategy == ALL_AT_ONCE or config.endpoint.mode == SCALE_TO_ZERO:
         return
     for _, name, variant in variants_of(config):
         count = (variant.instance_count if variant else None) or config.endpoint.instance_count
@@ -125,12 +127,12 @@ def settings_have_effect(situation: Situation) -> Iterator[Problem]:
 def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
     """Guardrails shift traffic between fleets; a component is updated copy by copy."""
     config = situation.config
-    if config.endpoint.mode == "scale_to_zero" and config.rollout.strategy in ("canary", "linear"):
+    if config.endpoint.mode == SCALE_TO_ZERO and config.rollout.strategy in ("canary", "linear"):
         yield problem(
             Code.ROLLOUT_STRATEGY,
             f"an inference component is updated copy by copy; there is no "
             f"`{config.rollout.strategy}` with `mode: scale_to_zero`",
-            "Set `strategy: rolling`, or `strategy: all_at_once`.",
+            "Set `strategy: all_at_once`.",
             ("rollout", "strategy"),
         )
 

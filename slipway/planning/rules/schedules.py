@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from embedded_aws.scaling.expressions import ScheduleError, parse_schedule, zone_of
 from slipway.codes.code import Code
 from slipway.errors import Problem
+from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.situation import Situation, problem
 
 
@@ -80,7 +81,8 @@ def schedules_have_bounds(situation: Situation) -> Iterator[Problem]:
 def capacity_alarm_can_end(situation: Situation) -> Iterator[Problem]:
     """A fleet that cannot grow is always at its maximum."""
     config, scaling = situation.config, situation.config.autoscaling
-    if not config.alarms.at_max_capacity:
+    # `component_is_supported` refuses the alarm of copies.
+    if not config.alarms.at_max_capacity or config.endpoint.mode == SCALE_TO_ZERO:
         return
     field = ("alarms", "at_max_capacity")
     if scaling is None:

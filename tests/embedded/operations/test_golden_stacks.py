@@ -109,14 +109,21 @@ def test_it_answers_and_leaves_nothing(stacks: Stacks, deployed: dict[str, Any])
         (v.name, v.instance_types, v.current_instance_count) for v in status.endpoint.variants
     ] == [(v["name"], tuple(v["instance_types"]), v["instance_count"]) for v in every]
     runtime = stacks.client("sagemaker-runtime")
+    component = {"InferenceComponentName": name} if "component" in plan else {}
     for variant in plan["variants"]:
         answer = runtime.invoke_endpoint(
-            EndpointName=name, TargetVariant=variant["name"], Body=b"ping"
+            EndpointName=name, TargetVariant=variant["name"], Body=b"ping", **component
         )
         assert answer["InvokedProductionVariant"] == variant["name"]
         assert answer["Body"].read() == b"ping"
 
 
+# An import refuses endpoints of inference components: `test_import_endpoint_refused.py`.
+@pytest.mark.parametrize(
+    "deployed",
+    [name for name, plan in local_plans().items() if "component" not in plan],
+    indirect=True,
+)
 def test_its_import_gives_the_same_plan(
     stacks: Stacks, deployed: dict[str, Any], imported: ImportedPlan
 ) -> None:

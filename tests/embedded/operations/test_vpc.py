@@ -34,12 +34,14 @@ def network(stack: SlipwayStack) -> Network:
     return made
 
 
-def template(stack: SlipwayStack, network: Network | None, group: str = "") -> dict[str, Any]:
+def template(
+    stack: SlipwayStack, network: Network | None, group: str = "", case: str = "vpc"
+) -> dict[str, Any]:
     """The golden template of a model in a network, or of the same model without one."""
     # But for its name, the model before it is attached.
     text = (_TEMPLATES / "fixed-count.json").read_text("utf-8").replace("fixed-count", "vpc")
     if network is not None:
-        text = (_TEMPLATES / "vpc.json").read_text("utf-8")
+        text = (_TEMPLATES / f"{case}.json").read_text("utf-8")
         ids = ("subnet-0a1b2c3d", "subnet-4e5f6a7b", "sg-0a1b2c3d")
         for named, made in zip(ids, (*network.subnet_ids, group), strict=True):
             text = text.replace(named, made)
@@ -86,6 +88,18 @@ def test_rights_come_before_the_new_fleet_and_go_after_the_old_one(
     assert policies(stack) == []
     assert network.interfaces() == []
     assert stacks.delete(NAME) == "DELETE_COMPLETE"
+
+
+def test_copies_of_a_component_run_in_the_network(stack: SlipwayStack, network: Network) -> None:
+    stacks, name = stack.stacks, "scale-to-zero-vpc-local"
+    made = template(stack, network, network.group("copies"), "scale-to-zero-vpc")
+    assert stacks.create(name, made) == "CREATE_COMPLETE"
+    answer = stacks.client("sagemaker-runtime").invoke_endpoint(
+        EndpointName=name, InferenceComponentName=name, Body=b"from the network"
+    )
+    assert answer["Body"].read() == b"from the network"
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert network.interfaces() == []
 
 
 def test_a_group_that_does_not_reach_s3_leaves_the_old_fleet(

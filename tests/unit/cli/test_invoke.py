@@ -81,7 +81,7 @@ class Endpoint:
         self.requests = []
         self._answer = answer
 
-    def send(self, request, _access):
+    def send(self, request, _access, _wait):
         self.requests.append(request)
         texts = kserve.decode("inputs", kserve.INPUT, request.body, request.content_type)
         body, content_type = self._answer or kserve.encode(
@@ -145,3 +145,39 @@ def test_texts_that_cannot_be_sent(name, options, message, project, monkeypatch)
     with pytest.raises(UserError) as caught:
         invoke(name, **{"text": ["ab"], **options})
     assert caught.value.problems[0].message == message
+
+
+def test_an_endpoint_that_answers_at_once_is_not_waited_for(tmp_path, monkeypatch):
+    write_project(tmp_path, {"tiny": config_text("tiny")})
+    monkeypatch.chdir(tmp_path)
+    _connect(monkeypatch, Endpoint())
+    with pytest.raises(UserError) as caught:
+        invoke("tiny", "{}", wait=600)
+    [problem] = caught.value.problems
+    assert problem.message == "`--wait` has no effect: tiny answers at once"
+    assert problem.remedy == "Leave out `--wait`."
+
+
+def test_a_request_names_the_component_of_an_endpoint_that_sleeps(tmp_path, monkeypatch, capsys):
+    mode = "  mode: scale_to_zero\n  scale_to_zero:\n    max_copies: 2\n"
+    text = config_text("tiny").replace("endpoint:\n", f"endpoint:\n{mode}")
+    write_project(tmp_path, {"tiny": text})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(slipway.access, "open_access", lambda *_: None)
+    sent = []
+
+    def send(request, _access, wait):
+        sent.append((request.component, wait))
+        if wait is not None:
+            wait.show(21.4)
+        return Answer(b"{}", "application/json", "AllTraffic", 0.01, "1", 30.0)
+
+    monkeypatch.setattr(slipway.operations.invoke, "invoke", send)
+    invoke("tiny", "{}")
+    assert sent == [("tiny-local", None)]
+    capsys.readouterr()
+    invoke("tiny", "{}", wait=600, as_json=True)
+    printed = capsys.readouterr()
+    assert printed.err == "tiny-local wakes: waited 21 of 600 s\n"
+    assert json.loads(printed.out)["waited_seconds"] == 30
+    assert sent[1][1].limit_seconds == 600

@@ -1,5 +1,7 @@
 """What `slipway plan` says of where a container's settings and files are."""
 
+import re
+
 import pytest
 
 from slipway.cli.plan_text import describe_plan
@@ -132,3 +134,23 @@ def test_protection_and_a_reservation_are_told():
     lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
     assert lines["reservation"] == f"only in the capacity of {arn}"
     assert lines["protection"] == "the stack cannot be deleted until termination_protection is off"
+
+
+def test_copies_are_told_in_place_of_autoscaling():
+    section = {"max_copies": 6, "target_concurrent_requests_per_copy": 5}
+    config = model_config(
+        endpoint={
+            "instances": ["ml.g4dn.12xlarge"],
+            "instance_count": 1,
+            "mode": "scale_to_zero",
+            "scale_to_zero": section | {"accelerators_per_copy": 1},
+        },
+    )
+    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    lines = dict(re.split("  +", line, maxsplit=1) for line in describe_plan(plan).splitlines())
+    assert lines["copies"] == "0 to 6 at 5 concurrent requests each"
+    assert lines["each copy"] == "reserves 1 accelerators, 1024 MiB of main memory"
+    assert lines["to zero"] == ("0 to 2 instances, as the copies need; up to 4 copies on each")
+    assert "autoscaling" not in lines
+    assert lines["cost"].startswith("0 to ")
+    assert "the first request then fails" in lines["warning"].lower()

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from slipway.planning.families.tensorrt import rules as tensorrt
-from slipway.planning.rules import capacity, compiling, components, hardware, serving, shadows
+from slipway.planning.rules import (
+    capacity,
+    compiling,
+    components,
+    hardware,
+    schedules,
+    serving,
+    shadows,
+)
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.rule_findings import findings, on, scaling
 
@@ -347,8 +355,18 @@ class TestShadow:
 
 class TestScaleToZero:
     def endpoint(self, **more: Any) -> dict[str, Any]:
-        component = {"copy_memory_mib": 8192, "max_copies": 2} | more.pop("component", {})
-        return {"mode": "scale_to_zero", "scale_to_zero": component, **more}
+        component = {
+            "copy_memory_mib": 8192,
+            "max_copies": 2,
+            "target_concurrent_requests_per_copy": 5,
+        }
+        component |= more.pop("component", {})
+        return {
+            "mode": "scale_to_zero",
+            "scale_to_zero": component,
+            "instance_count": 1,
+            **more,
+        }
 
     def test_a_component_takes_all_requests(self):
         rule = components.component_is_alone
@@ -363,6 +381,82 @@ class TestScaleToZero:
             for name in ("variants", "shadow")
         ]
         assert findings(rule, endpoint=variants(("a", 1), ("b", 1))) == []
+
+    def test_the_instances_follow_the_copies(self):
+        rule = components.copies_are_scaled_alone
+        assert findings(rule, endpoint=self.endpoint()) == []
+        endpoint = self.endpoint(instance_count=2)
+        assert findings(rule, endpoint=endpoint, autoscaling=scaling(0, 2)) == [
+            (
+                "autoscaling",
+                "`autoscaling` and `mode: scale_to_zero` exclude each other: "
+                "`endpoint.scale_to_zero` scales the copies, and the instances follow them",
+                "Remove `autoscaling`, and set a target under `endpoint.scale_to_zero`.",
+            ),
+            (
+                "endpoint.instance_count",
+                "`instance_count` and `mode: scale_to_zero` exclude each other: the instances "
+                "follow the copies",
+                "Remove `instance_count`.",
+            ),
+        ]
+        # The rules of instances say nothing about the same section.
+        for other in (capacity.scaling_target_fits_mode, schedules.capacity_alarm_can_end):
+            assert (
+                findings(
+                    other,
+                    endpoint=endpoint,
+                    autoscaling=scaling(0, 2),
+                    alarms={"at_max_capacity": True},
+                )
+                == []
+            )
+        assert findings(rule, endpoint={"instance_count": 2}, autoscaling=scaling(1, 2)) == []
+
+    def test_copies_have_one_target(self):
+        rule = components.component_has_one_target
+        assert findings(rule, endpoint=self.endpoint()) == []
+        both = {"target_invocations_per_copy_per_minute": 60}
+        assert findings(rule, endpoint=self.endpoint(component=both)) == [
+            (
+                "endpoint.scale_to_zero.target_invocations_per_copy_per_minute",
+                "there are 2 targets: target_concurrent_requests_per_copy, "
+                "target_invocations_per_copy_per_minute",
+                "Keep one of them.",
+            )
+        ]
+        none = {"target_concurrent_requests_per_copy": None}
+        assert findings(rule, endpoint=self.endpoint(component=none)) == [
+            (
+                "endpoint.scale_to_zero",
+                "there is no target to scale the copies by",
+                "Add `target_concurrent_requests_per_copy`, or "
+                "`target_invocations_per_copy_per_minute`.",
+            )
+        ]
+
+    def test_settings_that_are_not_deployed_with_copies(self):
+        rule = components.component_is_supported
+        settings: dict[str, Any] = {
+            "alarms": {"at_max_capacity": True},
+            "rollout": {"strategy": "rolling", "step_percent": 50},
+        }
+        more = {
+            "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"],
+            "data_capture": {"destination": "s3://captured/"},
+        }
+        remedy = "Leave it out for now, or set `mode: realtime`."
+        assert findings(rule, endpoint=self.endpoint(**more), **settings) == [
+            (field, f"{what} with `mode: scale_to_zero` is not supported yet", remedy)
+            for field, what in [
+                ("endpoint.instances", "a pool of instance types"),
+                ("endpoint.data_capture", "`data_capture`"),
+                ("alarms.at_max_capacity", "`at_max_capacity`"),
+                ("rollout", "a guarded rollout"),
+            ]
+        ]
+        assert findings(rule, endpoint=self.endpoint()) == []
+        assert findings(rule, endpoint=more, **settings) == []
 
     def test_a_copy_fits_the_instance(self):
         rule = components.component_fits_instance

@@ -59,7 +59,7 @@ class TestStrategy:
                 "rollout.strategy",
                 f"an inference component is updated copy by copy; there is no `{strategy}` with "
                 "`mode: scale_to_zero`",
-                "Set `strategy: rolling`, or `strategy: all_at_once`.",
+                "Set `strategy: all_at_once`.",
             )
         ]
         assert findings(rule, rollout=rollout) == []

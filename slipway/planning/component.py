@@ -1,0 +1,126 @@
+"""An inference component: the copies of a model, on instances that come and go with them.
+
+Sources, read 2026-11-24:
+
+- How an endpoint scales to zero and wakes:
+  https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling-zero-instances.html
+- A component cannot be created with 0 copies, although the API documents 0 as the minimum:
+  https://github.com/stdapi-ai/stdapi.ai/issues/43 (2026-08). So it starts with one copy.
+- The memory of a copy is a reservation. On ml.g5.xlarge, 1024 MB were accepted and 4096 MB refused:
+  https://github.com/huggingface/skills, hf-cloud-sagemaker.
+"""
+
+import math
+from dataclasses import dataclass
+
+from slipway.config.sections.endpoint import Endpoint
+from slipway.facts.instances import InstanceFacts
+
+SCALE_TO_ZERO = "scale_to_zero"
+"""The mode of an endpoint whose model is an inference component."""
+
+_MIB_PER_GIB = 1024
+_VCPU_SHARE = 0.75
+_COPIES_AT_CREATION = 1
+# AWS's alarm for scaling in needs 15 minutes without load, so a copy that woke up stays longer than
+# that. The failed requests of one wake therefore add no second copy, and no wake is missed.
+_WAKE_COOLDOWN_SECONDS = 900
+
+
+@dataclass(frozen=True)
+class ComponentPlan:
+    """The copies of a model that scales to zero.
+
+    Args:
+        name: InferenceComponentName, which requests name beside the endpoint.
+        copies_at_creation: copies with which the component is created.
+        max_copies: the most copies.
+        copies_per_instance: copies that fit on one instance.
+        accelerators_per_copy: accelerators of one copy; None where the type has none.
+        vcpus_per_copy: processors that are reserved for one copy; None for none.
+        copy_memory_mib: main memory that is reserved for one copy.
+        target_concurrent_requests_per_copy: load to hold; one of the two targets is set.
+        target_invocations_per_copy_per_minute: load to hold.
+        scale_in_cooldown_seconds: pause after removing copies.
+        scale_out_cooldown_seconds: pause after adding copies.
+        wake_cooldown_seconds: pause after the first copy of a wake.
+    """
+
+    name: str
+    copies_at_creation: int
+    max_copies: int
+    copies_per_instance: int
+    accelerators_per_copy: int | None
+    vcpus_per_copy: float | None
+    copy_memory_mib: int
+    target_concurrent_requests_per_copy: float | None
+    target_invocations_per_copy_per_minute: float | None
+    scale_in_cooldown_seconds: int
+    scale_out_cooldown_seconds: int
+    wake_cooldown_seconds: int
+
+    @property
+    def max_instance_count(self) -> int:
+        """Returns the number of instances that hold the most copies."""
+        return math.ceil(self.max_copies / self.copies_per_instance)
+
+    @property
+    def log_group_name(self) -> str:
+        """Returns the log group of the copies, to which SageMaker gives the component's name."""
+        return f"/aws/sagemaker/InferenceComponents/{self.name}"
+
+
+def component_plan(endpoint: Endpoint, instance: InstanceFacts, name: str) -> ComponentPlan | None:
+    """Returns the plan of an endpoint's inference component; None in another mode.
+
+    Args:
+        endpoint: of the config.
+        instance: its instance type.
+        name: of the endpoint, which its only component shares.
+    """
+    section = endpoint.scale_to_zero
+    if endpoint.mode != SCALE_TO_ZERO or section is None:
+        return None
+    accelerators = section.accelerators_per_copy or accelerators_of(instance) or None
+    vcpus = section.vcpus_per_copy
+    if vcpus is None and accelerators is None and instance.vcpus is not None:
+        vcpus = _VCPU_SHARE * instance.vcpus
+    return ComponentPlan(
+        name,
+        _COPIES_AT_CREATION,
+        section.max_copies,
+        _copies_per_instance(instance, accelerators, vcpus, section.copy_memory_mib),
+        accelerators,
+        vcpus,
+        section.copy_memory_mib,
+        section.target_concurrent_requests_per_copy,
+        section.target_invocations_per_copy_per_minute,
+        section.scale_in_cooldown_seconds,
+        section.scale_out_cooldown_seconds,
+        _WAKE_COOLDOWN_SECONDS,
+    )
+
+
+def accelerators_of(instance: InstanceFacts) -> int:
+    """Returns the accelerators of an instance type; 0 without any."""
+    return instance.accelerator.count if instance.accelerator else 0
+
+
+def memory_mib_of(instance: InstanceFacts) -> float | None:
+    """Returns the main memory of an instance type; None if it is unknown."""
+    return None if instance.memory_gib is None else instance.memory_gib * _MIB_PER_GIB
+
+
+def _copies_per_instance(
+    instance: InstanceFacts, accelerators: int | None, vcpus: float | None, memory_mib: int
+) -> int:
+    """Returns how many copies fit, by the scarcest resource; 1 at least."""
+    fitting: list[float] = []
+    if accelerators is not None and accelerators_of(instance):
+        fitting.append(accelerators_of(instance) / accelerators)
+    if vcpus is not None and instance.vcpus is not None:
+        fitting.append(instance.vcpus / vcpus)
+    memory = memory_mib_of(instance)
+    if memory is not None:
+        fitting.append(memory / memory_mib)
+    return max(1, math.floor(min(fitting, default=1)))

@@ -1,0 +1,39 @@
+"""The variant whose instances hold the copies of an inference component, and come and go with them.
+
+The variant names no model. The component says how long a copy may take to start.
+"""
+
+from aws_cdk import aws_sagemaker as sagemaker
+
+from slipway.planning.component import ComponentPlan
+from slipway.planning.plan import VariantPlan
+
+
+def component_variant(
+    variant: VariantPlan, component: ComponentPlan, routing_strategy: str
+) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
+    """Returns the variant of an endpoint that scales to zero.
+
+    Args:
+        variant: its instance type, and its count at creation.
+        component: the copies.
+        routing_strategy: how a copy is chosen for a request.
+    """
+    return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
+        variant_name=variant.name,
+        instance_type=variant.instance_type,
+        initial_instance_count=variant.instance_count,
+        initial_variant_weight=variant.weight,
+        managed_instance_scaling=(
+            sagemaker.CfnEndpointConfig.ManagedInstanceScalingProperty(
+                status="ENABLED",
+                min_instance_count=0,
+                max_instance_count=component.max_instance_count,
+            )
+        ),
+        routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(
+            routing_strategy=routing_strategy
+        ),
+        inference_ami_version=variant.inference_ami_version,
+        volume_size_in_gb=variant.volume_size_gb,
+    )

@@ -1,0 +1,223 @@
+"""An endpoint of Slipway that goes to zero and wakes, on a clock that the test moves."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from embedded_aws.monitoring import evaluator
+from slipway.client import wait_for_wake
+from slipway.codes.code import Code
+from slipway.errors import UserError
+from slipway.operations.invoke import Request, Wait, invoke
+from slipway.operations.leftovers import find_leftovers
+from slipway.operations.status import Status, find_status
+from tests.support.clocks import MovableClock
+from tests.support.projects import LOCAL
+from tests.support.slipway_stack import SlipwayStack, slipway_stack
+from tests.support.waiting import eventually
+
+MODEL = "scale-to-zero"
+NAME = f"{MODEL}-local"
+CALLERS = 4
+
+
+class Sleeper:
+    """The deployed endpoint, and the time that passes for it."""
+
+    def __init__(self, stack: SlipwayStack, clock: MovableClock) -> None:
+        self.stack = stack
+        self.clock = clock
+        self.sagemaker = stack.stacks.client("sagemaker")
+        self.waiting = stack.access.client(
+            "sagemaker-runtime", Config(max_pool_connections=CALLERS)
+        )
+        wait_for_wake(self.waiting, limit_seconds=60, poll_seconds=0.1)
+        self.plain = stack.stacks.client("sagemaker-runtime")
+
+    def ask(self, client: Any, body: bytes = b"ping") -> bytes:
+        answer = client.invoke_endpoint(EndpointName=NAME, InferenceComponentName=NAME, Body=body)
+        answered: bytes = answer["Body"].read()
+        return answered
+
+    def copies(self) -> tuple[int, int]:
+        """Returns the number of copies that answer, and that there shall be."""
+        described = self.sagemaker.describe_inference_component(InferenceComponentName=NAME)
+        copies = described["RuntimeConfig"]
+        return copies["CurrentCopyCount"], copies["DesiredCopyCount"]
+
+    def instances(self) -> int:
+        [variant] = self.sagemaker.describe_endpoint(EndpointName=NAME)["ProductionVariants"]
+        return int(variant["CurrentInstanceCount"])
+
+    def fall_asleep(self) -> None:
+        """Lets minutes without requests pass, until no copy and no instance is left."""
+
+        def is_asleep() -> bool:
+            if self.copies() == (0, 0) and self.instances() == 0:
+                return True
+            self.clock.pass_minute()
+            return False
+
+        eventually(is_asleep)
+
+    def status(self) -> Status:
+        return find_status(NAME, self.stack.access, plan=None, log_line_count=3)
+
+    def wake(self) -> None:
+        """Sends requests at the same time to the sleeping endpoint; all of them are answered."""
+        bodies = [f"request {number}".encode() for number in range(CALLERS)]
+        with ThreadPoolExecutor(CALLERS) as pool, self.passing_minutes():
+            answers = pool.map(lambda body: self.ask(self.waiting, body), bodies)
+            assert list(answers) == bodies
+        # Their failed requests raised the alarm for minutes, and added one copy.
+        assert self.copies() == (1, 1)
+
+    def passing_minutes(self) -> "PassingMinutes":
+        return PassingMinutes(self.clock)
+
+
+class PassingMinutes:
+    """Moves the clock minute by minute, in a thread, while requests wait."""
+
+    def __init__(self, clock: MovableClock) -> None:
+        self._clock = clock
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        # A copy needs half a second, so that several minutes pass until it answers.
+        while not self._over.wait(0.1):
+            self._clock.pass_minute()
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sleeper]:
+    monkeypatch.setattr(evaluator, "_POLL_SECONDS", 0.05)
+    clock = MovableClock()
+    with slipway_stack(tmp_path, time_scale=0.01, model=MODEL, clock=clock) as stack:
+        assert stack.create("slow") == "CREATE_COMPLETE"
+        yield Sleeper(stack, clock)
+
+
+def check_wakes(sleeper: Sleeper, wakes: int) -> None:
+    # It begins with a copy: SageMaker is reported to refuse to create a component without one.
+    assert sleeper.copies() == (1, 1)
+    assert sleeper.ask(sleeper.plain) == b"ping"
+    assert sleeper.status().troubles() == []
+    for _ in range(wakes):
+        sleeper.fall_asleep()
+        sleeper.wake()
+    alarms = {alarm.name: alarm for alarm in sleeper.status().alarms if not alarm.scales}
+    assert {alarm.state for alarm in alarms.values()} <= {"OK", "INSUFFICIENT_DATA"}
+
+
+@pytest.mark.size("all")
+def test_no_request_is_lost_in_three_wakes(sleeper: Sleeper) -> None:
+    check_wakes(sleeper, 3)
+    assert sleeper.stack.delete() == "DELETE_COMPLETE"
+    assert sleeper.stack.running() == []
+    assert find_leftovers(MODEL, LOCAL, sleeper.stack.access) == []
+
+
+@pytest.mark.size("deep")
+@pytest.mark.timeout(1800)
+def test_no_request_is_lost_in_a_hundred_wakes(sleeper: Sleeper) -> None:
+    check_wakes(sleeper, 100)
+
+
+@pytest.mark.size("all")
+def test_updates_of_a_sleeping_and_of_a_waking_endpoint(sleeper: Sleeper) -> None:
+    sleeper.fall_asleep()
+    stack = sleeper.stack
+    assert stack.update("ok") == "UPDATE_COMPLETE"
+    assert sleeper.copies() == (0, 0)
+    sleeper.wake()
+    served = sleeper.status().endpoint
+    assert served is not None
+    assert served.served.artifact == stack.publish("ok")
+    # Another instance type is another endpoint configuration. The component stays.
+    template = stack.template("ok")
+    [config] = [
+        each
+        for each in template["Resources"].values()
+        if each["Type"] == "AWS::SageMaker::EndpointConfig"
+    ]
+    [variant] = config["Properties"]["ProductionVariants"]
+    variant["InstanceType"] = "ml.g5.12xlarge"
+    assert stack.stacks.update(NAME, template) == "UPDATE_COMPLETE"
+    moved = sleeper.status().endpoint
+    assert moved is not None
+    assert [each.instance_types for each in moved.variants] == [("ml.g5.12xlarge",)]
+    sleeper.wake()
+    sleeper.fall_asleep()
+    sleeper.wake()
+
+
+@pytest.mark.size("all")
+def test_the_command_waits_and_tells_how_long(sleeper: Sleeper) -> None:
+    request = Request(NAME, b"ping", "text/plain", "*/*", None, NAME)
+    access = sleeper.stack.access
+    assert invoke(request, access).waited_seconds == 0
+    sleeper.fall_asleep()
+    with pytest.raises(UserError) as caught:
+        invoke(request, access)
+    [problem] = caught.value.problems
+    assert problem.code is Code.ASLEEP
+    assert problem.message == f"{NAME} sleeps: it has scaled to zero, and this request wakes it"
+    assert problem.remedy == (
+        f"Wait for it with `slipway invoke {MODEL} --env local --wait 900`, or ask again in some "
+        "minutes."
+    )
+    shown: list[float] = []
+    short = Wait(0.05, shown.append, poll_seconds=0.02)
+    with pytest.raises(UserError) as caught:
+        invoke(request, access, short)
+    [problem] = caught.value.problems
+    assert problem.message == f"{NAME} is not awake after 0.05 s"
+    assert problem.remedy == (
+        f"Wait longer. `slipway status {MODEL} --env local` shows if a copy of the model is "
+        "starting, and why one did not start."
+    )
+    assert shown
+    shown.clear()
+    with sleeper.passing_minutes():
+        answer = invoke(request, access, Wait(60, shown.append, poll_seconds=0.1))
+    assert answer.body == b"ping"
+    # The wait is told by itself. The latency is the last attempt's.
+    assert shown[-1] <= answer.waited_seconds
+    assert answer.latency_seconds < 0.5 < answer.waited_seconds
+
+
+@pytest.mark.size("all")
+def test_a_sleeping_endpoint_is_no_trouble(sleeper: Sleeper) -> None:
+    sleeper.fall_asleep()
+    status = sleeper.status()
+    assert status.troubles() == []
+    assert status.notes() == [
+        "it sleeps: no instance runs, and the next request wakes it within minutes"
+    ]
+    with pytest.raises(ClientError, match="has no capacity to process this request"):
+        sleeper.ask(sleeper.plain)
+    with sleeper.passing_minutes():
+        eventually(lambda: sleeper.copies()[1] == 1)
+        assert sleeper.status().troubles() == []
+        eventually(lambda: sleeper.copies() == (1, 1))
+    assert sleeper.ask(sleeper.plain) == b"ping"
+    assert sleeper.status().log_group == f"/aws/sagemaker/InferenceComponents/{NAME}"
+    # The endpoint can be destroyed in its sleep as well.
+    sleeper.fall_asleep()
+    assert sleeper.stack.delete() == "DELETE_COMPLETE"
+    assert find_leftovers(MODEL, LOCAL, sleeper.stack.access) == []

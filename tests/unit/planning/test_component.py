@@ -1,0 +1,53 @@
+"""The plan of an inference component: its share of an instance, and how many fit."""
+
+from typing import Any
+
+import pytest
+
+from slipway.config.sections.endpoint import Endpoint
+from slipway.facts.instances import instance_types
+from slipway.planning.component import ComponentPlan, component_plan
+
+
+def planned(instance: str, **section: Any) -> ComponentPlan:
+    section = {"max_copies": 5, "target_concurrent_requests_per_copy": 2, **section}
+    endpoint = Endpoint(instances=(instance,), mode="scale_to_zero", scale_to_zero=section)
+    plan = component_plan(endpoint, instance_types()[instance], "a-local")
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("instance", "section", "accelerators", "vcpus", "fitting", "instances"),
+    [
+        # One copy has all GPUs, so that a copy is an instance.
+        ("ml.g4dn.xlarge", {}, 1, None, 1, 5),
+        ("ml.g4dn.12xlarge", {}, 4, None, 1, 5),
+        ("ml.g4dn.12xlarge", {"accelerators_per_copy": 2}, 2, None, 2, 3),
+        # 48 virtual processors, and 192 GiB.
+        ("ml.g4dn.12xlarge", {"accelerators_per_copy": 1, "vcpus_per_copy": 15}, 1, 15, 3, 2),
+        ("ml.g4dn.12xlarge", {"accelerators_per_copy": 1, "copy_memory_mib": 98304}, 1, None, 2, 3),
+        # Without accelerators, more than half of the processors: again a copy is an instance.
+        ("ml.c5.xlarge", {}, None, 3.0, 1, 5),
+        ("ml.c5.xlarge", {"vcpus_per_copy": 1}, None, 1, 4, 2),
+        ("ml.inf2.24xlarge", {"accelerators_per_copy": 2}, 2, None, 3, 2),
+    ],
+)  # fmt: skip
+def test_a_copys_share_of_an_instance(
+    instance: str,
+    section: dict[str, Any],
+    accelerators: int | None,
+    vcpus: float | None,
+    fitting: int,
+    instances: int,
+) -> None:
+    plan = planned(instance, **section)
+    assert plan.accelerators_per_copy == accelerators
+    assert plan.vcpus_per_copy == vcpus
+    assert plan.copies_per_instance == fitting
+    assert plan.max_instance_count == instances
+
+
+def test_another_mode_has_no_component() -> None:
+    endpoint = Endpoint(instances=("ml.g4dn.xlarge",))
+    assert component_plan(endpoint, instance_types()["ml.g4dn.xlarge"], "a-local") is None
