@@ -77,7 +77,7 @@ class ScalingPolicy(ABC):
     @property
     @abstractmethod
     def policy_type(self) -> str:
-        """Returns PolicyType, by which the member of the configuration is called as well."""
+        """Returns PolicyType. The name of the configuration's member begins with it."""
 
     @property
     @abstractmethod

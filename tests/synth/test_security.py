@@ -8,6 +8,7 @@ import pytest
 from aws_cdk import aws_s3 as s3
 from cdk_nag import HIPAASecurityChecks, NIST80053R5Checks, PCIDSS321Checks
 
+from tests.synth.scanners import nag
 from tests.synth.security import (
     KEYS,
     PACKS,
@@ -52,6 +53,11 @@ def of_packs() -> list[Excuse]:
 
 def test_the_packs_find_what_the_page_excuses(tmp_path: Path):
     assert compare(found_by_packs(make_app(tmp_path)), of_packs()) == []
+
+
+def test_aws_solutions_finds_nothing_that_the_code_does_not_excuse(tmp_path: Path):
+    app = make_app(tmp_path)
+    assert nag(app, Path(app.outdir))["violations"] == []
 
 
 def test_without_keys_they_find_the_log_groups_as_well(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""The plan by which the copies of an inference component are replaced."""
+"""The replacement of an inference component's copies in batches, as its update plans it."""
 
 import math
 from collections.abc import Mapping

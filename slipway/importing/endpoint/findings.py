@@ -55,7 +55,7 @@ class Findings:
         """Notes everything that was not taken out of an answer.
 
         Args:
-            answer: what is left of it.
+            answer: its remaining values are noted.
             prefix: of the names.
             reasons: why a structure or a value is left out, by the outermost name.
         """

@@ -22,6 +22,7 @@ from tests.support.waiting import eventually
 UNHURRIED = 0.1
 # Longer than the stand-in that lags needs, which is longer than the alarm's threshold.
 RESPONSE_TIMEOUT_SECONDS = 1.5
+KINDS = ("ServerErrorRate", "ModelLatency")
 
 
 class Clients:
@@ -135,8 +136,12 @@ def test_a_canary_that_fails_is_undone(
         "the last deployment failed and was undone: the stack is UPDATE_ROLLBACK_COMPLETE"
     )
     alarms = [trip.alarm for trip in status.trips]
-    for alarm, kind, line in zip(alarms, kinds, told[: len(kinds)], strict=True):
-        assert alarm.startswith(f"{stack.name}-RolloutNewFleet{kind}")
+    begin = f"{stack.name}-RolloutNewFleet"
+    # A busy machine is slow as well, so that the alarm on latency may go off beside another.
+    tripped = [kind for alarm in alarms for kind in KINDS if alarm.startswith(f"{begin}{kind}")]
+    assert len(tripped) == len(alarms)
+    assert set(kinds) <= set(tripped)
+    for alarm, line in zip(alarms, told[: len(alarms)], strict=True):
         assert line.startswith(f"alarm {alarm} went off during the rollout, at ")
         assert f"({stack.name}, the newest fleet alone: " in line
         assert ": Threshold Crossed: 1 datapoint [" in line

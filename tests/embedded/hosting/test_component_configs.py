@@ -1,4 +1,4 @@
-"""What is refused of endpoint configurations and requests of inference components."""
+"""Refused endpoint configurations and requests of inference components."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,0 +1,38 @@
+"""Guides whose commands run from the page's own text, as a reader copies them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from demo import copy_project
+from embedded_aws import control
+from tests.support.page_runs import run_page
+from tests.support.pages import ROOT, blocks
+
+GUIDES = [ROOT / "docs" / "guides" / f"{name}.md" for name in ("async", "scale-to-zero", "shadow")]
+
+of_each_guide = pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    copy_project(tmp_path)
+    yield tmp_path
+    control.stop(tmp_path)
+
+
+@of_each_guide
+@pytest.mark.cdk
+@pytest.mark.size("all")
+@pytest.mark.timeout(600)
+def test_every_command_of_the_page_works(page: Path, project: Path) -> None:
+    run_page(page, project)
+    changed = project / "model_configs" / "gpt2-autocomplete.yaml"
+    assert changed.read_bytes() == (ROOT / "model_configs" / changed.name).read_bytes()
+
+
+@of_each_guide
+def test_only_the_set_up_is_not_run(page: Path) -> None:
+    left_out = [block for block in blocks(page) if block.labels not in (("run",), ("output",))]
+    assert [block.text.splitlines()[0] for block in left_out] == ["make setup"]
