@@ -86,7 +86,7 @@ def _section(
         if policy["PolicyType"] != STEP_SCALING:
             load = _tracked(policy, gpu_count, found, load) or load
     for policy in policies:
-        if policy["PolicyType"] == STEP_SCALING and not wakes(policy, described.alarms):
+        if policy["PolicyType"] == STEP_SCALING and not wakes(policy, described.alarms, low):
             steps = steps_of(policy, described.alarms, load, gpu_count)
             if steps is None:
                 found.leave_out(*_policy(policy))

@@ -8,6 +8,10 @@ from slipway.planning.asynchronous import BACKLOG_WITHOUT_CAPACITY
 
 STEP_SCALING: Final = "StepScaling"
 _CONFIGURATION: Final = "StepScalingPolicyConfiguration"
+_PAUSE: Final = "scale_out_cooldown_seconds"
+# Members that `autoscaling.steps` can say. One value of the metric comes to each alarm, so that its
+# aggregation has no effect.
+_SAID: Final = {"AdjustmentType", "Cooldown", "MetricAggregationType", "StepAdjustments"}
 _LOADS: Mapping[str, str] = {
     "target_invocations_per_instance_per_minute": "InvocationsPerInstance",
     "target_concurrent_requests_per_instance": "ConcurrentRequestsPerModel",
@@ -22,7 +26,8 @@ def steps_of(
 ) -> list[dict[str, Any]] | None:
     """Returns the steps of a policy; None if `autoscaling.steps` cannot say them.
 
-    The section says steps that add instances, by the metric of the target, after one minute.
+    The section says steps that add instances, by the metric of the target, after one minute, with
+    the pause of target tracking.
 
     Args:
         policy: a step policy.
@@ -37,7 +42,7 @@ def steps_of(
     if (alarm["EvaluationPeriods"], alarm["Period"]) != (1, 60) or "steps" in load:
         return None
     configuration = policy[_CONFIGURATION]
-    if configuration.get("AdjustmentType") != "ChangeInCapacity":
+    if not _adds(configuration) or configuration.get("Cooldown") != load[_PAUSE]:
         return None
     target = load[field] * (gpu_count if field == "target_gpu_utilization_percent" else 1)
     steps = [
@@ -49,19 +54,45 @@ def steps_of(
         }
         for each in configuration["StepAdjustments"]
     ]
-    expressible = all(
-        step["from_times_target"] > 1 and step["add_instances"] >= 1 for step in steps
-    )
-    return steps if expressible else None
+    return steps if all(step["from_times_target"] > 1 for step in steps) else None
 
 
-def wakes(policy: Raw, alarms: Sequence[Raw]) -> bool:
+def wakes(policy: Raw, alarms: Sequence[Raw], least_count: int) -> bool:
     """Returns whether a step policy starts the first instance of an asynchronous endpoint.
 
-    Slipway makes such a policy for every fleet that may have no instances.
+    Slipway makes such a policy for every fleet that may have no instances, and sets its pause.
+
+    Args:
+        policy: a step policy.
+        alarms: of the endpoint.
+        least_count: fewest instances of the fleet.
     """
-    alarm = _alarm(policy, alarms)
-    return alarm is not None and alarm.get("MetricName") == BACKLOG_WITHOUT_CAPACITY
+    alarm, configuration = _alarm(policy, alarms), policy[_CONFIGURATION]
+    return (
+        least_count == 0
+        and alarm is not None
+        and alarm.get("MetricName") == BACKLOG_WITHOUT_CAPACITY
+        and _adds(configuration)
+        and [each["ScalingAdjustment"] for each in configuration["StepAdjustments"]] == [1]
+    )
+
+
+def _adds(configuration: Mapping[str, Any]) -> bool:
+    """Returns whether a step policy adds numbers of instances, one step beginning at another's end.
+
+    Args:
+        configuration: StepScalingPolicyConfiguration.
+    """
+    steps = configuration.get("StepAdjustments") or ()
+    ends = [each.get("MetricIntervalUpperBound") for each in steps]
+    begins = [each.get("MetricIntervalLowerBound") for each in steps]
+    return (
+        len(steps) > 0
+        and configuration.keys() <= _SAID
+        and configuration.get("AdjustmentType") == "ChangeInCapacity"
+        and ends == [*begins[1:], None]
+        and all(each["ScalingAdjustment"] >= 1 for each in steps)
+    )
 
 
 def whole(value: float) -> float | int:
