@@ -45,6 +45,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]
         yield stack
 
 
+@pytest.mark.size("all")
 def test_a_deploy_interrupted_between_two_steps_is_completed_by_the_next(
     deployed: SlipwayStack,
 ) -> None:

@@ -1,24 +1,22 @@
-"""What an account lacks before a deploy, and what is left of a model after it."""
+"""What an account lacks before a deploy."""
 
 import dataclasses
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.listener import Listener
+from embedded_aws.quotas import EndpointQuotas
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
-from slipway.operations.leftovers import Leftover, find_kept, find_leftovers
 from slipway.operations.preflight import notes, preflight
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from tests.support.accounts import embedded_aws
+from tests.support.accounts import forget_accounts
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
-from tests.support.roles import make_role
 
 MANIFEST = json.dumps(
     {
@@ -32,16 +30,22 @@ KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890
 
 
 @pytest.fixture
-def access(tmp_path: Path) -> Iterator[Access]:
-    with embedded_aws(tmp_path) as server:
-        yield Access(
-            LOCAL.region,
-            {
-                "AWS_ENDPOINT_URL": server.url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+def access() -> Iterator[Access]:
+    server = Listener(port=0)
+    # moto has no quotas of SageMaker.
+    server.mount("servicequotas", EndpointQuotas().api)
+    server.start()
+    # What moto knows is the process's: other tests' stacks too.
+    forget_accounts()
+    yield Access(
+        LOCAL.region,
+        {
+            "AWS_ENDPOINT_URL": server.url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+        },
+    )
+    server.stop()
 
 
 @pytest.fixture
@@ -220,67 +224,3 @@ def test_an_isolated_model_needs_its_own_key_and_what_it_encrypted(plan, access)
     assert problem.message.endswith(
         f"is encrypted with {first}, and the key of the model is now {second}"
     )
-
-
-def test_what_an_isolated_model_leaves_on_purpose_is_named(access):
-    assert find_kept("tiny", LOCAL, access) == []
-    s3 = access.client("s3")
-    s3.create_bucket(Bucket=LOCAL.artifact_bucket)
-    for key, used in (
-        (f"artifacts/{DIGEST}/manifest.json", "shared"),
-        (f"models/tiny-2/artifacts/{DIGEST}/manifest.json", "another"),
-        (f"models/tiny/artifacts/{DIGEST}/files/a/manifest.json", "no"),
-        (f"models/tiny/artifacts/{DIGEST}/manifest.json", "own"),
-    ):
-        s3.put_object(
-            Bucket=LOCAL.artifact_bucket, Key=key, Body=b"",
-            ServerSideEncryption="aws:kms", SSEKMSKeyId=used,
-        )  # fmt: skip
-    assert find_kept("tiny", LOCAL, access) == [
-        Leftover("artifacts", f"s3://{LOCAL.artifact_bucket}/models/tiny/"),
-        Leftover("key", "own"),
-    ]
-    # It is no reason to fail.
-    assert find_leftovers("tiny", LOCAL, access) == []
-
-
-def test_models_of_another_project_are_not_left_over(access):
-    search = LOCAL.model_copy(update={"project": "search"})
-    sagemaker = access.client("sagemaker")
-    make_role(access.client("iam"), "serving")
-    for name, project in (("plain", ""), ("searchs", "search")):
-        tags = {"slipway:model": "tiny", "slipway:environment": "local"}
-        tags |= {"slipway:project": project} if project else {}
-        sagemaker.create_model(
-            ModelName=name,
-            ExecutionRoleArn="arn:aws:iam::123456789012:role/serving",
-            PrimaryContainer={"Image": f"123456789012.dkr.ecr.{LOCAL.region}.amazonaws.com/tiny:1"},
-            Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
-        )
-    assert find_leftovers("tiny", LOCAL, access) == [Leftover("model", "plain")]
-    assert find_leftovers("tiny", search, access) == [Leftover("model", "searchs")]
-
-
-def test_what_is_left_of_a_model_is_told_from_its_neighbours(access):
-    logs, alarms = access.client("logs"), access.client("cloudwatch")
-    for name in ("tiny-local", "tiny-local-2"):
-        logs.create_log_group(logGroupName=f"/aws/sagemaker/Endpoints/{name}")
-        alarms.put_metric_alarm(
-            AlarmName=f"{name}-Latency",
-            Namespace="AWS/SageMaker",
-            MetricName="ModelLatency",
-            Dimensions=[{"Name": "EndpointName", "Value": name}],
-            ComparisonOperator="GreaterThanThreshold",
-            EvaluationPeriods=1,
-            Period=60,
-            Statistic="Average",
-            Threshold=1,
-        )
-    assert find_leftovers("tiny", LOCAL, access) == [
-        Leftover("alarm", "tiny-local-Latency"),
-        Leftover("log group", "/aws/sagemaker/Endpoints/tiny-local"),
-    ]
-    for name in ("tiny-local", "tiny-local-2"):
-        logs.delete_log_group(logGroupName=f"/aws/sagemaker/Endpoints/{name}")
-    alarms.delete_alarms(AlarmNames=["tiny-local-Latency", "tiny-local-2-Latency"])
-    assert find_leftovers("tiny", LOCAL, access) == []
