@@ -185,6 +185,7 @@ def test_an_update_can_be_cancelled(stacks):
     assert stacks.delete("cancelled") == "DELETE_COMPLETE"
 
 
+@pytest.mark.size("all")
 def test_a_stack_that_is_being_created_can_be_deleted(stacks):
     stacks.start_create("abandoned", endpoint("abandoned", "x", "unready"))
     stack_id = stacks.describe("abandoned")["StackId"]

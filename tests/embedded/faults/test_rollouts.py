@@ -62,6 +62,7 @@ def test_a_deploy_interrupted_between_two_steps_is_completed_by_the_next(
     assert find_status(stack.name, stack.access, plan=None, log_line_count=0).troubles() == []
 
 
+@pytest.mark.size("all")
 def test_a_second_deploy_is_refused_until_the_first_is_over(deployed: SlipwayStack) -> None:
     stack = deployed
     stack.stacks.start_update(stack.name, stack.template("stubborn"))

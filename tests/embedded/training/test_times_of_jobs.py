@@ -19,6 +19,7 @@ def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
         yield account
 
 
+@pytest.mark.size("all")
 def test_a_job_that_takes_too_long_is_stopped(hurried):
     found = hurried.done("slow", StoppingCondition={"MaxRuntimeInSeconds": 300})
     assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == (
