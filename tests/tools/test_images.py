@@ -62,11 +62,12 @@ def without_docker(
 
 def test_no_root_is_told_what_to_install(
     without_docker: dict[str, str],
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    monkeypatch.setattr("shutil.which", lambda name, **_: f"/usr/bin/{name}")
+    monkeypatch.setattr("shutil.which", lambda name, **_: str(tmp_path / "bin" / name))
     assert main(["neuron"], without_docker) == os.EX_UNAVAILABLE
     told = capsys.readouterr().err
     assert told.startswith("There is no container engine here:\n- docker: `docker info` ")
