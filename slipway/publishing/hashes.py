@@ -53,14 +53,14 @@ class KnownHashes:
         name = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:16]
         return cls(root / ".slipway" / "hashes" / f"{name}.json", progress)
 
-    def __call__(self, files: Mapping[str, Path]) -> Mapping[str, str]:
+    def __call__(self, files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:
         """Returns the SHA-256 of each file, in hexadecimal.
 
         Args:
             files: path within the directory -> the file.
         """
         known = self._read()
-        states = {name: _state(path) for name, path in files.items()}
+        states = {name: _state(entry) for name, entry in files.items()}
         hashes = {
             name: known[name][1]
             for name, state in states.items()
@@ -71,7 +71,7 @@ class KnownHashes:
         kept = {name: (states[name], sha256) for name, sha256 in hashes.items()}
         for name in changed:
             begun_ns = int(self.now() * 1e9)
-            hashes[name] = sha256_of(files[name], self.progress.advance)
+            hashes[name] = sha256_of(Path(files[name]), self.progress.advance)
             if max(states[name][1:3]) <= begun_ns - _RESOLUTION_NS:
                 kept[name] = (states[name], hashes[name])
         if kept != known:
@@ -103,13 +103,13 @@ class KnownHashes:
         Path(file.name).replace(self.file)
 
 
-def hash_each(files: Mapping[str, Path]) -> Mapping[str, str]:
+def hash_each(files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:
     """Returns the SHA-256 of each file, in hexadecimal, without keeping it.
 
     Args:
         files: path within the directory -> the file.
     """
-    return {name: sha256_of(path) for name, path in files.items()}
+    return {name: sha256_of(Path(entry)) for name, entry in files.items()}
 
 
 def sha256_of(path: Path, advance: Callable[[int], None] = lambda _: None) -> str:
@@ -127,6 +127,6 @@ def sha256_of(path: Path, advance: Callable[[int], None] = lambda _: None) -> st
     return digest.hexdigest()
 
 
-def _state(path: Path) -> _State:
-    found = path.stat()
+def _state(entry: os.DirEntry[str]) -> _State:
+    found = entry.stat()
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
