@@ -13,11 +13,11 @@ from slipway.planning.plan import (
     ArtifactPlan,
     AutoscalingPlan,
     DeploymentPlan,
-    SchedulePlan,
     VariantPlan,
     counted,
 )
 from slipway.planning.rollout_text import describe_rollout
+from slipway.planning.schedules import CopySchedulePlan, SchedulePlan
 from slipway.planning.vpc import VpcPlan
 
 
@@ -80,7 +80,9 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield from (("step", text) for text in _steps(plan.autoscaling))
         if plan.autoscaling.wakes:
             yield "from zero", "a request in the queue starts 1 instance"
-        yield from (("schedule", _schedule(each)) for each in plan.autoscaling.schedules)
+        yield from (
+            ("schedule", _schedule(each, "instances")) for each in plan.autoscaling.schedules
+        )
     yield "cost", costs.describe(plan.cost)
     yield (
         "timeouts",
@@ -154,6 +156,7 @@ def _component(component: ComponentPlan) -> Iterator[tuple[str, str]]:
         else f"{component.target_concurrent_requests_per_copy:g} concurrent requests each"
     )
     yield "copies", f"0 to {component.max_copies} at {target}"
+    yield from (("schedule", _schedule(each, "copies")) for each in component.schedules)
     shares = [
         (component.accelerators_per_copy, "accelerators"),
         (component.vcpus_per_copy, "virtual processors"),
@@ -168,10 +171,10 @@ def _component(component: ComponentPlan) -> Iterator[tuple[str, str]]:
     )
 
 
-def _schedule(schedule: SchedulePlan) -> str:
-    bounds = f"{schedule.min_instance_count} to {schedule.max_instance_count} instances"
+def _schedule(schedule: SchedulePlan | CopySchedulePlan, unit: str) -> str:
+    low, high = schedule.bounds
     zone = f" in {schedule.time_zone}" if schedule.time_zone else ""
-    return f"{schedule.name}: {bounds} from {schedule.expression}{zone}"
+    return f"{schedule.name}: {low} to {high} {unit} from {schedule.expression}{zone}"
 
 
 def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from slipway.access import Access
 from slipway.operations.live import described_component, described_config, hosts_components
+from slipway.operations.schedules import live_schedules, planned_schedules
 from slipway.planning.component import ComponentPlan
 
 _NAMESPACE = "sagemaker"
@@ -91,15 +92,20 @@ def read_component(access: Access, described: Mapping[str, Any]) -> Component:
 
 def planned_settings(component: ComponentPlan) -> dict[str, Any]:
     """Returns a plan's settings by the names of their fields."""
-    return {f"{_SECTION}.{name}": getattr(component, name) for name in _FIELDS}
+    found = {name: getattr(component, name) for name in _FIELDS}
+    found["schedules"] = planned_schedules(component.schedules)
+    return {f"{_SECTION}.{name}": value for name, value in found.items()}
 
 
-def live_settings(access: Access, described: Mapping[str, Any]) -> dict[str, Any]:
+def live_settings(
+    access: Access, described: Mapping[str, Any], plan: ComponentPlan | None
+) -> dict[str, Any]:
     """Returns the settings of a live component and of its scaling, by the names of their fields.
 
     Args:
         access: clients of the account.
         described: DescribeInferenceComponent's answer.
+        plan: gives the bounds while a scheduled action has set others; None in another mode.
     """
     specification = described.get("Specification", {})
     wanted = specification.get("ComputeResourceRequirements", {})
@@ -108,7 +114,7 @@ def live_settings(access: Access, described: Mapping[str, Any]) -> dict[str, Any
         "accelerators_per_copy": wanted.get("NumberOfAcceleratorDevicesRequired"),
         "vcpus_per_copy": wanted.get("NumberOfCpuCoresRequired"),
         "copy_memory_mib": wanted.get("MinMemoryRequiredInMb"),
-        **_scaling(access, described["InferenceComponentName"]),
+        **_scaling(access, described["InferenceComponentName"], plan),
     }
     timeouts = {
         "endpoint.model_data_download_timeout_seconds": start.get(
@@ -121,12 +127,17 @@ def live_settings(access: Access, described: Mapping[str, Any]) -> dict[str, Any
     return {**timeouts, **{f"{_SECTION}.{name}": value for name, value in found.items()}}
 
 
-def _scaling(access: Access, name: str) -> dict[str, Any]:
+def _scaling(access: Access, name: str, plan: ComponentPlan | None) -> dict[str, Any]:
     target = _target(access, name)
     if target is None:
         return {}
-    found: dict[str, Any] = {"max_copies": target["MaxCapacity"]}
-    policies = access.client("application-autoscaling").describe_scaling_policies(
+    autoscaling = access.client("application-autoscaling")
+    schedules = live_schedules(autoscaling, target["ResourceId"])
+    most = target["MaxCapacity"]
+    if plan is not None:
+        most = schedules.bounds_of(target, (0, plan.max_copies))[1]
+    found: dict[str, Any] = {"max_copies": most, "schedules": schedules.texts}
+    policies = autoscaling.describe_scaling_policies(
         ServiceNamespace=_NAMESPACE, ResourceId=target["ResourceId"]
     )["ScalingPolicies"]
     for policy in policies:

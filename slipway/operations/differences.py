@@ -15,6 +15,7 @@ from slipway.operations.alarms import (
 from slipway.operations.component import live_component, live_settings, planned_settings
 from slipway.operations.live import described_config, instance_types_of, model_of
 from slipway.operations.queue_differences import deployed_queue, planned_queue
+from slipway.operations.schedules import live_schedules, planned_schedules
 from slipway.planning.asynchronous import BACKLOG_PER_INSTANCE, WAKE_POLICY
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
@@ -85,7 +86,7 @@ def find_differences(
         **deployed_queue(config),
         **_scaling(access, plan, [item["VariantName"] for item in variants]),
         **_alarms(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
-        **({} if component is None else live_settings(access, component)),
+        **({} if component is None else live_settings(access, component, plan.component)),
     }
     files = _planned(plan)
     names = [*files, *(name for name in deployed if name not in files)]
@@ -158,17 +159,7 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
             "autoscaling.target_gpu_utilization_percent": (scaling.target_gpu_utilization_percent),
             "autoscaling.scale_in_cooldown_seconds": scaling.scale_in_cooldown_seconds,
             "autoscaling.scale_out_cooldown_seconds": scaling.scale_out_cooldown_seconds,
-            "autoscaling.schedules": sorted(
-                _schedule(
-                    each.name,
-                    each.expression,
-                    each.time_zone,
-                    each.min_instance_count,
-                    each.max_instance_count,
-                )
-                for each in scaling.schedules
-            )
-            or None,
+            "autoscaling.schedules": planned_schedules(scaling.schedules),
             "autoscaling.steps": [
                 _step(step.add_instances, step.from_times_target * target) for step in scaling.steps
             ]
@@ -179,10 +170,6 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
 
 def _step(added: int, load: float) -> str:
     return f"{added} more from {load:g}"
-
-
-def _schedule(name: str, expression: str, time_zone: str | None, low: int, high: int) -> str:
-    return f"{name} ({low} to {high} from {expression} in {time_zone or 'UTC'})"
 
 
 def _model(model: Mapping[str, Any]) -> _Settings:
@@ -251,27 +238,15 @@ def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Sett
     gpus = {variant.name: variant.gpu_count or 1 for variant in plan.variants}
     for target in targets:
         variant = resources[target["ResourceId"]]
+        schedules = live_schedules(autoscaling, target["ResourceId"])
         bounds = (target["MinCapacity"], target["MaxCapacity"])
-        actions = autoscaling.describe_scheduled_actions(
-            ServiceNamespace=_NAMESPACE, ResourceId=target["ResourceId"]
-        )["ScheduledActions"]
-        scheduled = [_bounds(action) for action in actions]
-        if bounds in scheduled and plan.autoscaling is not None:
-            # A scheduled action has set them, and the next one changes them again.
-            bounds = (plan.autoscaling.min_instance_count, plan.autoscaling.max_instance_count)
+        if plan.autoscaling is not None:
+            planned = (plan.autoscaling.min_instance_count, plan.autoscaling.max_instance_count)
+            bounds = schedules.bounds_of(target, planned)
         settings = {
             "autoscaling.min_instance_count": bounds[0],
             "autoscaling.max_instance_count": bounds[1],
-            "autoscaling.schedules": sorted(
-                _schedule(
-                    action["ScheduledActionName"],
-                    action["Schedule"],
-                    action.get("Timezone"),
-                    *_bounds(action),
-                )
-                for action in actions
-            )
-            or None,
+            "autoscaling.schedules": schedules.texts,
         }
         policies = autoscaling.describe_scaling_policies(
             ServiceNamespace=_NAMESPACE, ResourceId=target["ResourceId"]
@@ -305,11 +280,6 @@ def _steps(policy: Mapping[str, Any], alarms: list[dict[str, Any]]) -> list[str]
         _step(step["ScalingAdjustment"], threshold + step.get("MetricIntervalLowerBound", 0))
         for step in policy["StepScalingPolicyConfiguration"]["StepAdjustments"]
     ]
-
-
-def _bounds(action: Mapping[str, Any]) -> tuple[int, int]:
-    bounds = action["ScalableTargetAction"]
-    return bounds.get("MinCapacity"), bounds.get("MaxCapacity")
 
 
 def _alarms(access: Access, endpoint_name: str, variants: list[str]) -> _Settings:

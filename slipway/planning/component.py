@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from slipway.config.sections.endpoint import Endpoint
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.schedules import CopySchedulePlan
 
 SCALE_TO_ZERO = "scale_to_zero"
 """The mode of an endpoint whose model is an inference component."""
@@ -44,6 +45,7 @@ class ComponentPlan:
         scale_in_cooldown_seconds: pause after removing copies.
         scale_out_cooldown_seconds: pause after adding copies.
         wake_cooldown_seconds: pause after the first copy of a wake.
+        schedules: other bounds of the copies at certain times.
     """
 
     name: str
@@ -58,11 +60,13 @@ class ComponentPlan:
     scale_in_cooldown_seconds: int
     scale_out_cooldown_seconds: int
     wake_cooldown_seconds: int
+    schedules: tuple[CopySchedulePlan, ...] = ()
 
     @property
     def max_instance_count(self) -> int:
-        """Returns the number of instances that hold the most copies."""
-        return math.ceil(self.max_copies / self.copies_per_instance)
+        """Returns the number of instances that hold the most copies at any time."""
+        most = max([self.max_copies, *(each.max_copies for each in self.schedules)])
+        return math.ceil(most / self.copies_per_instance)
 
     @property
     def log_group_name(self) -> str:
@@ -98,6 +102,7 @@ def component_plan(endpoint: Endpoint, instance: InstanceFacts, name: str) -> Co
         section.scale_in_cooldown_seconds,
         section.scale_out_cooldown_seconds,
         _WAKE_COOLDOWN_SECONDS,
+        tuple(CopySchedulePlan.of(schedule) for schedule in section.schedules),
     )
 
 

@@ -17,6 +17,7 @@ from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.rollout import RolloutPlan
+from slipway.planning.schedules import SchedulePlan
 from slipway.planning.vpc import VpcPlan
 
 
@@ -172,25 +173,6 @@ class VariantPlan:
     def instance_type(self) -> str:
         """Returns the preferred type."""
         return self.instance_types[0]
-
-
-@dataclass(frozen=True)
-class SchedulePlan:
-    """A change of the bounds at certain times.
-
-    Args:
-        name: of the scheduled action.
-        expression: `cron(...)`, `rate(...)` or `at(...)`.
-        time_zone: of the expression; None for a rate, which has none.
-        min_instance_count: the fewest instances from then on.
-        max_instance_count: the most instances from then on.
-    """
-
-    name: str
-    expression: str
-    time_zone: str | None
-    min_instance_count: int
-    max_instance_count: int
 
 
 @dataclass(frozen=True)

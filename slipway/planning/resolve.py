@@ -29,12 +29,12 @@ from slipway.planning.plan import (
     AutoscalingPlan,
     DeploymentPlan,
     PlanWarning,
-    SchedulePlan,
     StepPlan,
     VariantPlan,
 )
 from slipway.planning.rollout import rollout_plan
 from slipway.planning.rules import RULES
+from slipway.planning.schedules import SchedulePlan
 from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, variants_of
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 from slipway.planning.vpc import vpc_plan
@@ -217,16 +217,7 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
         scaling.target_concurrent_requests_per_instance,
         scaling.scale_in_cooldown_seconds,
         scaling.scale_out_cooldown_seconds,
-        tuple(
-            SchedulePlan(
-                schedule.name,
-                schedule.at,
-                None if schedule.at.startswith("rate(") else schedule.time_zone,
-                schedule.min_instance_count,
-                schedule.max_instance_count,
-            )
-            for schedule in scaling.schedules
-        ),
+        tuple(SchedulePlan.of(schedule) for schedule in scaling.schedules),
         tuple(StepPlan(step.from_times_target, step.add_instances) for step in scaling.steps),
         scaling.target_backlog_per_instance,
         scaling.target_gpu_utilization_percent,

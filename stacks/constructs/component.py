@@ -9,6 +9,7 @@ from slipway.config.alarm_kinds import REQUESTS
 from slipway.planning.component import ComponentPlan
 from slipway.planning.plan import VariantPlan
 from stacks.constructs.hosting import HostedEndpoint
+from stacks.constructs.scheduled_actions import scheduled_actions
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
@@ -68,6 +69,7 @@ class ScaledComponent(Construct):
             resource_id=f"inference-component/{component.name}",
             min_capacity=0,
             max_capacity=component.max_copies,
+            scheduled_actions=scheduled_actions(component.schedules),
         )
         target.add_resource_dependency(copies)
         self._track_load(component, target)

@@ -11,7 +11,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from slipway.planning.plan import DeploymentPlan, SchedulePlan, VariantPlan
+from slipway.planning.plan import DeploymentPlan, VariantPlan
+from slipway.planning.schedules import SchedulePlan
 from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.scaling_policies import policies_of, step_policies
 from stacks.constructs.statements import acknowledge_wildcards, allow

@@ -4,8 +4,9 @@ from aws_cdk import aws_applicationautoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IDependable
 
-from slipway.planning.plan import AutoscalingPlan, SchedulePlan, VariantPlan
+from slipway.planning.plan import AutoscalingPlan, VariantPlan
 from stacks.constructs.scaling_policies import step_policy, tracking_policy, wake_policy
+from stacks.constructs.scheduled_actions import scheduled_actions
 from stacks.constructs.step_scaling import StepScaling, add_policy
 
 _NAMESPACE = "sagemaker"
@@ -49,7 +50,7 @@ class VariantScaling(Construct):
             resource_id=f"endpoint/{endpoint}/variant/{variant.name}",
             min_capacity=scaling.min_instance_count,
             max_capacity=scaling.max_instance_count,
-            scheduled_actions=[_scheduled_action(each) for each in scaling.schedules] or None,
+            scheduled_actions=scheduled_actions(scaling.schedules),
         )
         # The variant must exist before it is registered, and is deregistered before it is deleted.
         target.node.add_dependency(after)
@@ -61,16 +62,3 @@ class VariantScaling(Construct):
             if policy is not None:
                 step_scaling = StepScaling(self, name, policy=policy, target_id=target.ref)
                 self.step_alarms.append(step_scaling.alarm)
-
-
-def _scheduled_action(
-    schedule: SchedulePlan,
-) -> autoscaling.CfnScalableTarget.ScheduledActionProperty:
-    return autoscaling.CfnScalableTarget.ScheduledActionProperty(
-        scheduled_action_name=schedule.name,
-        schedule=schedule.expression,
-        timezone=schedule.time_zone,
-        scalable_target_action=autoscaling.CfnScalableTarget.ScalableTargetActionProperty(
-            min_capacity=schedule.min_instance_count, max_capacity=schedule.max_instance_count
-        ),
-    )

@@ -265,6 +265,22 @@ endpoint:
     target_concurrent_requests_per_copy: 4
 """,
     ),
+    "endpoint.scale_to_zero.schedules": _part(
+        _FIXED_COUNT,
+        """\
+endpoint:
+  mode: scale_to_zero
+  scale_to_zero:
+    max_copies: 2
+    target_concurrent_requests_per_copy: 4
+    schedules:
+      - name: workday
+        at: cron(45 6 ? * MON-FRI *)
+        time_zone: Europe/Zurich
+        min_copies: 1
+        max_copies: 6
+""",
+    ),
     "endpoint.variants": _part(
         _GPT2,
         """\

@@ -14,6 +14,7 @@ from slipway.config.sections.base import (
     TopicArn,
 )
 from slipway.config.sections.keys import KeyArn
+from slipway.config.sections.scale_to_zero import ScaleToZero
 
 VariantName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$", max_length=63)]
 # botocore's enum of InferenceAmiVersion.
@@ -121,63 +122,6 @@ class AsyncInference(Section):
         le=1000,
         description="Number of requests that one instance computes at a time.",
         examples=[4],
-    )
-
-
-class ScaleToZero(Section):
-    """An inference component: without requests there is no instance, and nothing is billed."""
-
-    max_copies: int = Field(
-        ge=1,
-        le=1000,
-        description="Largest number of copies of the model, and therefore the upper bound of the "
-        "cost.",
-        examples=[4],
-    )
-    target_concurrent_requests_per_copy: float | None = Field(
-        None,
-        ge=0.001,
-        le=1_000_000_000,
-        allow_inf_nan=False,
-        description="Requests in flight to hold each copy at. It reacts within seconds.",
-        examples=[5],
-    )
-    target_invocations_per_copy_per_minute: float | None = Field(
-        None,
-        ge=0.001,
-        le=1_000_000_000,
-        allow_inf_nan=False,
-        description="Requests a minute to hold each copy at.",
-        examples=[600],
-    )
-    accelerators_per_copy: int | None = Field(
-        None,
-        ge=1,
-        le=64,
-        description="Accelerators that one copy gets. Without it: all of an instance.",
-        examples=[1],
-    )
-    vcpus_per_copy: float | None = Field(
-        None,
-        ge=0.25,
-        allow_inf_nan=False,
-        description="Virtual processors that are reserved for one copy. Without it: three quarters "
-        "of an instance without accelerators, and none beside accelerators.",
-        examples=[4],
-    )
-    copy_memory_mib: int = Field(
-        1024,
-        ge=128,
-        description="Main memory that is reserved for one copy. It is no limit: a copy may use "
-        "more. SageMaker keeps a part of each instance's memory, and refuses a copy that asks for "
-        "too much.",
-        examples=[1024],
-    )
-    scale_in_cooldown_seconds: int = Field(
-        300, ge=0, le=3600, description="Pause after removing copies.", examples=[300]
-    )
-    scale_out_cooldown_seconds: int = Field(
-        60, ge=0, le=3600, description="Pause after adding copies.", examples=[60]
     )
 
 

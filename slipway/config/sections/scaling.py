@@ -5,34 +5,16 @@ from typing import Annotated
 from pydantic import Field
 
 from slipway.config.sections.base import Section
+from slipway.config.sections.times import Times
 
 # Application autoscaling takes none beyond 2^360; no fleet has one beyond these.
 _LOWEST_TARGET = 0.001
 _HIGHEST_TARGET = 1_000_000_000
 
 
-class Schedule(Section):
+class Schedule(Times):
     """Other bounds at certain times."""
 
-    name: str = Field(
-        pattern=r"^[a-z][a-z0-9-]*$",
-        max_length=64,
-        description="Name of the schedule.",
-        examples=["workday"],
-    )
-    at: str = Field(
-        pattern=r"^(cron\(.+\)|rate\(.+\)|at\(.+\))$",
-        description="Time of the change: Application Auto Scaling's `cron(...)`, `rate(...)` or "
-        "`at(...)`.",
-        examples=["cron(0 7 ? * MON-FRI *)"],
-    )
-    time_zone: str = Field(
-        "UTC",
-        pattern=r"^[\w+-]+(/[\w+-]+)*$",
-        description="IANA time zone of `cron(...)` and `at(...)`. The schedule follows its "
-        "daylight saving time.",
-        examples=["Europe/Zurich"],
-    )
     min_instance_count: int = Field(
         ge=0, le=1000, description="Instances at rest from then on.", examples=[4]
     )

@@ -4,30 +4,51 @@ from collections.abc import Iterator
 
 from embedded_aws.scaling.expressions import ScheduleError, parse_schedule, zone_of
 from slipway.codes.code import Code
-from slipway.errors import Problem
+from slipway.config.sections.scale_to_zero import CopySchedule
+from slipway.config.sections.scaling import Schedule
+from slipway.errors import FieldPath, Problem
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.situation import Situation, problem
+
+_INSTANCES = ("min_instance_count", "max_instance_count")
+_COPIES = ("min_copies", "max_copies")
+
+
+def _schedules(situation: Situation) -> list[tuple[FieldPath, Schedule | CopySchedule]]:
+    """Returns the schedules of instances or of copies, each with its place in the config."""
+    config = situation.config
+    found: list[tuple[FieldPath, Schedule | CopySchedule]] = []
+    if config.autoscaling is not None:
+        found += (
+            (("autoscaling", "schedules", index), schedule)
+            for index, schedule in enumerate(config.autoscaling.schedules)
+        )
+    if config.endpoint.scale_to_zero is not None:
+        found += (
+            (("endpoint", "scale_to_zero", "schedules", index), schedule)
+            for index, schedule in enumerate(config.endpoint.scale_to_zero.schedules)
+        )
+    return found
 
 
 def schedules_are_told_apart(situation: Situation) -> Iterator[Problem]:
     """A scalable target has its scheduled actions by name."""
-    scaling = situation.config.autoscaling
-    names = [schedule.name for schedule in scaling.schedules] if scaling else []
-    for index, name in enumerate(names):
-        if name in names[:index]:
+    seen: set[tuple[FieldPath, str]] = set()
+    for place, schedule in _schedules(situation):
+        key = (place[:-1], schedule.name)
+        if key in seen:
             yield problem(
                 Code.NAMED_TWICE,
-                f"there are two schedules {name!r}",
+                f"there are two schedules {schedule.name!r}",
                 "Give each schedule its own name.",
-                ("autoscaling", "schedules", index, "name"),
+                (*place, "name"),
             )
+        seen.add(key)
 
 
 def schedules_have_times(situation: Situation) -> Iterator[Problem]:
     """Application Auto Scaling refuses other expressions and time zones while the stack deploys."""
-    scaling = situation.config.autoscaling
-    for index, schedule in enumerate(scaling.schedules if scaling else ()):
-        place = ("autoscaling", "schedules", index)
+    for place, schedule in _schedules(situation):
         try:
             zone_of(schedule.time_zone)
         except ScheduleError as error:
@@ -57,19 +78,20 @@ def schedules_have_times(situation: Situation) -> Iterator[Problem]:
 
 
 def schedules_have_bounds(situation: Situation) -> Iterator[Problem]:
-    """A schedule's bounds follow the same rules as the bounds of `autoscaling`."""
-    scaling = situation.config.autoscaling
-    for index, schedule in enumerate(scaling.schedules if scaling else ()):
-        field = ("autoscaling", "schedules", index, "min_instance_count")
-        low, high = schedule.min_instance_count, schedule.max_instance_count
+    """A schedule's bounds follow the same rules as the bounds that it changes."""
+    mode = situation.config.endpoint.mode
+    for place, schedule in _schedules(situation):
+        least, most = _COPIES if isinstance(schedule, CopySchedule) else _INSTANCES
+        low, high = getattr(schedule, least), getattr(schedule, most)
+        field = (*place, least)
         if low > high:
             yield problem(
                 Code.SCALING_RANGE,
                 f"the minimum, {low}, is above the maximum, {high}",
-                "Raise `max_instance_count` or lower `min_instance_count`.",
+                f"Raise `{most}` or lower `{least}`.",
                 field,
             )
-        elif low == 0 and situation.config.endpoint.mode == "realtime":
+        elif low == 0 and least == _INSTANCES[0] and mode == "realtime":
             yield problem(
                 Code.SCALING_OF_MODE,
                 "a realtime endpoint keeps one instance at least",

@@ -48,6 +48,17 @@ def test_a_copys_share_of_an_instance(
     assert plan.max_instance_count == instances
 
 
+def test_schedules_count_for_the_most_instances() -> None:
+    evening = {"name": "evening", "at": "rate(1 day)", "min_copies": 0, "max_copies": 3}
+    fair = {"name": "fair", "at": "at(2027-03-01T06:00:00)", "min_copies": 2, "max_copies": 9}
+    plan = planned("ml.g4dn.12xlarge", accelerators_per_copy=2, schedules=[evening, fair])
+    assert plan.max_instance_count == 5
+    assert [(each.time_zone, each.bounds) for each in plan.schedules] == [
+        (None, (0, 3)),
+        ("UTC", (2, 9)),
+    ]
+
+
 def test_another_mode_has_no_component() -> None:
     endpoint = Endpoint(instances=("ml.g4dn.xlarge",))
     assert component_plan(endpoint, instance_types()["ml.g4dn.xlarge"], "a-local") is None

@@ -116,6 +116,38 @@ def test_bounds_are_in_order_and_keep_a_realtime_endpoint_alive():
     ]
 
 
+def of_copies(*over: dict[str, Any]) -> dict[str, Any]:
+    copies = {"name": "workday", "at": "rate(1 day)", "min_copies": 0, "max_copies": 2}
+    section = {"max_copies": 2, "target_concurrent_requests_per_copy": 5}
+    section["schedules"] = [copies | each for each in over]
+    return {
+        "endpoint": {"mode": "scale_to_zero", "scale_to_zero": section},
+        "autoscaling": None,
+    }
+
+
+def test_copies_have_the_same_rules_and_may_go_to_zero():
+    config = of_copies({}, {"min_copies": 3, "at": "rate(1 days)", "time_zone": "Europe/Zuerich"})
+    places = [
+        (place, message)
+        for rule in schedules.RULES
+        for place, message, _ in findings(rule, **config)
+    ]
+    second = "endpoint.scale_to_zero.schedules[1]"
+    assert places == [
+        (f"{second}.name", "there are two schedules 'workday'"),
+        (f"{second}.time_zone", "there is no time zone 'Europe/Zuerich'"),
+        (f"{second}.at", "'1 days' needs the unit `day`"),
+        (
+            f"{second}.time_zone",
+            "a rate is the same in every time zone: `time_zone` would have no effect",
+        ),
+        (f"{second}.min_copies", "the minimum, 3, is above the maximum, 2"),
+    ]
+    [(_, _, remedy)] = findings(schedules.schedules_have_bounds, **config)
+    assert remedy == "Raise `max_copies` or lower `min_copies`."
+
+
 class TestCapacityAlarm:
     rule = staticmethod(schedules.capacity_alarm_can_end)
     alarms = {"model_latency_p99_milliseconds": 600, "at_max_capacity": True}  # noqa: RUF012

@@ -1,0 +1,86 @@
+"""`endpoint.scale_to_zero`: how copies of the model follow the load, down to none."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from slipway.config.sections.base import Section
+from slipway.config.sections.times import Times
+
+
+class CopySchedule(Times):
+    """Other bounds of the copies at certain times."""
+
+    min_copies: int = Field(
+        ge=0,
+        le=1000,
+        description="Copies at rest from then on. With 1 or more, the endpoint wakes then and "
+        "stays awake.",
+        examples=[1],
+    )
+    max_copies: int = Field(ge=1, le=1000, description="Copies at most from then on.", examples=[4])
+
+
+class ScaleToZero(Section):
+    """An inference component: without requests there is no instance, and nothing is billed."""
+
+    max_copies: int = Field(
+        ge=1,
+        le=1000,
+        description="Most copies of the model. With the schedules it is the upper bound of the "
+        "cost.",
+        examples=[4],
+    )
+    target_concurrent_requests_per_copy: float | None = Field(
+        None,
+        ge=0.001,
+        le=1_000_000_000,
+        allow_inf_nan=False,
+        description="Requests in flight to hold each copy at. It reacts within seconds.",
+        examples=[5],
+    )
+    target_invocations_per_copy_per_minute: float | None = Field(
+        None,
+        ge=0.001,
+        le=1_000_000_000,
+        allow_inf_nan=False,
+        description="Requests a minute to hold each copy at.",
+        examples=[600],
+    )
+    accelerators_per_copy: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        description="Accelerators that one copy gets. Without it: all of an instance.",
+        examples=[1],
+    )
+    vcpus_per_copy: float | None = Field(
+        None,
+        ge=0.25,
+        allow_inf_nan=False,
+        description="Virtual processors that are reserved for one copy. Without it: three quarters "
+        "of an instance without accelerators, and none beside accelerators.",
+        examples=[4],
+    )
+    copy_memory_mib: int = Field(
+        1024,
+        ge=128,
+        description="Main memory that is reserved for one copy. It is no limit: a copy may use "
+        "more. SageMaker keeps a part of each instance's memory, and refuses a copy that asks for "
+        "too much.",
+        examples=[1024],
+    )
+    scale_in_cooldown_seconds: int = Field(
+        300, ge=0, le=3600, description="Pause after removing copies.", examples=[300]
+    )
+    scale_out_cooldown_seconds: int = Field(
+        60, ge=0, le=3600, description="Pause after adding copies.", examples=[60]
+    )
+    schedules: Annotated[tuple[CopySchedule, ...], Field(strict=False)] = Field(
+        (), max_length=20, description="Other bounds of the copies at certain times."
+    )
+
+    @property
+    def largest_count(self) -> int:
+        """Returns the most copies at any time, schedules included."""
+        return max([self.max_copies, *(each.max_copies for each in self.schedules)])

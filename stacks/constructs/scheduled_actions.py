@@ -1,0 +1,32 @@
+"""Scheduled actions of a scalable target."""
+
+from collections.abc import Sequence
+
+from aws_cdk import aws_applicationautoscaling as autoscaling
+
+from slipway.planning.schedules import CopySchedulePlan, SchedulePlan
+
+
+def scheduled_actions(
+    schedules: Sequence[SchedulePlan | CopySchedulePlan],
+) -> list[autoscaling.CfnScalableTarget.ScheduledActionProperty] | None:
+    """Returns the actions that set other bounds at certain times; None without any.
+
+    Args:
+        schedules: of the plan.
+    """
+    return [_scheduled_action(each) for each in schedules] or None
+
+
+def _scheduled_action(
+    schedule: SchedulePlan | CopySchedulePlan,
+) -> autoscaling.CfnScalableTarget.ScheduledActionProperty:
+    low, high = schedule.bounds
+    return autoscaling.CfnScalableTarget.ScheduledActionProperty(
+        scheduled_action_name=schedule.name,
+        schedule=schedule.expression,
+        timezone=schedule.time_zone,
+        scalable_target_action=autoscaling.CfnScalableTarget.ScalableTargetActionProperty(
+            min_capacity=low, max_capacity=high
+        ),
+    )
