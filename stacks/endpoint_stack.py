@@ -13,6 +13,7 @@ from stacks.constructs.alarms import VariantAlarms
 from stacks.constructs.asynchronous import async_config, async_rights
 from stacks.constructs.capture import capture_config, capture_rights
 from stacks.constructs.component import ScaledComponent
+from stacks.constructs.component_rollout import guard_copies
 from stacks.constructs.endpoint_update import SCALING_ID, EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
@@ -116,7 +117,7 @@ class EndpointStack(cdk.Stack):
                 topic_arn=topic_arn,
             )
             update.before.node.add_dependency(alarms[variant.name])
-        if plan.rollout is not None:
+        if plan.rollout is not None and plan.component is None:
             rollout = GuardedRollout(
                 self,
                 "Rollout",
@@ -148,9 +149,11 @@ class EndpointStack(cdk.Stack):
                 update.add_alarms().node.add_dependency(*step_alarms)
         if plan.component is not None:
             (variant,) = plan.variants
-            ScaledComponent(
+            scaled = ScaledComponent(
                 self, "Scaled", component=plan.component, variant=variant, hosting=hosting
             )
+            if plan.rollout is not None:
+                guard_copies(scaled.copies, plan.rollout, alarms[variant.name].by_name)
         for warning in plan.warnings:
             cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
         cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)

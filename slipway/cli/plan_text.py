@@ -188,7 +188,7 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.alarms.at_max_capacity_instances is not None:
         yield "at maximum", f"alarm at {plan.alarms.at_max_capacity_instances} instances"
     if plan.rollout is not None:
-        for line in describe_rollout(plan.rollout):
+        for line in describe_rollout(plan.rollout, is_component=plan.component is not None):
             yield "rollout", line
     if plan.termination_protection:
         yield "protection", "the stack cannot be deleted until termination_protection is off"

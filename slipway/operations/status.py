@@ -16,7 +16,14 @@ from slipway.operations.alarms import endpoint_alarms, scales
 from slipway.operations.component import Component, live_component, read_component
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.operations.differences import Difference, find_differences
-from slipway.operations.live import Served, config_name, describe_endpoint, same_config, served_by
+from slipway.operations.live import (
+    Served,
+    config_name,
+    describe_endpoint,
+    described_component,
+    same_config,
+    served_by,
+)
 from slipway.operations.trips import Trip, find_trips
 from slipway.planning.artifact_place import artifact_label
 from slipway.planning.plan import DeploymentPlan
@@ -256,6 +263,7 @@ def find_status(
         )
     endpoint = _endpoint(sagemaker, access, described) if described else None
     is_component = endpoint.component is not None if endpoint else bool(plan and plan.component)
+    updated = described_component(sagemaker, endpoint_name) if is_component else described
     kind = "InferenceComponents" if is_component else "Endpoints"
     group = f"/aws/sagemaker/{kind}/{endpoint_name}"
     cloudwatch = access.client("cloudwatch")
@@ -290,8 +298,8 @@ def find_status(
             for item in alarms
         ),
         trips=(
-            tuple(find_trips(cloudwatch, described, alarms, deployment.changed))
-            if described and deployment and "ROLLBACK" in deployment.status
+            tuple(find_trips(cloudwatch, updated, alarms, deployment.changed))
+            if updated and deployment and "ROLLBACK" in deployment.status
             else ()
         ),
         log_group=group,

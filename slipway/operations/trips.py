@@ -37,19 +37,19 @@ class Trip:
 
 def find_trips(
     cloudwatch: Any,
-    endpoint: Mapping[str, Any],
+    updated: Mapping[str, Any],
     alarms: list[dict[str, Any]],
     since: datetime,
 ) -> Iterator[Trip]:
-    """Yields the alarms of an endpoint's last rollout that went off, in the order of their config.
+    """Yields the alarms of the last rollout that went off, in the order of their config.
 
     Args:
         cloudwatch: boto3's client.
-        endpoint: DescribeEndpoint's answer.
+        updated: DescribeEndpoint's answer, or DescribeInferenceComponent's.
         alarms: DescribeAlarms' answers for the stack's alarms.
         since: beginning of the deployment.
     """
-    rollback = endpoint.get("LastDeploymentConfig", {}).get("AutoRollbackConfiguration", {})
+    rollback = updated.get("LastDeploymentConfig", {}).get("AutoRollbackConfiguration", {})
     described = {alarm["AlarmName"]: alarm.get("AlarmDescription", "") for alarm in alarms}
     for name in (item["AlarmName"] for item in rollback.get("Alarms", ())):
         items = cloudwatch.describe_alarm_history(

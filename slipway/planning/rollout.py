@@ -9,6 +9,7 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.rollout import Rollout
 from slipway.planning.asynchronous import ASYNC
+from slipway.planning.component import SCALE_TO_ZERO
 
 ALL_AT_ONCE, CANARY, LINEAR, ROLLING = "all_at_once", "canary", "linear", "rolling"
 
@@ -63,7 +64,7 @@ def rollout_plan(config: ModelConfig) -> RolloutPlan | None:
         rollout.termination_wait_seconds,
         rollout.max_execution_seconds,
         rollout.rollback_alarms,
-        tuple(of_new_fleet(rollout.rollback_alarms, is_async=config.endpoint.mode == ASYNC)),
+        tuple(of_new_fleet(rollout.rollback_alarms, config.endpoint.mode)),
     )
 
 
@@ -91,19 +92,19 @@ def waits_seconds(rollout: Rollout) -> int:
     return len(steps) * rollout.wait_seconds + rollout.termination_wait_seconds
 
 
-def of_new_fleet(names: Sequence[str], *, is_async: bool) -> list[str]:
+def of_new_fleet(names: Sequence[str], mode: str) -> list[str]:
     """Returns the names of the alarms whose metrics SageMaker also publishes for each fleet.
 
     The metrics of requests have the dimension EndpointConfigName, and the metrics of machines do
-    not. AWS lists no such dimension for the metrics of asynchronous endpoints. Sources, read
-    2026-11-24:
+    not. AWS lists no such dimension for the metrics of asynchronous endpoints, and the metrics of
+    an inference component name the component alone. Sources, read 2026-11-24:
     https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-configuration.html
     https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html
 
     Args:
         names: alarms, by their names in `rollback_alarms`.
-        is_async: whether the endpoint is asynchronous.
+        mode: of the endpoint.
     """
-    if is_async:
+    if mode in (ASYNC, SCALE_TO_ZERO):
         return []
     return [name for name in names if ALARM_KINDS[name].watch.group is REQUESTS]

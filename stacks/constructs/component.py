@@ -34,6 +34,9 @@ class ScaledComponent(Construct):
         component: the resolved component.
         variant: whose instances hold the copies.
         hosting: the endpoint and its model.
+
+    Attributes:
+        copies: the component.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class ScaledComponent(Construct):
         hosting: HostedEndpoint,
     ) -> None:
         super().__init__(scope, construct_id)
-        copies = sagemaker.CfnInferenceComponent(
+        self.copies = sagemaker.CfnInferenceComponent(
             self,
             "Component",
             # Literal, because the log group and the metrics of requests have the name.
@@ -60,7 +63,7 @@ class ScaledComponent(Construct):
                 )
             ),
         )
-        copies.add_resource_dependency(hosting.log_group)
+        self.copies.add_resource_dependency(hosting.log_group)
         target = autoscaling.CfnScalableTarget(
             self,
             "Target",
@@ -71,7 +74,7 @@ class ScaledComponent(Construct):
             max_capacity=component.max_copies,
             scheduled_actions=scheduled_actions(component.schedules),
         )
-        target.add_resource_dependency(copies)
+        target.add_resource_dependency(self.copies)
         self._track_load(component, target)
         self._wake(component, target)
 

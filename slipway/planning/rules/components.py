@@ -81,7 +81,6 @@ def component_is_supported(situation: Situation) -> Iterator[Problem]:
         (("endpoint", "instances"), "a pool of instance types", len(config.endpoint.instances) > 1),
         (("endpoint", "data_capture"), "`data_capture`", config.endpoint.data_capture is not None),
         (("alarms", "at_max_capacity"), "`at_max_capacity`", config.alarms.at_max_capacity),
-        (("rollout",), "a guarded rollout", config.rollout.is_guarded),
     ]
     for field, what, is_set in refused:
         if is_set:

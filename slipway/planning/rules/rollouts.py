@@ -125,15 +125,27 @@ def settings_have_effect(situation: Situation) -> Iterator[Problem]:
 
 
 def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
-    """Guardrails shift traffic between fleets; a component is updated copy by copy."""
+    """Guardrails shift traffic between fleets; a component is updated copy by copy.
+
+    Its DeploymentConfig has no other policy than a rolling one:
+    https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_InferenceComponentDeploymentConfig.html,
+    read 2026-11-25.
+    """
     config = situation.config
-    if config.endpoint.mode == SCALE_TO_ZERO and config.rollout.strategy in ("canary", "linear"):
+    rollout = config.rollout
+    if config.endpoint.mode != SCALE_TO_ZERO or not rollout.is_guarded:
+        return
+    if rollout.strategy != ROLLING:
+        guards = (
+            "`all_at_once` has no guards"
+            if rollout.strategy == ALL_AT_ONCE
+            else (f"there is no `{rollout.strategy}`")
+        )
         yield problem(
             Code.ROLLOUT_STRATEGY,
-            f"an inference component is updated copy by copy; there is no "
-            f"`{config.rollout.strategy}` with `mode: scale_to_zero`",
-            "Set `strategy: all_at_once`.",
-            ("rollout", "strategy"),
+            f"an inference component is updated copy by copy; {guards} with `mode: scale_to_zero`",
+            "Set `strategy: rolling`, or remove `rollout`.",
+            ("rollout", "strategy") if "strategy" in rollout.model_fields_set else ("rollout",),
         )
 
 

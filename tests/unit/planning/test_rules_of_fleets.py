@@ -437,10 +437,7 @@ class TestScaleToZero:
 
     def test_settings_that_are_not_deployed_with_copies(self):
         rule = components.component_is_supported
-        settings: dict[str, Any] = {
-            "alarms": {"at_max_capacity": True},
-            "rollout": {"strategy": "rolling", "step_percent": 50},
-        }
+        settings: dict[str, Any] = {"alarms": {"at_max_capacity": True}}
         more = {
             "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"],
             "data_capture": {"destination": "s3://captured/"},
@@ -452,7 +449,6 @@ class TestScaleToZero:
                 ("endpoint.instances", "a pool of instance types"),
                 ("endpoint.data_capture", "`data_capture`"),
                 ("alarms.at_max_capacity", "`at_max_capacity`"),
-                ("rollout", "a guarded rollout"),
             ]
         ]
         assert findings(rule, endpoint=self.endpoint()) == []

@@ -59,9 +59,18 @@ class TestStrategy:
                 "rollout.strategy",
                 f"an inference component is updated copy by copy; there is no `{strategy}` with "
                 "`mode: scale_to_zero`",
-                "Set `strategy: all_at_once`.",
+                "Set `strategy: rolling`, or remove `rollout`.",
             )
         ]
+        assert findings(rule, rollout={"wait_seconds": 60}, endpoint=endpoint) == [
+            (
+                "rollout",
+                "an inference component is updated copy by copy; `all_at_once` has no guards with "
+                "`mode: scale_to_zero`",
+                "Set `strategy: rolling`, or remove `rollout`.",
+            )
+        ]
+        assert findings(rule, rollout={"strategy": "all_at_once"}, endpoint=endpoint) == []
         assert findings(rule, rollout=rollout) == []
         assert findings(rule, rollout=rollout | {"strategy": "rolling"}, endpoint=endpoint) == []
 
@@ -301,13 +310,14 @@ def test_the_steps_of_a_strategy(strategy: str, step_percent: int | None, shares
 
 
 def test_only_metrics_of_requests_are_published_for_each_fleet():
-    assert of_new_fleet(list(ALARM_KINDS), is_async=False) == [
+    assert of_new_fleet(list(ALARM_KINDS), "realtime") == [
         "server_error_rate",
         "model_latency_p99",
         "overhead_latency_p99",
         "client_error_rate",
     ]
-    assert of_new_fleet(list(ALARM_KINDS), is_async=True) == []
+    for mode in ("async", "scale_to_zero"):
+        assert of_new_fleet(list(ALARM_KINDS), mode) == []
 
 
 @pytest.mark.parametrize(
@@ -346,3 +356,18 @@ def test_a_rollout_in_words(rollout: dict[str, Any], lines: tuple[str, ...]):
     plan = rollout_plan(model_config(rollout=rollout))
     assert plan is not None
     assert describe_rollout(plan) == lines
+
+
+def test_a_rollout_of_copies_in_words():
+    endpoint = {
+        "mode": "scale_to_zero",
+        "scale_to_zero": {"max_copies": 2, "target_concurrent_requests_per_copy": 5},
+    }
+    plan = rollout_plan(model_config(rollout=ROLLING, endpoint=endpoint))
+    assert plan is not None
+    assert describe_rollout(plan, is_component=True) == (
+        "rolling: 25 %, 50 %, 75 %, 100 % of the copies, each watched for 300 s; a batch has one "
+        "copy at least",
+        "takes at least 1200 s and the start of the new copies",
+        "undone by server_error_rate of all copies",
+    )

@@ -1,0 +1,47 @@
+"""How an update of an inference component replaces the copies, and the alarms that undo it."""
+
+from collections.abc import Mapping
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_sagemaker as sagemaker
+
+from slipway.planning.rollout import RolloutPlan
+from slipway.planning.rollout_text import describe_rollout
+
+_Of = sagemaker.CfnInferenceComponent
+
+
+def guard_copies(
+    copies: sagemaker.CfnInferenceComponent,
+    rollout: RolloutPlan,
+    alarms: Mapping[str, cloudwatch.CfnAlarm],
+) -> None:
+    """Makes SageMaker replace the copies in batches, and undo an update by alarms.
+
+    The metrics of a component do not tell old copies from new copies, so the alarms watch both.
+
+    Args:
+        copies: the component.
+        rollout: of the plan; its strategy is `rolling`.
+        alarms: of the endpoint, by their names in `rollout.rollback_alarms`.
+    """
+    if rollout.step_percent is None:
+        raise ValueError("a rolling update has the size of a batch")
+    undoing = [_Of.AlarmProperty(alarm_name=alarms[name].ref) for name in rollout.rollback_alarms]
+    copies.deployment_config = _Of.InferenceComponentDeploymentConfigProperty(
+        auto_rollback_configuration=(
+            _Of.AutoRollbackConfigurationProperty(alarms=undoing) if undoing else None
+        ),
+        rolling_update_policy=_Of.InferenceComponentRollingUpdatePolicyProperty(
+            # A percentage, because scaling changes the number of copies.
+            maximum_batch_size=_Of.InferenceComponentCapacitySizeProperty(
+                type="CAPACITY_PERCENT", value=rollout.step_percent
+            ),
+            maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
+            wait_interval_in_seconds=rollout.wait_seconds,
+        ),
+    )
+    # `cdk diff` and `cdk deploy` print it beside the changes.
+    described = "; ".join(describe_rollout(rollout, is_component=True))
+    cdk.Annotations.of(copies).add_info(f"Rollout of the next change: {described}.")
