@@ -81,6 +81,7 @@ djl-neuronx 0.26.0 python=3.9 torch=1.13.1 hf=4.35.0 tnx=0.9.474
 djl-neuronx 0.27.0 python=3.9 torch=2.1.2 hf=4.36.2 tnx=0.10.0.360
 djl-neuronx 0.28.0 python=3.10 torch=2.1.2 hf=4.36.2 tnx=0.10.0.360 vllm=0.4.2
 djl-neuronx 0.29.0 python=3.10 torch=2.1.2 hf=4.43.1 tnx=0.11.351 vllm=0.5.0
+djl-neuronx 0.30.0 python=3.10 torch=2.1.2 hf=4.45.2 tnx=0.12.313 vllm=0.6.2
 djl-tensorrtllm 0.25.0 python=3.10 torch=2.1.0 hf=4.34.0
 djl-tensorrtllm 0.26.0 python=3.10 torch=2.1.0 hf=4.36.2
 djl-tensorrtllm 0.27.0 python=3.10 torch=2.1.2 hf=4.38.1
@@ -113,6 +114,11 @@ TRITON_CONTENTS = {
     "25.09": ("13.0", "sm75", "3.12"),
     "26.05": ("13.2", "sm75", "3.12"),
 }
+# DJL images that AWS's list had and the SDK's tables lack: framework, version, tag. The list has
+# them among the LMI images; aws/deep-learning-containers issue 5355 (2025-10-09) quotes it.
+DJL_BUILDS = """
+djl-neuronx 0.30.0 0.30.0-neuronx-sdk2.20.1
+"""
 # Every build that AWS's list ever had and the SDK's tables lack, without rebuilds of a tag:
 # framework, version, Python, system, Neuron SDKs.
 NEURON_BUILDS = """

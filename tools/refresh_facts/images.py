@@ -23,6 +23,7 @@ from botocore.model import StringShape, StructureShape
 
 from tools.refresh_facts.image_tables import (
     DEFAULT_AMIS,
+    DJL_BUILDS,
     DJL_CONTENTS,
     FULL_NAMES,
     GONE,
@@ -117,6 +118,9 @@ def _hugging_face() -> Iterator[Tag]:
 
 def _neuron(accounts: Mapping[str, str]) -> Iterator[Tag]:
     registries = {region: accounts[region] for region in NEURON_REGIONS.split()}
+    for line in DJL_BUILDS.strip().splitlines():
+        framework, version, tag = line.split()
+        yield Tag(framework, version, tag, "djl-inference", registries)
     for line in NEURON_BUILDS.strip().splitlines():
         framework, version, python, system, *sdks = line.split()
         for sdk in [f"-sdk{number}" for number in sdks] or [""]:
@@ -291,7 +295,7 @@ def table(as_of: datetime.date) -> str:
             )
         rows = images.setdefault(tag.framework, {})
         if tag.version in rows:
-            raise SourceError(f"{name} is there twice: take it out of NEURON_BUILDS")
+            raise SourceError(f"{name} is there twice: take it out of NEURON_BUILDS or DJL_BUILDS")
         regions = sets.setdefault(tuple(sorted(tag.accounts)), name)
         rows[tag.version] = _row(tag, regions, newest)
     return render(

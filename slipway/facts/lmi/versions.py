@@ -143,6 +143,8 @@ class LmiVersion:
         entry_points: built-in values of `option.entryPoint` that the image can run, and the handler
             behind each.
         server_keys: keys without `option.`.
+        server_variables: variables of the server that no key of the file stands for. One that the
+            version does not read is None.
         weights: how weights are named.
         model_families: what the handlers say of model types.
         defects: what to refuse or warn of.
@@ -165,6 +167,7 @@ class LmiVersion:
     embedding_engines: tuple[str, ...]
     entry_points: Mapping[str, str]
     server_keys: Mapping[str, OptionFacts]
+    server_variables: Mapping[str, OptionFacts | None]
     weights: WeightFacts
     model_families: tuple[ModelFamily, ...]
     defects: tuple[Defect, ...]
@@ -287,6 +290,14 @@ def _option(name: str, row: Mapping[str, Any], source: str) -> OptionFacts:
     cells = {key: cell for key, cell in row.items() if key != "in"}
     lists = {key: tuple(cell) for key, cell in cells.items() if isinstance(cell, list)}
     return OptionFacts(name=name, source=source, **{**cells, **lists})
+
+
+def _server_variable(
+    name: str, rows: Iterable[Mapping[str, Any]], version: str
+) -> OptionFacts | None:
+    found = _rows(rows, version)
+    source = _table("lmi/lmi.json")["sources"]["server_variables"]
+    return _option(name, found[0], source) if found else None
 
 
 def _group(name: str, version: str) -> dict[str, OptionFacts]:
@@ -448,6 +459,12 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
                 key: _option(key, row, table["sources"]["server_keys"])
                 for key, rows in table["server_keys"].items()
                 for row in _rows(rows, version)
+            }
+        ),
+        server_variables=MappingProxyType(
+            {
+                name: _server_variable(name, rows, version)
+                for name, rows in table["server_variables"].items()
             }
         ),
         weights=WeightFacts(

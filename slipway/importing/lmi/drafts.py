@@ -35,6 +35,7 @@ _UNREAD = (
     Code.LMI_SETTING_UNREAD,
     Code.LMI_STREAMING,
 )
+_VARIABLES = "environment"
 _ROLLING_FIELDS = ("rolling_batch", "max_rolling_batch_size")
 _DEFAULT_START_SECONDS = 1800
 # The server's defaults that Slipway writes too.
@@ -97,8 +98,9 @@ def lmi_draft(
         adapted = [_is_adapted(source, serving, each) for each in problems]
         if not any(adapted):
             break
-    if not serving.section.get("options", True):
-        del serving.section["options"]
+    for name in ("options", _VARIABLES):
+        if not serving.section.get(name, True):
+            del serving.section[name]
     files = {
         f"{script_directory(given.name)}/{_name_of(path, source)}": data
         for path, data in source.files.items()
@@ -192,11 +194,14 @@ def _is_adapted(source: LmiSource, serving: ServingDraft, problem: Problem) -> b
         section: dict[str, Any] = serving.section
         for name in path[1:-1]:
             section = section[name]
-        key = serving.keys.pop(path, None)
-        if path[-1] not in section or key is None:
+        if path[1] == _VARIABLES and path[-1] in section:
+            unread = Setting(path[-1], section.pop(path[-1]), reason)
+        elif path[-1] in section and (key := serving.keys.pop(path, None)) is not None:
+            del section[path[-1]]
+            unread = Setting(source.name_of(key), source.settings[key], reason)
+        else:
             continue
-        del section[path[-1]]
-        serving.left_out.append(Setting(source.name_of(key), source.settings[key], reason))
+        serving.left_out.append(unread)
         adapted = True
     return adapted
 

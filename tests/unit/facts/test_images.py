@@ -38,6 +38,7 @@ EVERY_VERSION = [(name, version) for name in frameworks() for version in version
 # What the SDK's look-up has no table or no row for.
 NOT_IN_SDK = {
     *(pair for pair in EVERY_VERSION if pair[0].startswith("pytorch-inference-neuron")),
+    ("djl-neuronx", "0.30.0"),
     ("huggingface-pytorch-inference-neuron", "1.10.2-transformers4.20.1"),
     ("huggingface-vllm-inference-neuronx", "0.11.0-optimum0.4.5"),
 }
@@ -212,7 +213,7 @@ def test_a_legacy_image_names_a_living_one(framework, version):
     [
         ("djl-fastertransformer", "0.24.0", "legacy"),
         ("djl-deepspeed", "0.27.0", "legacy"),
-        ("djl-neuronx", "0.29.0", "legacy"),
+        ("djl-neuronx", "0.30.0", "legacy"),
         ("djl-lmi", "0.38.0", "living"),
         ("djl-tensorrtllm", "0.33.0", "living"),
         ("pytorch-inference-neuron", "1.13.1-sdk2.20.2", "legacy"),

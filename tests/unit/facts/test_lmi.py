@@ -76,7 +76,7 @@ def test_engines_that_only_embed():
         ("djl-deepspeed", "djl_python.deepspeed", "0.19.0", "0.27.0"),
         ("djl-deepspeed", "djl_python.stable-diffusion", "0.20.0", "0.27.0"),
         ("djl-neuronx", "djl_python.transformers-neuronx", "0.22.1", "0.23.0"),
-        ("djl-neuronx", "djl_python.transformers_neuronx", "0.24.0", "0.29.0"),
+        ("djl-neuronx", "djl_python.transformers_neuronx", "0.24.0", "0.30.0"),
         ("djl-tensorrtllm", "djl_python.tensorrt_llm", "0.25.0", "0.33.0"),
         ("djl-tensorrtllm", "djl_python.lmi_trtllm.trtllm_async_service", "0.33.0", "0.33.0"),
         ("djl-lmi", "djl_python.lmi_vllm.vllm_async_service", "0.33.0", "0.38.0"),
@@ -128,6 +128,14 @@ def test_server_keys_that_came_and_went():
     assert "log_model_metric" not in new
     assert "log_request_metric" in new
     assert "log_request_metric" not in old
+
+
+def test_variables_of_the_server():
+    assert lmi_version("djl-deepspeed", "0.27.0").server_variables == {"SERVING_FAIL_FAST": None}
+    found = lmi_version("djl-lmi", "0.28.0").server_variables["SERVING_FAIL_FAST"]
+    assert found is not None
+    assert (found.type, found.default) == ("bool", False)
+    assert found.source.startswith("wlm/")
 
 
 # Options that the server reads
@@ -309,6 +317,20 @@ def test_transformers_neuronx():
     assert {"unroll", "compiled_graph_path", "load_split_model"} <= set(found)
 
 
+def test_the_last_transformers_neuronx():
+    found = lmi_version("djl-neuronx", "0.30.0").options_for("transformers_neuronx")
+    assert found["n_positions"].default is None
+    assert "legacy" not in (found["partition_schema"].allowed or ())
+    added = {"fuse_mlp", "fused_rmsnorm_qkv", "qkv_tiling", "shard_over_sequence", "weight_tiling"}
+    assert added | {"on_device_embedding", "on_device_generation"} <= set(found)
+    before = names("djl-neuronx", "0.29.0", "transformers_neuronx")
+    assert not added & before
+    assert before - set(found) == {"on_device_embedding_config"}
+    assert lmi_version("djl-neuronx", "0.30.0").default_entry_point() == (
+        "djl_python.transformers_neuronx"
+    )
+
+
 @pytest.mark.parametrize(
     ("version", "handler", "rolling_batch"),
     [
@@ -465,6 +487,8 @@ def rows():
     """Yields where each row with a span is, and the rows of the same name."""
     for key, found in TABLE["server_keys"].items():
         yield f"server key {key}", found
+    for name, found in TABLE["server_variables"].items():
+        yield f"server variable {name}", found
     for group, options in OPTIONS["options"].items():
         for name, found in options.items():
             yield f"{group} {name}", found

@@ -66,7 +66,7 @@ def covered(span):
         ("lmi-dist", "0.23.0", "0.32.0"),
         ("vllm", "0.23.0", "0.38.0"),
         ("tensorrt-llm", "0.25.0", "0.33.0"),
-        ("transformers-neuronx", "0.22.1", "0.29.0"),
+        ("transformers-neuronx", "0.22.1", "0.30.0"),
     ],
 )
 def test_versions(name, first, last):
@@ -129,7 +129,7 @@ def test_a_gpus_framework_is_not_taken_from_the_neuron_image():
         ("vllm", "0.36.0", "yes", "no", "no"),
         ("tensorrt-llm", "0.29.0", "yes", "no", "no"),
         ("tensorrt-llm", "0.30.0", "yes", "unknown", "no"),
-        ("transformers-neuronx", "0.29.0", "yes", "no", "no"),
+        ("transformers-neuronx", "0.30.0", "yes", "no", "no"),
     ],
 )
 def test_how_a_model_is_split(name, version, tensor, pipeline, layers):

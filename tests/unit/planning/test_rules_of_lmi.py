@@ -9,6 +9,7 @@ import pytest
 from slipway.facts.instances import instance_types
 from slipway.planning.families.lmi import advice as lmi_advice
 from slipway.planning.families.lmi.rules import batching as lmi_batching
+from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
 from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import serving as lmi
 from tests.support.projects import LOCAL, PRODUCTION
@@ -421,6 +422,20 @@ class TestTimeouts:
             "async_inference": {"input": "s3://requests/", "output": "s3://answers/"},
         }
         assert found(rule, FT, endpoint=later, predict_timeout_seconds=900) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "options"),
+    [
+        (("djl-deepspeed", "0.23.0"), {"output_formatter": "jsonlines"}),
+        # From 0.27 on a request asks for its stream, and the formatter is for one that does not.
+        (("djl-lmi", "0.32.0"), {}),
+        (("djl-lmi", "0.32.0"), {"output_formatter": "jsonlines"}),
+    ],
+)
+def test_streaming_with_a_rolling_batch_breaks_no_rule(image, options):
+    for rule in (*ALL_RULES, *lmi_frameworks.RULES):
+        assert found(rule, image, rolling_batch="vllm", options=options) == []
 
 
 def family(name: str) -> dict[str, Any]:

@@ -421,7 +421,7 @@ class TestBatches:
                 ("djl-neuronx", "0.23.0"),
                 {},
                 "djl_python.transformers-neuronx of djl-neuronx 0.23.0",
-                "0.29.0",
+                "0.30.0",
             ),
         ],
     )

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import OptionValue
 from slipway.errors import Problem, nearest
-from slipway.facts.lmi.versions import OptionFacts
+from slipway.facts.images import versions
+from slipway.facts.lmi.versions import OptionFacts, lmi_version
 from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
 from slipway.planning.families.lmi.situation import Lmi
@@ -21,7 +22,7 @@ from slipway.planning.situation import problem
 # There `batch_size` is the shape that is compiled, and none of the server's.
 _COMPILES_BATCHES = "transformers_neuronx"
 _ON_WHATEVER_THE_VALUE = "any value, false too"
-_OPTION_VARIABLE = "OPTION_"
+_OPTION_VARIABLE, _SERVER_VARIABLE = "OPTION_", "SERVING_"
 _SHORT_LIST = 6
 _TRUTHS = ("true", "false")
 # Limits of prompt and answer together: of vLLM, lmi-dist and transformers-neuronx.
@@ -66,8 +67,10 @@ def options_are_known(lmi: Lmi) -> Iterator[Problem]:
     for key in _own_options(setup):
         if key in setup.every_option or key in setup.version.server_keys:
             continue
-        guess = nearest(key, setup.options)
+        guess, variable = nearest(key, setup.options), f"{_SERVER_VARIABLE}{key.upper()}"
         hint = f"Did you mean `{guess}`? " if guess else ""
+        if setup.version.server_variables.get(variable):
+            hint = f"Set `serving.environment.{variable}` instead of the option. "
         yield problem(
             Code.LMI_OPTION_UNKNOWN,
             f"{setup.reader} reads no option '{key}'",
@@ -189,6 +192,35 @@ def environment_leaves_the_file_alone(lmi: Lmi) -> Iterator[Problem]:
         found = _conflict(setup, name)
         if found is not None:
             yield problem(Code.LMI_VARIABLE_CONFLICT, *found, ("serving", "environment", name))
+
+
+def server_variables_are_read(lmi: Lmi) -> Iterator[Problem]:
+    """An older server passes over a variable, and a value that it cannot read means false."""
+    setup = lmi.setup
+    for name, value in setup.serving.environment.items():
+        if name not in setup.version.server_variables:
+            continue
+        facts, field = setup.version.server_variables[name], ("serving", "environment", name)
+        if facts is None:
+            able = [
+                version
+                for version in versions(setup.version.framework)
+                if lmi_version(setup.version.framework, version).server_variables[name]
+            ]
+            other = f", or use version {able[0]} or a later one" if able else ""
+            yield problem(
+                Code.LMI_SETTING_UNREAD,
+                f"{setup.image} does not read the variable `{name}`",
+                f"Remove it{other}.",
+                field,
+            )
+        elif (wanted := _unmet(facts, value)) is not None:
+            yield problem(
+                Code.LMI_OPTION_VALUE,
+                f"`{name}` is {wanted}, not '{value}'",
+                f"Set `{name}` to {wanted}.",
+                field,
+            )
 
 
 def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:
@@ -348,4 +380,5 @@ RULES = (
     option_values_fit,
     longest_request_fits,
     environment_leaves_the_file_alone,
+    server_variables_are_read,
 )
