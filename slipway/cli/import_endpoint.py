@@ -85,7 +85,7 @@ class Live:
         if weights is not None or place.repository is not None:
             return place
         if place.section is None and self.call.model_data is not None:
-            return dataclasses.replace(place, section={"source": "path", "path": self._folder})
+            return dataclasses.replace(place, section={"source": "path", "path": self.folder})
         if place.section is None:
             return dataclasses.replace(place, missing=f"{self.call.origin} has no model data")
         if place.section["source"] != "s3":
@@ -118,7 +118,7 @@ class Live:
             guesses["model", "parameters"] = Guess(
                 f"the model data has {place.size_gb:g} GB, and two bytes for each weight are usual."
             )
-        if (given.weights or {}).get("path") == self._folder:
+        if (given.weights or {}).get("path") == self.folder:
             guesses["artifacts", "weights", "path"] = Guess(
                 f"a folder for the files, which lie in {self.call.model_data}."
             )
@@ -132,10 +132,10 @@ class Live:
             target: the place of the config.
         """
         draft = self.hosted.complete(made.draft)
-        if self._is_sample(target):
+        if "artifacts" in draft.content and self._is_sample(target):
             draft = self._as_sample(draft)
         if self.described.environment and _ISOLATED.match(self.call.model_data or ""):
-            artifacts = {**draft.content["artifacts"], "isolated": True}
+            artifacts = {**draft.content.get("artifacts", {}), "isolated": True}
             draft = dataclasses.replace(draft, content={**draft.content, "artifacts": artifacts})
         return dataclasses.replace(
             made,
@@ -146,7 +146,8 @@ class Live:
         )
 
     @property
-    def _folder(self) -> str:
+    def folder(self) -> str:
+        """Returns the folder of the project for files that lie in S3."""
         return f"build/{self.given.name}"
 
     def _is_sample(self, target: Target) -> bool:
@@ -161,23 +162,19 @@ class Live:
         guesses["artifacts", "sample", "path"] = Guess(
             f"a folder for the files, which lie in {self.call.model_data}."
         )
-        content = {**draft.content, "artifacts": {"sample": {"path": self._folder}}}
+        content = {**draft.content, "artifacts": {"sample": {"path": self.folder}}}
         return dataclasses.replace(draft, content=content, guesses=guesses)
 
     def _first(self, draft: Draft) -> tuple[str, ...]:
         """Returns how the files come into the project, where the config names a folder."""
         folders = [
             section.get("path")
-            for section in draft.content["artifacts"].values()
+            for section in draft.content.get("artifacts", {}).values()
             if isinstance(section, dict)
         ]
-        data = self.call.model_data
-        if self._folder not in folders or data is None:
+        if self.folder not in (*folders, draft.content["serving"].get("repository")):
             return ()
-        command = f"aws s3 cp --recursive {data} {self._folder}"
-        if not data.endswith("/"):
-            command = f"mkdir -p {self._folder} && aws s3 cp {data} - | tar xz -C {self._folder}"
-        return (f"First: `{command}`.",)
+        return copy_steps(self.call, self.folder)
 
     def _then(self, target: Target) -> tuple[str, ...]:
         """Returns how the old endpoint gives way to the new one."""
@@ -200,6 +197,22 @@ class Live:
             f"{name}-ENVIRONMENT the same requests, and change the clients over. Then run `aws "
             f"sagemaker delete-endpoint --endpoint-name {old}`.",
         )
+
+
+def copy_steps(call: Call, folder: str) -> tuple[str, ...]:
+    """Returns the step that copies the model data into a folder; none without model data.
+
+    Args:
+        call: names the model data, a prefix or an archive.
+        folder: of the project.
+    """
+    data = call.model_data
+    if data is None:
+        return ()
+    command = f"aws s3 cp --recursive {data} {folder}"
+    if not data.endswith("/"):
+        command = f"mkdir -p {folder} && aws s3 cp {data} - | tar xz -C {folder}"
+    return (f"First: `{command}`.",)
 
 
 def read_live(name: str, region: str | None, given: Given) -> Live:

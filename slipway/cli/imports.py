@@ -155,16 +155,18 @@ def _lmi_made(
 
 
 def _of_call(path: Path, given: Given, weights: str | None, target: Target) -> Made:
-    """Returns the config of a notebook's call: of an LMI image, or of any other image.
+    """Returns the config of a notebook's call: of an LMI image, of Triton, or of any other image.
 
     Raises:
         UserError: the call names no image, and no option does.
     """
+    from slipway.cli.import_endpoint import copy_steps
     from slipway.importing.call import read_call
     from slipway.importing.custom.drafts import custom_draft
     from slipway.importing.custom.weights import weights_place
     from slipway.importing.lmi.images import image_of
     from slipway.importing.lmi.variables import source_of_call
+    from slipway.importing.triton.repositories import release_of, repository_draft
 
     call = read_call(path, path.as_posix())
     image = image_of(call.image_uri or "")
@@ -184,6 +186,12 @@ def _of_call(path: Path, given: Given, weights: str | None, target: Target) -> M
             "Add `image_uri` to the file: the notebook prints it with `model.image_uri` after the "
             "deploy. For an LMI image, give `--framework` and `--version` instead.",
         )
+    if (release := release_of(call.image_uri)) is not None:
+        folder = f"build/{given.name}"
+        place = dataclasses.replace(weights_place(call), section={"source": "path", "path": folder})
+        given, guesses = _completed(given, weights, place)
+        draft = repository_draft(call, given, guesses, release, folder)
+        return Made(draft, call.origin, {}, first=copy_steps(call, folder))
     given, guesses = _completed(given, weights, weights_place(call))
     return Made(custom_draft(call, given, guesses), call.origin, {})
 
@@ -204,6 +212,7 @@ def _of_endpoint(
     from slipway.importing.own_images import own_image
     from slipway.importing.tensorrt.drafts import tensorrt_draft
     from slipway.importing.triton.drafts import triton_draft
+    from slipway.importing.triton.repositories import release_of, repository_draft
 
     live = read_live(endpoint, region, given)
     call, given = live.call, live.given
@@ -218,6 +227,8 @@ def _of_endpoint(
     given, guesses = _completed(given, weights, place, live)
     if own is not None and own.family in drafts:
         draft = drafts[own.family](call, given, guesses, own.tag)
+    elif (release := release_of(call.image_uri or "")) is not None:
+        draft = repository_draft(call, given, guesses, release, live.folder)
     else:
         draft = custom_draft(call, given, guesses)
     return live.made(Made(draft, live.origin, {}), target)

@@ -4,15 +4,18 @@ import io
 import json
 import struct
 import tarfile
+from pathlib import Path
 
 import boto3
 import pytest
 import yaml
 
+from slipway import java_properties
+from slipway.planning.families import situation_of
 from slipway.project import Project
 from tests.support.accounts import object_storage
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
-from tests.support.projects import ENVIRONMENTS, write_project
+from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
 
 BUCKET = "acme-models"
 LMI_IMAGE = f"763104351884.dkr.ecr.{REGION}.amazonaws.com/djl-inference:0.30.0-lmi12.0.0-cu124"
@@ -22,6 +25,14 @@ option.model_id=s3://acme-models/llama-2-7b/
 option.rolling_batch=vllm
 option.max_model_len=4096
 """
+WEIGHTS = "s3://acme-models/llama-2-7b/"
+# The package of an image that Slipway built, with other weights.
+PLAN = json.loads((Path(__file__).parents[1] / "golden/plans/lmi-built.json").read_text("utf-8"))
+BUILT = {
+    **PLAN["serving_properties"],
+    "option.model_id": WEIGHTS,
+    "option.model_loading_timeout": "900",
+}
 HANDLER = b"def handle(inputs):\n    return inputs\n"
 CONFIG = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
           "num_attention_heads": 32, "torch_dtype": "float16"}  # fmt: skip
@@ -40,6 +51,7 @@ def s3():
             "llama-2-7b/config.json": json.dumps(CONFIG).encode(),
             "llama-2-7b/model.safetensors": struct.pack("<Q", len(header)) + header + b"0" * 5000,
             "package/serving.properties": PROPERTIES,
+            "built/serving.properties": java_properties.render(BUILT),
             "package.tar.gz": archive({"chat/serving.properties": PROPERTIES,
                                        "chat/model.py": HANDLER, "../outside.py": b""}),
             "broken.tar.gz": b"no archive",
@@ -66,7 +78,7 @@ def run(tmp_path, monkeypatch, slipway_command, s3):
     environments = "production:" + ENVIRONMENTS.partition("production:")[2]
     monkeypatch.chdir(write_project(tmp_path, {}, environments=environments))
 
-    def command(address, image=LMI_IMAGE, environment=None):
+    def command(address, image=LMI_IMAGE, environment=None, *options):
         given = answers()
         container = given["DescribeModel"]["PrimaryContainer"]
         container |= {"Image": image, "Environment": environment or {}}
@@ -74,7 +86,7 @@ def run(tmp_path, monkeypatch, slipway_command, s3):
         container["ModelDataUrl"] = address
         aws = FakeAws(given, s3=s3)
         monkeypatch.setattr("slipway.access.open_shell_access", lambda _: (aws, REGION))
-        return slipway_command("import", "chat", "--endpoint", NAME)
+        return slipway_command("import", "chat", "--endpoint", NAME, *options)
 
     return command
 
@@ -104,6 +116,22 @@ def test_a_package_has_the_settings_of_an_lmi_container(run, written, tmp_path, 
     assert handlers == ({"model.py": HANDLER} if address.endswith(".gz") else {})
     assert not list(tmp_path.rglob("outside.py"))
     assert "Then: chat-old goes on as it is" in output
+
+
+def test_slipways_own_lmi_image_is_built_again(run, written, tmp_path):
+    code, output, errors = run(
+        f"s3://{BUCKET}/built/", PLAN["image"]["uri"], PLAN["container_environment"],
+        "--instance", "ml.g5.12xlarge",
+    )  # fmt: skip
+    assert (code, errors) == (0, "")
+    assert written()["serving"]["image"] == "built"
+    assert "entry_point" not in written()["serving"]
+    config = Project(tmp_path).config("chat", "production").config
+    situation = situation_of(config, PRODUCTION)
+    assert situation.properties(WEIGHTS) == BUILT
+    assert situation.container_environment() == PLAN["container_environment"]
+    assert PLAN["image"]["tag"].startswith(f"{situation.image_base}-")
+    assert "Left out: option." not in output
 
 
 @pytest.mark.parametrize(

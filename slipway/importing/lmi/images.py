@@ -12,11 +12,14 @@ from slipway.facts.lmi.versions import lmi_version
 from slipway.importing.draft import FieldName, Given, Guess
 from slipway.importing.lmi.drafts import LmiDraft, lmi_draft
 from slipway.importing.lmi.source import LmiSource
+from slipway.importing.own_images import own_image
 
 FRAMEWORKS = (
     "djl-lmi", "djl-deepspeed", "djl-fastertransformer", "djl-tensorrtllm", "djl-neuronx",
 )  # fmt: skip
 """All frameworks; of several that suit, the first. AWS still develops `djl-lmi`."""
+
+_AWS, _OWN_FAMILY = "/djl-inference:", "lmi"
 
 
 def suitable_draft(
@@ -51,12 +54,15 @@ def suitable_draft(
 
 
 def image_of(uri: str) -> tuple[str, str] | None:
-    """Returns framework and version of an address of AWS's LMI images; None for any other image.
+    """Returns framework and version of an LMI image; None for any other image.
 
     Args:
-        uri: `ACCOUNT.dkr.ecr.REGION.amazonaws.com/djl-inference:0.27.0-deepspeed0.12.6-cu121`.
+        uri: `ACCOUNT.dkr.ecr.REGION.amazonaws.com/djl-inference:0.27.0-deepspeed0.12.6-cu121`, or
+            an image that Slipway built on such an image: its tag begins in the same way.
     """
-    found = re.search(r"/djl-inference:(\d+\.\d+\.\d+)-([a-z]+)", uri)
+    own = own_image(uri)
+    tag = own.tag if own is not None and own.family == _OWN_FAMILY else uri.partition(_AWS)[2]
+    found = re.match(r"(\d+\.\d+\.\d+)-([a-z]+)", tag)
     framework = f"djl-{found[2]}" if found else ""
     return (framework, found[1]) if found and framework in FRAMEWORKS else None
 

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from slipway.importing.call import Call
 from slipway.importing.endpoint.described import Package
 from slipway.importing.lmi.source import LmiSource, read_directory
+from slipway.importing.own_images import own_image
 
 
 def source_of_package(call: Call, package: Package) -> LmiSource:
@@ -32,4 +33,5 @@ def source_of_package(call: Call, package: Package) -> LmiSource:
         repeated=[*source.repeated, *call.left_out],
         environment=call.environment,
         directory=None,
+        is_built=own_image(call.image_uri or "") is not None,
     )

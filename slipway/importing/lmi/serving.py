@@ -20,6 +20,7 @@ from slipway.importing.draft import (
 )
 from slipway.importing.lmi.source import REQUIREMENTS_FILE, SCRIPT_FILE, LmiSource
 from slipway.importing.lmi.weights import REVISION_KEY, WEIGHTS_KEYS
+from slipway.planning.families.lmi.handlers import OUR_HANDLERS
 from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, ordered, rendered
 
 _OPTION = "option."
@@ -64,6 +65,8 @@ _DTYPES: Mapping[str, str] = {
 _TEXTS = ("str", "path")
 # Engines that start a process on each of several GPUs.
 _PARALLEL_ENGINES = ("DeepSpeed", "FasterTransformer", "MPI")
+# Slipway's image has one of them, and its package names it.
+_OWN_HANDLERS = frozenset(handler.module for handler in OUR_HANDLERS.values())
 # From this version on the server spreads a model over all GPUs by itself (LmiConfigRecommender).
 _SPREADS_SINCE = (0, 27, 0)
 
@@ -195,6 +198,10 @@ class _Maker:
         if "engine" in self._left:
             self._set("engine", self._left.pop("engine"), "engine")
         entry_point = self._left.pop(_ENTRY_POINT, None)
+        if self._source.is_built:
+            draft.section["image"] = "built"
+            if entry_point in _OWN_HANDLERS:
+                entry_point = None
         if entry_point is None and SCRIPT_FILE in files:
             entry_point = SCRIPT_FILE
         if entry_point is not None and entry_point.lower().startswith("http"):

@@ -38,6 +38,7 @@ class LmiSource:
         files: the package's other files by path, without weights.
         has_checkpoint: whether the folder contains the weights too.
         directory: the folder; None for settings without one.
+        is_built: whether the image is one that Slipway built, with a handler of its own.
     """
 
     origin: str
@@ -49,6 +50,7 @@ class LmiSource:
     files: Mapping[str, bytes] = field(default_factory=dict)
     has_checkpoint: bool = False
     directory: Path | None = None
+    is_built: bool = False
 
     @property
     def has_handler(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from slipway.importing.call import Call
 from slipway.importing.lmi.source import LmiSource
+from slipway.importing.own_images import own_image
 from slipway.planning.families.lmi.variables import SERVER_VARIABLES
 
 _KEYS: Mapping[str, str] = {
@@ -59,4 +60,5 @@ def source_of_call(call: Call) -> LmiSource:
         names=names,
         repeated=call.left_out,
         environment=others,
+        is_built=own_image(call.image_uri or "") is not None,
     )

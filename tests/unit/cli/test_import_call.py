@@ -21,6 +21,8 @@ TOOLKIT_IMAGE = (
     "763104351884.dkr.ecr.eu-west-1.amazonaws.com/huggingface-pytorch-inference:"
     "2.1.0-transformers4.37.0-gpu-py310-cu118-ubuntu20.04"
 )
+OLD_TAG = "0.27.0-deepspeed0.12.6-cu121"
+TRITON_IMAGE = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/sagemaker-tritonserver"
 COMMIT = "a09a35458c702b33eeacc393d103063234e8bc28"
 TOKEN = "hf_" + "a" * 34
 DEPLOY = {"instance_type": "ml.g5.12xlarge", "initial_instance_count": 2}
@@ -129,6 +131,75 @@ def test_any_other_image_is_the_configs_own(run, written, tmp_path, image, envir
     assert content["endpoint"]["network_isolation"] is True
     assert "the weights are published, and SageMaker places them in /opt/ml/model." in output
     assert TOKEN not in output + (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("image", "kept"),
+    [(LMI_IMAGE, True), (LMI_IMAGE.replace("0.30.0-lmi12.0.0-cu124", OLD_TAG), False)],
+)
+def test_a_server_that_fails_fast_stays_one_where_the_image_reads_it(run, written, image, kept):
+    environment = {"HF_MODEL_ID": "s3://acme-models/opt-1.3b", "SERVING_FAIL_FAST": "true"}
+    code, output, errors = run({"image_uri": image, "env": environment, **DEPLOY})
+    assert (code, errors) == (0, "")
+    assert written()["serving"].get("environment") == (
+        {"SERVING_FAIL_FAST": "true"} if kept else None
+    )
+    left_out = (
+        "Left out: SERVING_FAIL_FAST=true: djl-deepspeed 0.27.0 does not read the variable "
+        "`SERVING_FAIL_FAST`. Remove it.\n"
+    )
+    assert (left_out in output) == (not kept)
+
+
+@pytest.mark.parametrize(
+    ("tag", "instance", "backend"),
+    [
+        ("25.09-py3", "ml.g5.xlarge", "tensorrt"),
+        ("25.09-py3-cpu", "ml.c5.xlarge", "onnxruntime"),
+    ],
+)
+def test_awss_triton_image_serves_a_repository(run, written, tag, instance, backend):
+    environment = {
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "7",
+        "SAGEMAKER_TRITON_LOG_VERBOSE": "true",
+        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": "67108864",
+        "SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT": "2",
+    }
+    call = {
+        "image_uri": f"{TRITON_IMAGE}:{tag}", "env": environment, "instance_type": instance,
+        "model_data": "s3://acme-models/resnet/model.tar.gz", "tags": [{"Key": "a", "Value": "b"}],
+    }  # fmt: skip
+    code, output, errors = run(call, "--family", "other", "--parameters", "25557032")
+    assert (code, errors) == (0, "")
+    content = written()
+    assert content["serving"] == {
+        "container": "triton",
+        "version": "25.09",
+        "repository": "build/chat",
+        "default_model": "7",
+        "shared_memory_bytes": 67108864,
+        "log_verbose": True,
+        "backend": backend,
+        "environment": {"SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT": "2"},
+    }
+    assert "artifacts" not in content
+    assert content["tags"] == {"a": "b"}
+    assert (
+        "First: `mkdir -p build/chat && aws s3 cp s3://acme-models/resnet/model.tar.gz - | tar xz "
+        "-C build/chat`.\n"
+    ) in output
+    changed = (
+        f"Changed: Image={TRITON_IMAGE}:25.09-py3-cpu: 25.09-py3 now, which runs without a GPU"
+    )
+    assert (changed in output) == tag.endswith("-cpu")
+
+
+def test_a_release_of_triton_without_facts_is_an_image_of_your_own(run, written):
+    image = f"{TRITON_IMAGE}:22.07-py3"
+    call = {"image_uri": image, "model_data": "s3://acme-models/opt-1.3b/", **DEPLOY}
+    code, _, errors = run(call)
+    assert (code, errors) == (0, "")
+    assert written()["serving"] == {"container": "custom", "image_uri": image}
 
 
 def test_arguments_of_the_endpoint_have_fields(run, written):
