@@ -7,16 +7,9 @@ from typing import Any
 from slipway.access import Access
 from slipway.operations.live import described_component, described_config, hosts_components
 from slipway.operations.schedules import live_schedules, planned_schedules
-from slipway.planning.component import ComponentPlan
+from slipway.planning.component import COPY_TARGETS, ComponentPlan
 
 _NAMESPACE = "sagemaker"
-_WAKE_METRIC = "NoCapacityInvocationFailures"
-_TARGET_FIELDS = {
-    "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": (
-        "target_concurrent_requests_per_copy"
-    ),
-    "SageMakerInferenceComponentInvocationsPerCopy": "target_invocations_per_copy_per_minute",
-}
 _SECTION = "endpoint.scale_to_zero"
 _FIELDS = (
     "max_copies",
@@ -143,9 +136,9 @@ def _scaling(access: Access, name: str, plan: ComponentPlan | None) -> dict[str,
     for policy in policies:
         tracking = policy.get("TargetTrackingScalingPolicyConfiguration", {})
         metric = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
-        if metric in _TARGET_FIELDS:
+        if metric in COPY_TARGETS:
             found |= {
-                _TARGET_FIELDS[metric]: tracking["TargetValue"],
+                COPY_TARGETS[metric]: tracking["TargetValue"],
                 "scale_in_cooldown_seconds": tracking.get("ScaleInCooldown"),
                 "scale_out_cooldown_seconds": tracking.get("ScaleOutCooldown"),
             }

@@ -15,7 +15,12 @@ from slipway.errors import Kind, Problem, UserError, nearest
 from slipway.importing.endpoint.containers import data_of
 from slipway.importing.endpoint.described import Described, Package
 from slipway.operations.alarms import watches
-from slipway.operations.live import describe_endpoint, described_config, described_model
+from slipway.operations.live import (
+    describe_endpoint,
+    described_component,
+    described_config,
+    described_model,
+)
 from slipway.operations.packages import read_package
 
 _NAMESPACE = "sagemaker"
@@ -59,7 +64,10 @@ class _Reader:
         if endpoint is None and not self._problems:
             raise UserError([self._no_endpoint(sagemaker)])
         config = self._config(sagemaker, endpoint)
-        models = self._models(sagemaker, config)
+        models = self._models(
+            sagemaker,
+            [*config.get("ProductionVariants", ()), *config.get("ShadowProductionVariants", ())],
+        )
         resources = [
             f"endpoint/{self._name}/variant/{variant['VariantName']}"
             for variant in config.get("ProductionVariants", ())
@@ -67,12 +75,14 @@ class _Reader:
         # A variant without a model hosts components, which nothing else tells.
         hosts = any(not each.get("ModelName") for each in config.get("ProductionVariants", ()))
         components = self._components(sagemaker) if hosts else []
+        component = self._component(sagemaker, components)
+        models |= self._models(sagemaker, [(component or {}).get("Specification", {})])
         resources += [f"inference-component/{each}" for each in components]
         targets = self._targets(resources)
         found = [each["ResourceId"] for each in targets]
         policies = self._of_targets("describe_scaling_policies", "ScalingPolicies", found)
         actions = self._of_targets("describe_scheduled_actions", "ScheduledActions", found)
-        alarms = self._alarms(endpoint or {})
+        alarms = self._alarms(endpoint or {}, [self._name, *components])
         tags = self._tags(sagemaker, endpoint or {})
         log_group = self._log_group()
         packages = {
@@ -88,6 +98,7 @@ class _Reader:
             config,
             models,
             components,
+            component,
             targets,
             policies,
             actions,
@@ -149,13 +160,10 @@ class _Reader:
             self._gone("endpoint configuration", name)
         return found or {}
 
-    def _models(self, sagemaker: Any, config: dict[str, Any]) -> dict[str, Any]:
-        variants = [
-            *config.get("ProductionVariants", ()),
-            *config.get("ShadowProductionVariants", ()),
-        ]
+    def _models(self, sagemaker: Any, naming: list[dict[str, Any]]) -> dict[str, Any]:
+        """Returns the models that variants, or the specification of a component, name."""
         models: dict[str, Any] = {}
-        for name in dict.fromkeys(each["ModelName"] for each in variants if each.get("ModelName")):
+        for name in dict.fromkeys(each["ModelName"] for each in naming if each.get("ModelName")):
             before = len(self._problems)
             found = self._asked(
                 "sagemaker:DescribeModel", functools.partial(described_model, sagemaker, name)
@@ -190,6 +198,15 @@ class _Reader:
 
         return self._asked("sagemaker:ListInferenceComponents", listed) or []
 
+    def _component(self, sagemaker: Any, names: list[str]) -> dict[str, Any] | None:
+        """Returns the only component: a config can say one, and none of several."""
+        if len(names) != 1:
+            return None
+        found: dict[str, Any] | None = self._asked(
+            "sagemaker:DescribeInferenceComponent", lambda: described_component(sagemaker, names[0])
+        )
+        return found
+
     def _targets(self, resources: list[str]) -> list[dict[str, Any]]:
         if not resources:
             return []  # an empty list would mean every target of the account
@@ -217,7 +234,7 @@ class _Reader:
             or []
         )
 
-    def _alarms(self, endpoint: dict[str, Any]) -> list[dict[str, Any]]:
+    def _alarms(self, endpoint: dict[str, Any], names: list[str]) -> list[dict[str, Any]]:
         rollback = endpoint.get("LastDeploymentConfig", {}).get("AutoRollbackConfiguration", {})
         undoing = {each["AlarmName"] for each in rollback.get("Alarms", ())}
 
@@ -225,7 +242,7 @@ class _Reader:
             # CloudWatch finds alarms by one metric at a time only: the account's are all read.
             for page in self._client("cloudwatch").get_paginator("describe_alarms").paginate():
                 for alarm in page["MetricAlarms"]:
-                    if watches(alarm, self._name) or alarm["AlarmName"] in undoing:
+                    if alarm["AlarmName"] in undoing or any(watches(alarm, name) for name in names):
                         yield alarm
 
         return self._asked("cloudwatch:DescribeAlarms", lambda: list(read())) or []

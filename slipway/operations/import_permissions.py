@@ -28,6 +28,11 @@ def import_policy(environment: Environment, endpoint: str) -> dict[str, Any]:
             place.arn("sagemaker", "model/*"),
         ),
         allow(
+            "ReadComponent",
+            ["sagemaker:DescribeInferenceComponent"],
+            place.arn("sagemaker", "inference-component/*"),
+        ),
+        allow(
             "ListWhatHasNoNarrowerResource",
             [
                 "application-autoscaling:DescribeScalableTargets",

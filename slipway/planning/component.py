@@ -11,7 +11,9 @@ Sources, read 2026-11-24:
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from slipway.config.sections.endpoint import Endpoint
 from slipway.facts.instances import InstanceFacts
@@ -19,6 +21,17 @@ from slipway.planning.schedules import CopySchedulePlan
 
 SCALE_TO_ZERO = "scale_to_zero"
 """The mode of an endpoint whose model is an inference component."""
+
+WAKE_METRIC: Final = "NoCapacityInvocationFailures"
+"""Counts the requests that found no copy."""
+
+COPY_TARGETS: Mapping[str, str] = {
+    "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": (
+        "target_concurrent_requests_per_copy"
+    ),
+    "SageMakerInferenceComponentInvocationsPerCopy": "target_invocations_per_copy_per_minute",
+}
+"""By the predefined metric of target tracking, the field of `endpoint.scale_to_zero` to hold."""
 
 _MIB_PER_GIB = 1024
 _VCPU_SHARE = 0.75

@@ -6,14 +6,13 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.config.alarm_kinds import REQUESTS
-from slipway.planning.component import ComponentPlan
+from slipway.planning.component import WAKE_METRIC, ComponentPlan
 from slipway.planning.plan import VariantPlan
 from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.scheduled_actions import scheduled_actions
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
-_WAKE_METRIC = "NoCapacityInvocationFailures"
 _PERIOD_SECONDS = 60
 
 
@@ -125,7 +124,7 @@ class ScaledComponent(Construct):
             "Asleep",
             alarm_description=f"{component.name}: a request found no copy, and wakes the endpoint",
             namespace=REQUESTS.namespace,
-            metric_name=_WAKE_METRIC,
+            metric_name=WAKE_METRIC,
             dimensions=[
                 cloudwatch.CfnAlarm.DimensionProperty(
                     name="InferenceComponentName", value=component.name

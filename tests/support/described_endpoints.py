@@ -87,6 +87,7 @@ def answers() -> Answers:
             },
         },
         "ListInferenceComponents": {"InferenceComponents": []},
+        "DescribeInferenceComponent": {},
         "DescribeScalableTargets": {
             "ScalableTargets": [
                 {**target, "MinCapacity": 1, "MaxCapacity": 4, "RoleARN": "arn:aws:iam::1:role/x"}
@@ -126,6 +127,92 @@ def answers() -> Answers:
         },
         "ListObjectsV2": {},
     }
+
+
+def component_answers() -> Answers:
+    """Returns the answers about an endpoint whose only inference component may have no copies."""
+    given, name = answers(), "chat-copies"
+    variant(given).pop("ModelName")
+    variant(given).pop("ContainerStartupHealthCheckTimeoutInSeconds")
+    variant(given)["InitialInstanceCount"] = 1
+    variant(given)["ManagedInstanceScaling"] = {
+        "Status": "ENABLED",
+        "MinInstanceCount": 0,
+        "MaxInstanceCount": 5,
+    }
+    given["DescribeEndpointConfig"]["EnableNetworkIsolation"] = True
+    given["DescribeEndpoint"]["ProductionVariants"][0]["DesiredInstanceCount"] = 0
+    about = {
+        "InferenceComponentName": name,
+        "InferenceComponentArn": arn("inference-component", name),
+        "EndpointArn": arn("endpoint", NAME),
+        "EndpointName": NAME,
+        "VariantName": "primary",
+        "CreationTime": MOMENT,
+        "LastModifiedTime": MOMENT,
+    }
+    given["ListInferenceComponents"] = {"InferenceComponents": [about]}
+    given["DescribeInferenceComponent"] = {
+        **about,
+        "InferenceComponentStatus": "InService",
+        "Specification": {
+            "ModelName": "chat-model",
+            "StartupParameters": {"ModelDataDownloadTimeoutInSeconds": 1200},
+            "ComputeResourceRequirements": {
+                "MinMemoryRequiredInMb": 2048,
+                "NumberOfAcceleratorDevicesRequired": 1.0,
+            },
+        },
+        "RuntimeConfig": {"DesiredCopyCount": 0, "CurrentCopyCount": 0},
+    }
+    copies = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"inference-component/{name}",
+        "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
+        "CreationTime": MOMENT,
+    }
+    given["DescribeScalableTargets"]["ScalableTargets"] = [
+        {**copies, "MinCapacity": 0, "MaxCapacity": 3, "RoleARN": "arn:aws:iam::1:role/x"}
+    ]
+    wake = "arn:aws:autoscaling:eu-west-1:210987654321:scalingPolicy:1:policyName/wake"
+    metric = "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution"
+    given["DescribeScalingPolicies"]["ScalingPolicies"] = [
+        {
+            **copies,
+            "PolicyARN": "arn:aws:autoscaling:policy",
+            "PolicyName": "load",
+            "PolicyType": "TargetTrackingScaling",
+            "TargetTrackingScalingPolicyConfiguration": {
+                "TargetValue": 5.0,
+                "PredefinedMetricSpecification": {"PredefinedMetricType": metric},
+                "ScaleInCooldown": 600,
+            },
+        },
+        {
+            **copies,
+            "PolicyARN": wake,
+            "PolicyName": "wake",
+            "PolicyType": "StepScaling",
+            "Alarms": [{"AlarmName": "asleep", "AlarmARN": "arn:aws:x"}],
+            "StepScalingPolicyConfiguration": {
+                "AdjustmentType": "ChangeInCapacity",
+                "Cooldown": 60,
+                "StepAdjustments": [{"MetricIntervalLowerBound": 0.0, "ScalingAdjustment": 1}],
+            },
+        },
+    ]
+    dimensions = [{"Name": "InferenceComponentName", "Value": name}]
+    given["DescribeAlarms"]["MetricAlarms"] = [
+        alarm("slow", ExtendedStatistic="p99", Dimensions=dimensions),
+        alarm(
+            "asleep",
+            Statistic="Sum",
+            MetricName="NoCapacityInvocationFailures",
+            Dimensions=dimensions,
+            AlarmActions=[wake],
+        ),
+    ]
+    return given
 
 
 def alarm(name: str, **values: Any) -> dict[str, Any]:

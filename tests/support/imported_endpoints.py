@@ -23,10 +23,25 @@ NOT_TOLD: Mapping[str, str] = {
 }
 """Fields of a plan that neither a Describe call nor an artifact tells, each with the reason."""
 
+QUEUE_NOT_TOLD: Mapping[str, str] = {
+    "input": "only the rights of the execution role have it, and these may be wider",
+    "input_key_arn": "a right of the execution role",
+    "topic_key_arn": "a setting of the topic",
+}
+"""Fields of a plan's queue that no Describe call tells, each with the reason."""
+
 
 def told(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields of a plan that an endpoint tells."""
-    return {name: value for name, value in plan.items() if name not in NOT_TOLD}
+    found = {name: value for name, value in plan.items() if name not in NOT_TOLD}
+    if "asynchronous" in found:
+        queue = {
+            name: value
+            for name, value in found["asynchronous"].items()
+            if name not in QUEUE_NOT_TOLD
+        }
+        found["asynchronous"] = queue
+    return found
 
 
 class ImportedPlan:

@@ -1,10 +1,11 @@
 """CloudWatch's alarms of an endpoint, as the section `alarms` has them."""
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slipway.config.alarm_kinds import AlarmKind, Watch
-from slipway.config.capacity_alarm import CAPACITY_WATCH
+from slipway.config.async_alarms import capacity_watch, watch_of
 from slipway.config.sections.alarms import Alarms
 from slipway.importing.draft import DEFAULT_LATENCY_MILLISECONDS
 from slipway.importing.endpoint.described import Described, Raw
@@ -41,7 +42,7 @@ def alarms_section(
         kind = _same_kind(alarm)
         if kind is not None:
             _take(section, kind.field, _threshold(kind, alarm, gpu_count), alarm, found)
-        elif is_capacity_alarm(alarm) and _has_formulas(alarm, CAPACITY_WATCH):
+        elif is_capacity_alarm(alarm) and _has_formulas(alarm, _both(capacity_watch)):
             section["at_max_capacity"] = True
         else:
             found.leave_out(f"alarm {alarm['AlarmName']}", _described(alarm), _NO_KIND)
@@ -92,17 +93,25 @@ def _take(section: dict[str, Any], field: str, value: Any, alarm: Raw, found: Fi
 def _same_kind(alarm: Raw) -> AlarmKind | None:
     """Returns the row of the table of alarms that an alarm is; None for any other alarm."""
     kind = kind_of(alarm)
-    if kind is None or not _has_formulas(alarm, kind.watch):
+    if kind is None or not _has_formulas(alarm, _both(functools.partial(watch_of, kind))):
         return None
     is_above = str(alarm.get("ComparisonOperator")).startswith("GreaterThan")
     return kind if is_above and "Threshold" in alarm else None
 
 
-def _has_formulas(alarm: Raw, watch: Watch) -> bool:
+def _both(watch: Callable[..., Watch | None]) -> list[Watch]:
+    """Returns what an alarm watches of a realtime and of an asynchronous endpoint."""
+    found = (watch(is_async=is_async) for is_async in (False, True))
+    return [each for each in found if each is not None]
+
+
+def _has_formulas(alarm: Raw, watches: Sequence[Watch]) -> bool:
     expressions = {
         query["Expression"] for query in alarm.get("Metrics") or () if "Expression" in query
     }
-    return expressions == {formula.expression for formula in watch.formulas}
+    return any(
+        expressions == {formula.expression for formula in watch.formulas} for watch in watches
+    )
 
 
 def _threshold(kind: AlarmKind, alarm: Raw, gpu_count: int) -> float | int:

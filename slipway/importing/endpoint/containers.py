@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.importing.endpoint.answers import Answer
+from slipway.importing.endpoint.components import scales_to_zero
 from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import Findings
 
@@ -49,7 +50,7 @@ def refuse_other_forms(described: Described, found: Findings) -> None:
         described: the endpoint.
         found: gets a problem for each.
     """
-    if described.components:
+    if described.components and not scales_to_zero(described):
         found.refuse(
             f"{described.origin} hosts inference components: {', '.join(described.components)}",
             "Import each of them with `--call`: its image, its model data and its variables. "
@@ -95,12 +96,8 @@ def container_of(described: Described, found: Findings) -> Container:
     model.take("Containers")
     container = Answer(next(iter(_containers(raw)), {}))
     model.take("PrimaryContainer")
-    fields: dict[str, Any] = {"network_isolation": bool(model.take("EnableNetworkIsolation"))}
+    fields = take_network(model)
     model.take("InferenceExecutionConfig")  # how requests pass several containers
-    subnets = model.take("VpcConfig", "Subnets")
-    if subnets:
-        groups = model.take("VpcConfig", "SecurityGroupIds") or []
-        fields["vpc"] = {"subnet_ids": list(subnets), "security_group_ids": list(groups)}
     for path, default in _DEFAULTS.items():
         if (value := container.take(*path)) not in (default, None):
             container.put(value, *path)
@@ -114,6 +111,19 @@ def container_of(described: Described, found: Findings) -> Container:
     found.leave_out_rest(model, **_REASONS)
     found.leave_out_rest(container, **_REASONS)
     return Container(str(image), environment, data, fields)
+
+
+def take_network(answer: Answer) -> dict[str, Any]:
+    """Returns the fields of `endpoint` that say the network of the containers.
+
+    Args:
+        answer: a model, or the endpoint configuration of a component; they are taken out of it.
+    """
+    fields: dict[str, Any] = {"network_isolation": bool(answer.take("EnableNetworkIsolation"))}
+    if subnets := answer.take("VpcConfig", "Subnets"):
+        groups = answer.take("VpcConfig", "SecurityGroupIds") or []
+        fields["vpc"] = {"subnet_ids": list(subnets), "security_group_ids": list(groups)}
+    return fields
 
 
 def data_of(model: Raw) -> Iterator[str]:
@@ -137,7 +147,8 @@ def _variants(described: Described) -> Iterator[Raw]:
 def _of_variants(described: Described) -> Iterator[tuple[str, Raw]]:
     """Yields name and answer of each production variant's model."""
     for variant in _variants(described):
-        name = str(variant.get("ModelName"))
+        specification = (described.component or {}).get("Specification") or {}
+        name = str(variant.get("ModelName") or specification.get("ModelName"))
         if name in described.models:
             yield name, described.models[name]
 

@@ -79,8 +79,19 @@ def async_section(config: Answer, found: Findings) -> dict[str, Any] | None:
     for name, path in _ASYNC_FIELDS.items():
         if (value := answer.take(*path)) is not None:
             section[name] = as_prefix(value) if path[-1] in _ADDRESSES else value
+    key = ("OutputConfig", "KmsKeyId")
+    take_key(answer, key, section, "output_key_arn")
+    if (value := answer.take(*key)) is not None:
+        found.leave_out("AsyncInferenceConfig.OutputConfig.KmsKeyId", value, NO_KEY_ARN)
     found.leave_out_rest(answer, "AsyncInferenceConfig.")
-    return section
+    # Only the rights of the execution role tell it, and these may be wider.
+    bucket = str(section.get("output", "")).removeprefix("s3://").partition("/")[0]
+    found.guess(
+        ("endpoint", "async_inference", "input"),
+        "no answer tells where the requests lie. Name their prefix. Add `input_key_arn` and "
+        "`topic_key_arn` where requests and topics have keys of their own.",
+    )
+    return {"input": f"s3://{bucket}/requests/", **section}
 
 
 def take_key(answer: Answer, path: tuple[str, ...], section: dict[str, Any], field: str) -> None:

@@ -33,6 +33,7 @@ class Described:
         config: answer of DescribeEndpointConfig, for the configuration that is live.
         models: answers of DescribeModel, by name.
         components: names of the inference components.
+        component: answer of DescribeInferenceComponent, where there is only one.
         targets: its scalable targets.
         policies: the scaling policies of these.
         actions: the scheduled actions of these.
@@ -47,6 +48,7 @@ class Described:
     config: Raw
     models: Mapping[str, Raw] = field(default_factory=dict)
     components: Sequence[str] = ()
+    component: Raw | None = None
     targets: Sequence[Raw] = ()
     policies: Sequence[Raw] = ()
     actions: Sequence[Raw] = ()
@@ -69,6 +71,17 @@ class Described:
         """Returns whether Application Auto Scaling sets the size of a variant."""
         resource = self.resource_id(variant)
         return any(target["ResourceId"] == resource for target in self.targets)
+
+    @property
+    def component_target(self) -> Raw | None:
+        """Returns the scalable target of the only inference component; None without one."""
+        names = [f"inference-component/{name}" for name in self.components[:1]]
+        found = (target for target in self.targets if target["ResourceId"] in names)
+        return None if self.component is None else next(found, None)
+
+    def policies_of(self, target: Raw) -> list[Raw]:
+        """Returns the scaling policies of a target."""
+        return [each for each in self.policies if each["ResourceId"] == target["ResourceId"]]
 
     def resource_id(self, variant: str) -> str:
         """Returns a variant's id in Application Auto Scaling."""

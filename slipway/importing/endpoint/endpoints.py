@@ -10,7 +10,12 @@ from slipway.importing.call import Call
 from slipway.importing.draft import NO_SECRETS, Draft, is_secret
 from slipway.importing.endpoint.alarms import alarms_section
 from slipway.importing.endpoint.answers import Answer
-from slipway.importing.endpoint.containers import container_of, refuse_other_forms
+from slipway.importing.endpoint.components import scales_to_zero
+from slipway.importing.endpoint.containers import (
+    container_of,
+    refuse_other_forms,
+    take_network,
+)
 from slipway.importing.endpoint.data import (
     NO_KEY_ARN,
     async_section,
@@ -91,9 +96,11 @@ def hosted(described: Described, latency_milliseconds: int | None = None) -> Hos
     endpoint: dict[str, Any] = {}
     capture, is_async = capture_section(config, found), async_section(config, found)
     take_key(config, ("KmsKeyId",), endpoint, "volume_key_arn")
+    # The configuration, and not the model, has the network of an inference component.
+    network = take_network(config) if scales_to_zero(described) else {}
     found.leave_out_rest(config, **_REASONS)
     container = container_of(described, found)
-    endpoint = {**variant_fields(described, found), **endpoint, **container.fields}
+    endpoint = {**variant_fields(described, found), **endpoint, **container.fields, **network}
     if is_async is not None:
         endpoint |= {"mode": "async", "async_inference": is_async}
     if capture is not None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipway.importing.endpoint.answers import Answer, shown
+from slipway.importing.endpoint.components import scales_to_zero
 from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import NO_FIELD, Findings
 from slipway.importing.endpoint.steps import STEP_SCALING, steps_of, wakes, whole
@@ -56,6 +57,8 @@ def autoscaling_section(
         if target["ResourceId"] in named
     }
     for target in described.targets:
+        if scales_to_zero(described) and target == described.component_target:
+            continue  # `endpoint.scale_to_zero` has it
         if target not in targets or target["ResourceId"] not in named:
             found.leave_out(f"scalable target {target['ResourceId']}", target["ScalableDimension"])
     kept = next(((name, each) for name, each in sections.items() if each is not None), None)

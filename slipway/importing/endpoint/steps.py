@@ -57,21 +57,27 @@ def steps_of(
     return steps if all(step["from_times_target"] > 1 for step in steps) else None
 
 
-def wakes(policy: Raw, alarms: Sequence[Raw], least_count: int) -> bool:
-    """Returns whether a step policy starts the first instance of an asynchronous endpoint.
+def wakes(
+    policy: Raw,
+    alarms: Sequence[Raw],
+    least_count: int,
+    metric: str = BACKLOG_WITHOUT_CAPACITY,
+) -> bool:
+    """Returns whether a step policy starts the first instance, or the first copy.
 
-    Slipway makes such a policy for every fleet that may have no instances, and sets its pause.
+    Slipway makes such a policy for everything that may scale to zero, and sets its pause.
 
     Args:
         policy: a step policy.
         alarms: of the endpoint.
-        least_count: fewest instances of the fleet.
+        least_count: fewest instances of the fleet, or fewest copies.
+        metric: of the alarm: without it, the metric of an asynchronous endpoint.
     """
     alarm, configuration = _alarm(policy, alarms), policy[_CONFIGURATION]
     return (
         least_count == 0
         and alarm is not None
-        and alarm.get("MetricName") == BACKLOG_WITHOUT_CAPACITY
+        and alarm.get("MetricName") == metric
         and _adds(configuration)
         and [each["ScalingAdjustment"] for each in configuration["StepAdjustments"]] == [1]
     )

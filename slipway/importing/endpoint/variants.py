@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from slipway.config.sections.endpoint import AmiVersion
 from slipway.importing.endpoint.answers import Answer
+from slipway.importing.endpoint.components import component_fields, scales_to_zero
 from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import Findings
 from slipway.planning.situation import DEFAULT_VARIANT_NAME, SHADOW_VARIANT_NAME
@@ -34,7 +35,13 @@ def variant_fields(described: Described, found: Findings) -> dict[str, Any]:
         found: gets what the section cannot say.
     """
     variants = [
-        _Variant(raw, described.endpoint, found, is_scaled=described.is_scaled(raw["VariantName"]))
+        _Variant(
+            raw,
+            described.endpoint,
+            found,
+            # The instances of components follow the copies.
+            is_scaled=described.is_scaled(raw["VariantName"]) or bool(described.components),
+        )
         for raw in _production(described)
     ]
     first = variants[0]
@@ -54,6 +61,12 @@ def variant_fields(described: Described, found: Findings) -> dict[str, Any]:
         )
     if (shadow := _shadow(described, first, found)) is not None:
         section["shadow"] = shadow
+    if scales_to_zero(described):
+        if first.count != 1:
+            found.change(
+                "InitialInstanceCount", first.count, "1 now. Then instances follow copies."
+            )
+        section |= {"instance_count": 1, **component_fields(described, first.answer, found)}
     for each in variants:
         prefix = f"{each.name}." if len(variants) > 1 else ""
         found.leave_out_rest(each.answer, prefix, **_REASONS)

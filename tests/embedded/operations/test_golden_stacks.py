@@ -30,7 +30,7 @@ REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 # Between them they have each section that an import reads.
 _IMPORTED_FIRST = (
     "capacity-reservation", "every-alarm", "gpu-scaling", "instance-pool", "rollout-canary",
-    "schedules", "shadow", "steps", "weighted-variants",
+    "scale-to-zero", "schedules", "shadow", "steps", "weighted-variants",
 )  # fmt: skip
 
 
@@ -126,11 +126,10 @@ def test_it_answers_and_leaves_nothing(stacks: Stacks, deployed: dict[str, Any])
 
 
 def imports() -> Iterator[Any]:
-    """The cases to import; an import refuses inference components, as a test of it shows."""
-    for name, plan in local_plans().items():
-        if "component" not in plan:
-            marks = () if name in _IMPORTED_FIRST else (pytest.mark.size("all"),)
-            yield pytest.param(name, marks=marks)
+    """The cases to import, those of `_IMPORTED_FIRST` in every run of the tests."""
+    for name in local_plans():
+        marks = () if name in _IMPORTED_FIRST else (pytest.mark.size("all"),)
+        yield pytest.param(name, marks=marks)
 
 
 @pytest.mark.parametrize("deployed", list(imports()), indirect=True)

@@ -1,4 +1,4 @@
-"""Endpoints in a network, with a volume key and with data capture, imported from their live state.
+"""Endpoints with a network, keys, data capture and queues, imported from their live state.
 
 `test_golden_stacks.py` imports the endpoints that need nothing of their own in the account.
 """
@@ -46,6 +46,24 @@ def capture_place(stack: SlipwayStack) -> dict[str, str]:
     return {"1234abcd-12ab-34cd-56ef-1234567890ab": _key(stack)}
 
 
+def queue_place(stack: SlipwayStack) -> dict[str, str]:
+    for bucket in ("my-requests", "my-answers"):
+        stack.stacks.client("s3").create_bucket(Bucket=bucket)
+    for topic in ("answers", "failures"):
+        stack.stacks.client("sns").create_topic(Name=topic)
+    golden = (
+        "0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d",
+        "1234abcd-12ab-34cd-56ef-1234567890ab",
+        "2345bcde-12ab-34cd-56ef-1234567890ab",
+    )
+    return {name: _key(stack) for name in golden}
+
+
+def queue_of_zero(stack: SlipwayStack) -> dict[str, str]:
+    queue_place(stack)
+    return {}
+
+
 def _key(stack: SlipwayStack) -> str:
     key: str = stack.stacks.client("kms").create_key()["KeyMetadata"]["KeyId"]
     return key
@@ -53,8 +71,9 @@ def _key(stack: SlipwayStack) -> str:
 
 @pytest.mark.parametrize(
     ("case", "make"),
-    [("vpc", network_ids), ("volume-key", volume_key), ("data-capture", capture_place)],
-)
+    [("vpc", network_ids), ("volume-key", volume_key), ("data-capture", capture_place),
+     ("async", queue_place), ("async-from-zero", queue_of_zero)],
+)  # fmt: skip
 def test_its_import_gives_the_same_plan(
     stack: SlipwayStack, imported: ImportedPlan, case: str, make: Any
 ) -> None:

@@ -244,7 +244,8 @@ def test_the_rights_of_an_import_are_those_of_its_calls(project, monkeypatch, sl
     allowed = {action.partition(":")[2] for each in found.values() for action in each["Action"]}
     made = {"ListBucket" if call == "ListObjectsV2" else call for call in aws.calls}
     # Settings in the model data, hints and inference components are not there.
-    unused = {"Decrypt", "GetObject", "ListEndpoints", "ListInferenceComponents"}
+    components = {"DescribeInferenceComponent", "ListInferenceComponents"}
+    unused = {"Decrypt", "GetObject", "ListEndpoints", *components}
     assert made == allowed - unused
 
 

@@ -12,12 +12,14 @@ from tests.support.described_endpoints import (
     RESOURCE,
     alarm,
     answers,
+    component_answers,
     container,
     variant,
 )
 
 # What the options have to say where no file does.
 NETWORK = ("--family", "llama", "--parameters", "6738415616")
+KEY = "arn:aws:kms:eu-west-1:210987654321:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
 LEFT_OUT = (
     "Left out: ExecutionRoleArn=arn:aws:iam::210987654321:role/notebook: Slipway makes a role for "
     "each endpoint, with the rights that it needs.\n"
@@ -269,13 +271,14 @@ def test_scaling_and_alarms_that_a_config_cannot_say_are_listed(import_endpoint,
     assert "theirs" not in output
 
 
-def test_an_asynchronous_endpoint_has_the_mode(import_endpoint, written):
+def test_an_asynchronous_endpoint_has_the_mode(import_endpoint, written, text):
     given = answers()
     given["DescribeEndpointConfig"]["AsyncInferenceConfig"] = {
         "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 4},
         "OutputConfig": {
             "S3OutputPath": "s3://answers/chat",
             "S3FailurePath": "s3://answers/failed/",
+            "KmsKeyId": KEY,
             "NotificationConfig": {
                 "SuccessTopic": "arn:aws:sns:eu-west-1:210987654321:answers",
                 "IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"],
@@ -286,8 +289,10 @@ def test_an_asynchronous_endpoint_has_the_mode(import_endpoint, written):
     section = written()["endpoint"]
     assert section["mode"] == "async"
     assert section["async_inference"] == {
+        "input": "s3://answers/requests/",
         "output": "s3://answers/chat/",
         "failure_output": "s3://answers/failed/",
+        "output_key_arn": KEY,
         "success_topic_arn": "arn:aws:sns:eu-west-1:210987654321:answers",
         "max_concurrent_invocations_per_instance": 4,
     }
@@ -295,6 +300,84 @@ def test_an_asynchronous_endpoint_has_the_mode(import_endpoint, written):
         "Left out: AsyncInferenceConfig.OutputConfig.NotificationConfig.IncludeInferenceResponseIn="
         '["SUCCESS_NOTIFICATION_TOPIC"]: no field of the config says it.\n'
     ) in "".join(printed)
+    assert "# Guess: no answer tells where the requests lie. Name their prefix." in text()
+    given["DescribeEndpointConfig"]["AsyncInferenceConfig"]["OutputConfig"]["KmsKeyId"] = "alias/a"
+    _, *printed = import_endpoint(given, *NETWORK, "--overwrite")
+    assert (
+        "Left out: AsyncInferenceConfig.OutputConfig.KmsKeyId=alias/a: the config takes the ARN of "
+        "a key, and no alias or id.\n"
+    ) in "".join(printed)
+    assert "output_key_arn" not in written()["endpoint"]["async_inference"]
+
+
+def test_a_component_that_may_have_no_copies_is_a_mode(import_endpoint, text, written):
+    code, output, errors = import_endpoint(component_answers(), *NETWORK)
+    assert (code, errors) == (0, "")
+    section = written()["endpoint"]
+    assert section["mode"] == "scale_to_zero"
+    assert section["scale_to_zero"] == {
+        "max_copies": 3,
+        "target_concurrent_requests_per_copy": 5,
+        "scale_in_cooldown_seconds": 600,
+        "accelerators_per_copy": 1,
+        "copy_memory_mib": 2048,
+    }
+    assert section["instance_count"] == 1
+    assert section["model_data_download_timeout_seconds"] == 1200
+    # The configuration has the network of a component.
+    assert section["network_isolation"] is True
+    assert "autoscaling" not in written()
+    assert written()["alarms"]["model_latency_p99_milliseconds"] == 500
+    assert [line for line in output.splitlines() if "omponent" in line or "Managed" in line] == [
+        "Changed: inference component=chat-copies: it has the name of the endpoint now.",
+        "Changed: ManagedInstanceScaling.MaxInstanceCount=5: Slipway computes it from `max_copies` "
+        "and the copies that fit on an instance.",
+    ]
+    assert "wake" not in output
+
+
+def test_a_component_that_nothing_wakes_gets_a_policy_that_does(import_endpoint):
+    given = component_answers()
+    given["DescribeScalingPolicies"]["ScalingPolicies"].pop()
+    given["DescribeScheduledActions"]["ScheduledActions"] = [
+        {
+            "ScheduledActionName": "morning",
+            "ScheduledActionARN": "arn:aws:autoscaling:eu-west-1:1:scheduledAction:x",
+            "ServiceNamespace": "sagemaker",
+            "ResourceId": "inference-component/chat-copies",
+            "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
+            "Schedule": "cron(0 7 * * ? *)",
+            "CreationTime": MOMENT,
+        }
+    ]
+    code, output, errors = import_endpoint(given, *NETWORK)
+    assert (code, errors) == (0, "")
+    assert (
+        "Changed: policy that wakes the endpoint=none: Slipway makes an alarm and a policy that "
+        "add the first copy.\n"
+    ) in output
+    assert "Left out: scheduled action morning=cron(0 7 * * ? *): no field of the con" in output
+    # The alarm of no policy is an alarm of the user's.
+    assert "Left out: alarm asleep=NoCapacityInvocationFailures (Sum)" in output
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda given: given["DescribeScalableTargets"]["ScalableTargets"][0].update(MinCapacity=1),
+        lambda given: given["DescribeScalableTargets"].update(ScalableTargets=[]),
+        lambda given: given["DescribeScalingPolicies"]["ScalingPolicies"].pop(0),
+        lambda given: variant(given)["ManagedInstanceScaling"].update(MinInstanceCount=1),
+        lambda given: variant(given)["ManagedInstanceScaling"].update(Status="DISABLED"),
+        lambda given: given["DescribeInferenceComponent"]["Specification"].pop("ModelName"),
+    ],
+)
+def test_any_other_component_is_refused(import_endpoint, change):
+    given = component_answers()
+    change(given)
+    code, output, errors = import_endpoint(given, *NETWORK)
+    assert (code, output) == (1, "")
+    assert "the endpoint chat-old hosts inference components: chat-copies [SW660]" in errors
 
 
 def test_an_archive_is_to_be_unpacked(import_endpoint, text, written):

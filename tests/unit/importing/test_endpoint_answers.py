@@ -11,7 +11,7 @@ import pytest
 from botocore.model import ListShape, MapShape, Shape, StringShape, StructureShape
 
 from slipway.errors import UserError
-from tests.support.described_endpoints import Answers, answers, read
+from tests.support.described_endpoints import Answers, answers, component_answers, read
 
 Path = tuple[str, ...]
 
@@ -39,6 +39,19 @@ _NO_SETTINGS: dict[str, dict[str, str]] = {
         "InferenceExecutionConfig.Mode": "how requests pass several containers",
         "DeploymentRecommendation.RecommendationStatus": "advice of SageMaker's",
     },
+    "DescribeInferenceComponent": {
+        "InferenceComponentArn": "follows from the name",
+        "EndpointName": "the endpoint that is imported",
+        "EndpointArn": "follows from the name",
+        "VariantName": "there is only one",
+        "CreationTime": "a time",
+        "LastModifiedTime": "a time",
+        "InferenceComponentStatus": "a state",
+        "Specification.ModelName": "a name that CloudFormation chooses",
+        "Specification.Container.DeployedImage.SpecifiedImage": "the model has it",
+        "Specification.Container.DeployedImage.ResolvedImage": "the digest of the model's image",
+        "Specification.Container.DeployedImage.ResolutionTime": "a time",
+    },
     "DescribeScalableTargets": {
         "ServiceNamespace": "sagemaker",
         "CreationTime": "a time",
@@ -63,7 +76,11 @@ _ROOTS = {
 # Not walked: of other endpoints than this one, or the same structure as another that is walked.
 _ELSEWHERE = ("Containers", "ShadowProductionVariants", "AdditionalModelDataSources",
               "ResourceId", "ScalableDimension", "NextToken", "DeploymentRecommendation.RealTime",
-              "PredictiveScaling")  # fmt: skip
+              "PredictiveScaling", "LastDeploymentConfig", "Specifications",
+              # Copies follow the load.
+              "RuntimeConfig")  # fmt: skip
+# The endpoint whose answers are changed, where it is not the usual one.
+_ENDPOINTS = {"DescribeInferenceComponent": component_answers}
 
 
 def leaves(shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape]]:
@@ -102,7 +119,7 @@ def value(shape: Shape, variant: int) -> Any:
     return {
         "integer": max(61, least) + variant,
         "long": max(61, least) + variant,
-        "float": 0.25 + variant,
+        "float": max(0.25, least) + variant,
         "double": 0.25 + variant,
         "boolean": bool(variant),
         "timestamp": datetime(2026, 11, 1 + variant, tzinfo=UTC),
@@ -157,7 +174,7 @@ def cases() -> Iterator[Any]:
 def test_another_value_changes_what_the_import_says(name: str, path: Path, leaf: Shape) -> None:
     found = []
     for variant in range(2):
-        given = copy.deepcopy(answers())
+        given = copy.deepcopy(_ENDPOINTS.get(name, answers)())
         content: Any = given[name]
         for root in _ROOTS.get(name, ()):
             content = content[root]
