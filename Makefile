@@ -207,6 +207,7 @@ facts: $(VENV)/.ready-dev ## Write the tables of facts anew that need no AWS acc
 	@$(BIN)/python -m tools.refresh_facts.regions
 	@$(BIN)/python -m tools.refresh_facts.images
 	@$(BIN)/python -m tools.refresh_facts.resource_types
+	@$(BIN)/python -m tools.refresh_facts.prices --count
 
 # What PyTorch names as needed and `compile` does not load; see the .in file.
 NOT_TO_COMPILE := $(addprefix --no-emit-package ,triton cuda-toolkit cuda-bindings cuda-pathfinder nvidia-cusolver nvidia-nvtx)

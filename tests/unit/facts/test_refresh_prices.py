@@ -4,6 +4,7 @@ and from what is published without an account.
 
 import datetime
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -242,6 +243,22 @@ def test_a_refusal_of_the_api_leaves_the_table(path, client, api, capsys):
         "Not refreshed: prices.json is as it was: An error occurred (AccessDeniedException) when "
         "calling the GetProducts operation: not authorized to perform: pricing:GetProducts\n"
     )
+
+
+def test_the_number_of_prices_is_printed(path, capsys):
+    table = published()
+    # One type from two sources is one type.
+    table["instances_usd_per_hour"]["eu-west-1"]["list"] = {"ml.m5.xlarge": 0.26}
+    path.write_text(json.dumps(table), encoding="utf-8")
+    before = path.read_bytes()
+    assert prices.main(["--count"], path=path) == 0
+    assert path.read_bytes() == before
+    assert re.fullmatch(
+        r"prices\.json: of \d{3} instance types, these have a price: us-east-1 2, eu-west-1 1\. "
+        r"All others are unknown\.\n",
+        capsys.readouterr().out,
+    )
+    assert "have a price: none. All others" in prices.counted(prices.empty_table())
 
 
 def test_by_default_every_region_is_asked_that_has_prices_in_usd():
