@@ -6,11 +6,11 @@ this module, so that `slipway plan` shows what `cdk synth` renders.
 
 import contextlib
 import fnmatch
+import functools
 import glob
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -90,7 +90,7 @@ class Project:
             "Run the command inside a project.",
         )
 
-    @cached_property
+    @functools.cached_property
     def files(self) -> Mapping[str, Path]:
         """Returns the model configs by name."""
         return config_files(self.root)
@@ -138,7 +138,7 @@ class Project:
         """
         return situation_of(self.config(name, environment.name).config, environment)
 
-    @cached_property
+    @functools.cached_property
     def environment_names(self) -> list[str]:
         """Returns the environments by name; raises `UserError`."""
         return environment_names(self.root)
@@ -216,7 +216,7 @@ class Project:
                 found.add(situation.aws_image_name)
         return list(entry.image_bases(environment, sorted(found)))
 
-    @cached_property
+    @functools.cached_property
     def image_digests(self) -> Mapping[str, str]:
         """Returns the fingerprint of the sources of each image, by container family."""
         return {family: self.image_digest(family) for family in IMAGE_SOURCES}
@@ -227,7 +227,7 @@ class Project:
             self._image_digests[family] = image_digest(self.root, family)
         return self._image_digests[family]
 
-    @cached_property
+    @functools.cached_property
     def _image_digests(self) -> dict[str, str]:
         return {}
 
@@ -273,7 +273,7 @@ class Project:
     def check(self, name: str, environments: Sequence[Environment]) -> Checked:
         """Checks one model in each environment that deploys it, or in the first if none does.
 
-        A file is read once for all environments that it has no section for.
+        A file is read once for all environments that it has no section for, and the lock once.
 
         Args:
             name: file stem of the config.
@@ -283,7 +283,8 @@ class Project:
         warnings: dict[PlanWarning, None] = {}
         deploying: list[str] = []
         loaded: dict[str, LoadedConfig] = {}
-        idle: list[tuple[Environment, LoadedConfig]] = []
+        idle: list[tuple[Situation, LoadedConfig]] = []
+        lock = functools.cache(self.lock)
         for environment in environments:
             known = next(iter(loaded.values()), None)
             section = environment.name
@@ -293,11 +294,12 @@ class Project:
                 if section not in loaded:
                     loaded[section] = self.config(name, environment.name)
                 there = loaded[section]
-                if not has_source(situation_of(there.config, environment)):
-                    idle.append((environment, there))
+                situation = situation_of(there.config, environment)
+                if not has_source(situation):
+                    idle.append((situation, there))
                     continue
                 deploying.append(environment.name)
-                plan = self._plan(there, environment, True)
+                plan = self._plan(there, situation, lock(name), True)
                 warnings.update(dict.fromkeys(plan.warnings))
             except InvalidConfigError as error:
                 deploying.append(environment.name)
@@ -305,9 +307,10 @@ class Project:
                 problems.update(dict.fromkeys(found.problems))
             except UserError as error:
                 problems.update(dict.fromkeys(error.problems))
-        for environment, there in [] if deploying else idle[:1]:
+        for situation, there in [] if deploying else idle[:1]:
             try:
-                warnings.update(dict.fromkeys(self._plan(there, environment, True).warnings))
+                plan = self._plan(there, situation, lock(name), True)
+                warnings.update(dict.fromkeys(plan.warnings))
             except UserError as error:
                 problems.update(dict.fromkeys(error.problems))
         for there in loaded.values():
@@ -354,7 +357,9 @@ class Project:
             loaded = self.config(name, environment.name)
         except InvalidConfigError as error:
             raise self._joined(error, environment) from None
-        return self._plan(loaded, environment, allow_unpublished)
+        lock = self.lock(Path(loaded.document.path).stem)
+        situation = situation_of(loaded.config, environment)
+        return self._plan(loaded, situation, lock, allow_unpublished)
 
     def _joined(self, error: InvalidConfigError, environment: Environment) -> UserError:
         """Returns one report of a config's invalid values and of what its valid ones break."""
@@ -365,10 +370,8 @@ class Project:
         return error.joined_by(found)
 
     def _plan(
-        self, loaded: LoadedConfig, environment: Environment, allow_unpublished: bool, /
+        self, loaded: LoadedConfig, situation: Situation, lock: Lock, allow_unpublished: bool, /
     ) -> DeploymentPlan:
-        lock = self.lock(Path(loaded.document.path).stem)
-        situation = situation_of(loaded.config, environment)
         # Outside the `try`: what is wrong there has no place in this config.
         family = situation.image_family
         image_digests = {} if family is None else {family: self.image_digest(family)}
@@ -377,7 +380,7 @@ class Project:
             plan = resolve(
                 loaded.config,
                 instance_types(),
-                environment,
+                situation.environment,
                 lock,
                 image_digests,
                 allow_unpublished=allow_unpublished,

@@ -38,7 +38,7 @@ def main(task: str, *names: str) -> None:
 
 def _validate(run_command) -> None:  # type: ignore[no-untyped-def]  # typing is not imported yet
     """Runs `slipway validate` as the shell would, but in this process."""
-    sys.argv = ["slipway", "validate", "--env", _LOCAL]
+    sys.argv = ["slipway", "validate"]
     try:
         run_command()
     except SystemExit as ended:

@@ -36,6 +36,7 @@ def hosted_types(region: str) -> frozenset[str] | None:
     return _types_by_region().get(region)
 
 
+@functools.cache
 def hosting_regions(instance_type: str) -> tuple[str, ...] | None:
     """Returns the regions that host an instance type, sorted.
 

@@ -234,7 +234,7 @@ def test_a_process_that_did_not_do_its_work_ends_the_benchmark(project):
         run_probe(Task("validate", ("validate",), "3 model configs valid"), project, variables)
     assert str(caught.value).startswith(
         "`validate` ended well, but did not do what it was timed for\n"
-        "2 model configs valid for `local`.\n{"
+        "2 model configs valid: 2 for `local`, 2 for `ci`, 2 for `benchmark`.\n{"
     )
     with pytest.raises(BenchmarkError, match="no model config matches 'nobody'"):
         run_probe(Task("plan x", ("plan", "nobody"), "nobody"), project, variables)

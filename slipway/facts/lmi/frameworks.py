@@ -256,7 +256,11 @@ def possible_frameworks(
         engine: the value of `engine`.
         rolling_batch: the value; `disable` where there is none.
     """
-    batches = rolling_batches_of(server, engine, rolling_batch)
+    return _run_by(handler, rolling_batches_of(server, engine, rolling_batch))
+
+
+@functools.cache
+def _run_by(handler: str, batches: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(
         name
         for name, row in _table()["frameworks"].items()
