@@ -128,7 +128,9 @@ def rollout_step_below_instance(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a step smaller than one instance, because no source says how SageMaker rounds it."""
     config = subject.situation.config
     step, scaling = config.rollout.step_percent, config.autoscaling
-    if config.rollout.strategy == ALL_AT_ONCE or step is None:
+    # A batch of copies has one at least.
+    of_copies = config.endpoint.mode == SCALE_TO_ZERO
+    if config.rollout.strategy == ALL_AT_ONCE or step is None or of_copies:
         return
     counts = [variant.instance_count for variant in config.endpoint.variants]
     smallest = min(count or config.endpoint.instance_count for count in counts or [None])

@@ -31,9 +31,16 @@ QUEUE_NOT_TOLD: Mapping[str, str] = {
 """Fields of a plan's queue that no Describe call tells, each with the reason."""
 
 
+COMPONENT_NOT_TOLD: Mapping[str, str] = {
+    "rollout": "the component tells the rollout of its last update, and a new one had none",
+}
+"""Fields of the plan of an inference component that no Describe call tells until an update."""
+
+
 def told(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields of a plan that an endpoint tells."""
-    found = {name: value for name, value in plan.items() if name not in NOT_TOLD}
+    left_out = {**NOT_TOLD, **(COMPONENT_NOT_TOLD if "component" in plan else {})}
+    found = {name: value for name, value in plan.items() if name not in left_out}
     if "asynchronous" in found:
         queue = {
             name: value

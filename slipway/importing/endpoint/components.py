@@ -1,11 +1,12 @@
 """The component of an endpoint that scales to zero, as `endpoint.scale_to_zero` has it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway.importing.endpoint.answers import Answer
 from slipway.importing.endpoint.described import Described, Raw
-from slipway.importing.endpoint.findings import NO_FIELD, Findings
+from slipway.importing.endpoint.findings import Findings
+from slipway.importing.endpoint.schedules import schedules_of
 from slipway.importing.endpoint.steps import STEP_SCALING, wakes, whole
 from slipway.planning.component import COPY_TARGETS, SCALE_TO_ZERO, WAKE_METRIC
 
@@ -45,10 +46,17 @@ def scales_to_zero(described: Described) -> bool:
     instances = variants[0].get(_SCALING) or {}
     return (
         bool(specification.get("ModelName"))
-        and target["MinCapacity"] == 0
+        and 0 in (target["MinCapacity"], *_scheduled_minima(described, target))
         and (instances.get("Status"), instances.get("MinInstanceCount")) == ("ENABLED", 0)
         and any(_field_of(policy) for policy in described.policies_of(target))
     )
+
+
+def _scheduled_minima(described: Described, target: Raw) -> Iterator[int | None]:
+    """Yields the lower bounds that scheduled actions set: one may have set the present one."""
+    for action in described.actions:
+        if action["ResourceId"] == target["ResourceId"]:
+            yield action.get("ScalableTargetAction", {}).get("MinCapacity")
 
 
 def component_fields(described: Described, variant: Answer, found: Findings) -> dict[str, Any]:
@@ -84,11 +92,12 @@ def component_fields(described: Described, variant: Answer, found: Findings) -> 
     if described.environment is None and most is not None:
         reason = "Slipway computes it from `max_copies` and the copies that fit on an instance."
         found.change(f"{_SCALING}.MaxInstanceCount", most, reason)
-    for action in described.actions:
-        if action["ResourceId"] == target["ResourceId"]:
-            found.leave_out(
-                f"scheduled action {action['ScheduledActionName']}", action["Schedule"], NO_FIELD
-            )
+    schedules = schedules_of(described, target, ("min_copies", "max_copies"), found)
+    if schedules:
+        section["schedules"] = schedules
+    if (0, target["MaxCapacity"]) in [(s["min_copies"], s["max_copies"]) for s in schedules]:
+        place = ("endpoint", "scale_to_zero", "max_copies")
+        found.guess(place, "a scheduled action may have set it last.")
     return fields
 
 

@@ -14,6 +14,8 @@ _STRATEGIES: Mapping[str, str] = {
     "LINEAR": "linear",
 }
 _ROLLBACK = "AutoRollbackConfiguration"
+# Of `rollout.step_percent`. A single instance or copy is more, and is the smallest step.
+_LEAST_PERCENT, _MOST_PERCENT = 5, 50
 
 
 def rollout_section(
@@ -26,7 +28,13 @@ def rollout_section(
         instance_count: instances of its first variant.
         found: gets what the section cannot say.
     """
-    raw = described.endpoint.get("LastDeploymentConfig")
+    fleet, updated = f"{instance_count} instances", described.endpoint
+    if described.component is not None:
+        # Its copies are replaced, and not the instances.
+        updated = described.component
+        instance_count = updated.get("RuntimeConfig", {}).get("DesiredCopyCount", 0)
+        fleet = f"{instance_count} copies"
+    raw = updated.get("LastDeploymentConfig")
     if not raw:
         return None
     config, section = Answer(raw), dict[str, Any]()
@@ -38,7 +46,7 @@ def rollout_section(
     for name in ("MaximumBatchSize", "CanarySize", "LinearStepSize"):
         step = config.take(policy, *routing, name)
         if step:
-            section["step_percent"] = _percent(step, instance_count, found)
+            section["step_percent"] = _percent(step, instance_count, fleet, found)
     for name, path in (
         ("wait_seconds", (policy, *routing, "WaitIntervalInSeconds")),
         ("termination_wait_seconds", (policy, "TerminationWaitInSeconds")),
@@ -68,14 +76,13 @@ def _alarms(described: Described, config: Answer, found: Findings) -> list[str]:
     return list(names)
 
 
-def _percent(step: Mapping[str, Any], instance_count: int, found: Findings) -> int:
+def _percent(step: Mapping[str, Any], count: int, fleet: str, found: Findings) -> int:
     """Returns the size of a step in percent of the fleet."""
     if step["Type"] == "CAPACITY_PERCENT":
         return int(step["Value"])
     found.guess(
         ("rollout", "step_percent"),
-        f"{step['Value']} of {instance_count} instances. Slipway sets percentages, as scaling "
-        "changes the number of instances.",
+        f"{step['Value']} of {fleet}. Slipway sets percentages, as scaling changes the number.",
     )
-    percent: int = round(100 * step["Value"] / max(1, instance_count))
-    return max(1, percent)
+    percent: int = round(100 * step["Value"] / max(1, count))
+    return min(max(_LEAST_PERCENT, percent), _MOST_PERCENT)

@@ -1,6 +1,5 @@
 """Scalable targets, policies and scheduled actions, as the section `autoscaling` has them."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ from slipway.importing.endpoint.answers import Answer, shown
 from slipway.importing.endpoint.components import scales_to_zero
 from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import NO_FIELD, Findings
+from slipway.importing.endpoint.schedules import schedules_of
 from slipway.importing.endpoint.steps import STEP_SCALING, steps_of, wakes, whole
 from slipway.planning.asynchronous import BACKLOG_PER_INSTANCE
 
@@ -28,13 +28,13 @@ _CUSTOM_TARGETS: Mapping[str, str] = {
 # https://docs.aws.amazon.com/autoscaling/application/APIReference/API_TargetTrackingScalingPolicyConfiguration.html
 _DEFAULT_COOLDOWN_SECONDS = 300
 _COOLDOWNS = ("scale_in_cooldown_seconds", "scale_out_cooldown_seconds")
+_BOUNDS = ("min_instance_count", "max_instance_count")
 _COUNT = "sagemaker:variant:DesiredInstanceCount"
 _ABOUT = (
     "PolicyARN", "PolicyName", "ServiceNamespace", "ResourceId", "ScalableDimension", "PolicyType",
     "Alarms", "CreationTime", "ScalableTargetARN", "RoleARN", "ScheduledActionARN",
     "PredictedCapacity",
 )  # fmt: skip
-_NOT_A_NAME = re.compile(r"[^a-z0-9-]+")
 _NO_TARGET = "a config that scales names a load of each instance, and no policy here does."
 
 
@@ -95,11 +95,7 @@ def _section(
                 found.leave_out(*_policy(policy))
             else:
                 load["steps"] = steps
-    schedules = [
-        each
-        for action in _of(described.actions, raw)
-        if (each := _schedule(action, low, high, found)) is not None
-    ]
+    schedules = schedules_of(described, raw, _BOUNDS, found)
     found.leave_out_rest(target, f"{resource}: ")
     if not load:
         bounds = f"{low} to {high} instances"
@@ -162,31 +158,3 @@ def _tracked(
 def _policy(raw: Raw) -> tuple[str, str]:
     """Returns name and content of a policy that has no field."""
     return f"scaling policy {raw['PolicyName']}", shown(dict(Answer(raw, _ABOUT).rest()))
-
-
-def _schedule(raw: Raw, low: int, high: int, found: Findings) -> dict[str, Any] | None:
-    """Returns an entry of `schedules`; None for a scheduled action that is none."""
-    action = Answer(raw, _ABOUT)
-    name = str(action.take("ScheduledActionName"))
-    at = action.take("Schedule")
-    given = _NOT_A_NAME.sub("-", name.lower()).strip("-")
-    schedule: dict[str, Any] = {"name": given, "at": at}
-    if given != name:
-        found.change("scheduled action", name, f"{given} now.")
-    zone = action.take("Timezone")
-    if zone is not None:
-        schedule["time_zone"] = zone
-    for key, source, otherwise in (
-        ("min_instance_count", "MinCapacity", low),
-        ("max_instance_count", "MaxCapacity", high),
-    ):
-        value = action.take("ScalableTargetAction", source)
-        if value is None:
-            found.change(
-                f"scheduled action {name}: {source}",
-                "unset",
-                f"{otherwise} now, as it is at present.",
-            )
-        schedule[key] = otherwise if value is None else value
-    found.leave_out_rest(action, f"scheduled action {name}: ")
-    return schedule

@@ -339,26 +339,78 @@ def test_a_component_that_may_have_no_copies_is_a_mode(import_endpoint, text, wr
 def test_a_component_that_nothing_wakes_gets_a_policy_that_does(import_endpoint):
     given = component_answers()
     given["DescribeScalingPolicies"]["ScalingPolicies"].pop()
-    given["DescribeScheduledActions"]["ScheduledActions"] = [
-        {
-            "ScheduledActionName": "morning",
-            "ScheduledActionARN": "arn:aws:autoscaling:eu-west-1:1:scheduledAction:x",
-            "ServiceNamespace": "sagemaker",
-            "ResourceId": "inference-component/chat-copies",
-            "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
-            "Schedule": "cron(0 7 * * ? *)",
-            "CreationTime": MOMENT,
-        }
-    ]
     code, output, errors = import_endpoint(given, *NETWORK)
     assert (code, errors) == (0, "")
     assert (
         "Changed: policy that wakes the endpoint=none: Slipway makes an alarm and a policy that "
         "add the first copy.\n"
     ) in output
-    assert "Left out: scheduled action morning=cron(0 7 * * ? *): no field of the con" in output
     # The alarm of no policy is an alarm of the user's.
     assert "Left out: alarm asleep=NoCapacityInvocationFailures (Sum)" in output
+
+
+def test_schedules_and_batches_of_copies_are_kept(import_endpoint, text, written):
+    given = component_answers()
+    action = {
+        "ScheduledActionARN": "arn:aws:autoscaling:eu-west-1:1:scheduledAction:x",
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": "inference-component/chat-copies",
+        "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
+        "CreationTime": MOMENT,
+    }
+    given["DescribeScheduledActions"]["ScheduledActions"] = [
+        {
+            **action,
+            "ScheduledActionName": "Morning",
+            "Schedule": "cron(0 7 * * ? *)",
+            "Timezone": "Europe/Zurich",
+            "ScalableTargetAction": {"MinCapacity": 1},
+        },
+        {
+            **action,
+            "ScheduledActionName": "evening",
+            "Schedule": "rate(1 day)",
+            "ScalableTargetAction": {"MinCapacity": 0, "MaxCapacity": 3},
+        },
+    ]
+    # It is day, so that the target has the bounds of the morning.
+    [target] = given["DescribeScalableTargets"]["ScalableTargets"]
+    target["MinCapacity"] = 1
+    given["DescribeInferenceComponent"]["RuntimeConfig"] = {
+        "DesiredCopyCount": 3,
+        "CurrentCopyCount": 3,
+    }
+    given["DescribeInferenceComponent"]["LastDeploymentConfig"] = {
+        "RollingUpdatePolicy": {
+            "MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1},
+            "WaitIntervalInSeconds": 900,
+        },
+        "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "slow"}]},
+    }
+    code, output, errors = import_endpoint(given, *NETWORK)
+    assert (code, errors) == (0, "")
+    assert written()["endpoint"]["scale_to_zero"]["schedules"] == [
+        {
+            "name": "morning",
+            "at": "cron(0 7 * * ? *)",
+            "time_zone": "Europe/Zurich",
+            "min_copies": 1,
+            "max_copies": 3,
+        },
+        {"name": "evening", "at": "rate(1 day)", "min_copies": 0, "max_copies": 3},
+    ]
+    assert "Changed: scheduled action=Morning: morning now.\n" in output
+    assert (
+        "Changed: scheduled action Morning: MaxCapacity=unset: 3 now, as it is at present.\n"
+    ) in output
+    assert "# Guess: a scheduled action may have set it last." in text()
+    assert written()["rollout"] == {
+        "strategy": "rolling",
+        "step_percent": 33,
+        "wait_seconds": 900,
+        "rollback_alarms": ["model_latency_p99"],
+    }
+    assert "# Guess: 1 of 3 copies. Slipway sets percentages, as scaling changes" in text()
 
 
 @pytest.mark.parametrize(

@@ -292,6 +292,11 @@ def test_a_step_smaller_than_an_instance_is_pointed_out():
         "A step of 25 % of 3 instances"
     ]
     assert advised(rollout_step_below_instance) == []
+    copies = {
+        "mode": "scale_to_zero",
+        "scale_to_zero": {"max_copies": 2, "target_concurrent_requests_per_copy": 5},
+    }
+    assert advised(rollout_step_below_instance, rollout=ROLLING, endpoint=copies) == []
 
 
 @pytest.mark.parametrize(
