@@ -9,6 +9,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.asynchronous.requests import AsyncSettings, WrongRequestError
 from embedded_aws.hosting.components.variants import check_hosting, hosts_components
 from embedded_aws.hosting.declared import Declared, DeclaredResources
+from embedded_aws.hosting.published import PublishedMetrics
 from embedded_aws.hosting.records import VALIDATION, Records
 from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.tags import Tags
@@ -70,9 +71,7 @@ class EndpointConfigs(DeclaredResources):
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateEndpointConfig."""
         refuse(parameters, _UNSUPPORTED)
-        metrics = parameters.get("MetricsConfig", {})
-        if metrics.get("EnableEnhancedMetrics") or metrics.get("EnableDetailedObservability"):
-            raise ApiError(VALIDATION, "The embedded AWS does not emulate enhanced metrics.")
+        PublishedMetrics.of(parameters)  # raises for values that SageMaker refuses
         variants, shadows = parameters["ProductionVariants"], _shadows(parameters)
         if "AsyncInferenceConfig" in parameters:
             _check_async(parameters["AsyncInferenceConfig"], variants)

@@ -16,6 +16,7 @@ from embedded_aws.hosting.asynchronous.requests import AsyncSettings
 from embedded_aws.hosting.capture import CaptureConfig
 from embedded_aws.hosting.components.instance_groups import InstanceGroup
 from embedded_aws.hosting.declared import Declared
+from embedded_aws.hosting.published import PublishedMetrics
 from embedded_aws.hosting.variant_base import Variant
 from embedded_aws.hosting.variants import RunningVariant, VariantStartError
 
@@ -46,6 +47,7 @@ class Fleet:
         self.async_config: Mapping[str, Any] | None = declared
         self.async_settings = AsyncSettings.of(declared) if declared is not None else None
         self.capture = CaptureConfig.of(config.parameters)
+        self.metrics = PublishedMetrics.of(config.parameters)
         self.variants = {variant.name: variant for variant in variants}
         self.shadow = shadow
         self.started = started
@@ -209,11 +211,13 @@ class Entered(NamedTuple):
         variant: answers the request.
         shadow: gets a copy of the request; None if it does not.
         capture: says what of the request is written to S3; None for nothing.
+        metrics: which metrics of the request are published.
     """
 
     variant: RunningVariant
     shadow: RunningVariant | None
     capture: CaptureConfig | None
+    metrics: PublishedMetrics
 
 
 @dataclass
@@ -297,7 +301,7 @@ class Endpoint:
             if not isinstance(chosen, RunningVariant):
                 return None
             chosen.enter()
-            return Entered(chosen, fleet.enter_shadow(), fleet.capture)
+            return Entered(chosen, fleet.enter_shadow(), fleet.capture, fleet.metrics)
 
     def fleets(self) -> list[Fleet]:
         """Returns every fleet that may have a process."""
@@ -326,6 +330,9 @@ class Endpoint:
                     "DataCaptureConfig": capture and capture.describe(works=captures),
                     "FailureReason": self.failure_reason,
                     "AsyncInferenceConfig": self.live.async_config if self.live else None,
+                    "MetricsConfig": (
+                        self.live.config.parameters.get("MetricsConfig") if self.live else None
+                    ),
                     "LastDeploymentConfig": self.deployment_config,
                     "PendingDeploymentSummary": self._pending_summary(),
                 }

@@ -1,9 +1,9 @@
 """The metrics of the machines behind endpoints, measured from each variant's program.
 
-SageMaker publishes them once a minute and instance, as the model's execution role:
-https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html. Here the program is
-measured every ten seconds, and no metric of a GPU is published because there is none. This works on
-Linux only, since a program's usage is read from /proc.
+SageMaker publishes them once a minute and instance, or as often as MetricsConfig says, as the
+model's execution role: https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html.
+Here the program is measured every ten seconds, and no metric of a GPU is published because there is
+none. This works on Linux only, since a program's usage is read from /proc.
 """
 
 import logging
@@ -78,18 +78,22 @@ class MachineSampler:
 
     def _sample(self) -> None:
         found = [
-            (endpoint, variant)
+            (endpoint, fleet.metrics, variant)
             for endpoint in self._endpoints()
             for fleet in endpoint.fleets()
             for variant in fleet.containers
             if variant.is_healthy and self._may_publish(endpoint, variant)
         ]
-        homes = {variant.home for _, variant in found}
+        homes = {variant.home for *_, variant in found}
         self._before = {home: value for home, value in self._before.items() if home in homes}
         processes = _processes() if found else {}
-        for endpoint, variant in found:
+        for endpoint, published, variant in found:
             owner = MetricOwner(endpoint.region, MACHINES_NAMESPACE, endpoint.name, variant.name)
-            self._publisher.record_values(owner, self._use(variant, processes))
+            values = self._use(variant, processes)
+            self._publisher.record_values(owner, values, published.machines_seconds)
+            if published.is_enhanced:
+                of_instance = owner._replace(source=variant.source)
+                self._publisher.record_values(of_instance, values, published.machines_seconds)
 
     def _may_publish(self, endpoint: Endpoint, variant: RunningVariant) -> bool:
         role = variant.role

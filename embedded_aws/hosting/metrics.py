@@ -4,11 +4,11 @@ They are recorded without a call per request: every half second, one thread pass
 CloudWatch. It writes straight to moto's back end, because PutMetricData refuses the namespaces that
 AWS keeps for itself.
 
-SageMaker's metrics have a resolution of one minute. There is therefore one datum per minute,
-variant and metric, which grows until the minute is over. It holds the exact count, sum, minimum and
-maximum. For percentiles it holds how often each value occurred, rounded to three significant
-digits. The memory depends on the time and on how far the values spread, not on the number of
-requests.
+SageMaker publishes its metrics every minute, or as often as MetricsConfig says. There is therefore
+one datum per such period, variant and metric, which grows until the period is over. It holds the
+exact count, sum, minimum and maximum. For percentiles it holds how often each value occurred,
+rounded to three significant digits. The memory depends on the time and on how far the values
+spread, not on the number of requests.
 """
 
 import threading
@@ -21,13 +21,15 @@ from typing import Any, NamedTuple
 
 from moto.cloudwatch.models import cloudwatch_backends
 
+from embedded_aws.hosting.published import DEFAULT_SECONDS, PublishedMetrics
 from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring.samples import MinuteOfValues, begin_of
+from embedded_aws.monitoring.samples import PeriodOfValues, begin_of
 
 NAMESPACE = "AWS/SageMaker"
 MACHINES_NAMESPACE = "/aws/sagemaker/Endpoints"
 _INTERVAL_SECONDS = 0.5
 _MINUTE_SECONDS = 60
+_DEFAULT = PublishedMetrics()
 # How long CloudWatch keeps data points of one minute:
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#metrics-retention
 _RETENTION_SECONDS = 15 * 86_400
@@ -71,6 +73,8 @@ class Invocation:
         model_seconds: time until the container had answered.
         overhead_seconds: the rest of the request's time here.
         component_name: inference component that served it; None for a variant's model.
+        source: the instance and the container that served it; None if nobody knows.
+        published: which metrics are published, and how often.
     """
 
     region: str
@@ -82,6 +86,8 @@ class Invocation:
     model_seconds: float
     overhead_seconds: float
     component_name: str | None = None
+    source: "Source | None" = None
+    published: PublishedMetrics = _DEFAULT
 
     def values(self) -> dict[str, float]:
         """Returns the metrics' values for this request."""
@@ -97,6 +103,18 @@ class Invocation:
         }
 
 
+class Source(NamedTuple):
+    """A container on an instance.
+
+    Attributes:
+        instance_id: dimension InstanceId.
+        container_id: dimension ContainerId, of a copy of an inference component.
+    """
+
+    instance_id: str
+    container_id: str
+
+
 class MetricOwner(NamedTuple):
     """The namespace and dimensions of metrics; a tuple, because requests hash it.
 
@@ -106,8 +124,10 @@ class MetricOwner(NamedTuple):
         endpoint_name: dimension EndpointName.
         variant_name: dimension VariantName; empty for a metric of the endpoint.
         config_name: dimension EndpointConfigName; None for a metric without it.
-        component_name: dimension InferenceComponentName, which then is the only one; None for a
-            metric of a variant or an endpoint.
+        component_name: dimension InferenceComponentName, which is the only one without a source;
+            None for a metric of a variant or an endpoint.
+        source: dimension InstanceId, and ContainerId for a component; None for a metric of all
+            instances together.
     """
 
     region: str
@@ -116,25 +136,33 @@ class MetricOwner(NamedTuple):
     variant_name: str
     config_name: str | None = None
     component_name: str | None = None
+    source: Source | None = None
 
     def dimensions(self) -> list[dict[str, str]]:
         """Returns the dimensions, as moto keeps them."""
-        if self.component_name is not None:
+        if self.component_name is not None and self.source is None:
             return [{"Name": "InferenceComponentName", "Value": self.component_name}]
         found = {"EndpointName": self.endpoint_name}
         if self.variant_name:
             found["VariantName"] = self.variant_name
         if self.config_name is not None:
             found["EndpointConfigName"] = self.config_name
+        if self.component_name is not None:
+            found["InferenceComponentName"] = self.component_name
+        if self.source is not None:
+            found["InstanceId"] = self.source.instance_id
+            if self.component_name is not None:
+                found["ContainerId"] = self.source.container_id
         return [{"Name": name, "Value": value} for name, value in found.items()]
 
 
-_Key = tuple[MetricOwner, str, int]  # owner, metric, minute
+# Owner, metric, beginning of the period, length of the period.
+_Key = tuple[MetricOwner, str, int, int]
 
 
 @dataclass
-class _Minute:
-    """The values of one metric in one minute so far.
+class _Period:
+    """The values of one metric in one period so far.
 
     Attributes:
         index: position of `datum` in moto's list when it was put there.
@@ -144,7 +172,7 @@ class _Minute:
     total: float = 0.0
     low: float = float("inf")
     high: float = float("-inf")
-    datum: MinuteOfValues | None = None
+    datum: PeriodOfValues | None = None
     index: int = 0
 
     def add(self, values: list[float]) -> None:
@@ -165,7 +193,7 @@ class MetricPublisher:
         self._clock = clock
         self._pending: dict[_Key, list[float]] = {}
         self._lock = threading.Lock()
-        self._minutes: dict[_Key, _Minute] = {}
+        self._periods: dict[_Key, _Period] = {}
         self._publishing = threading.Lock()
         self._pruned_minute = 0
         self._closed = threading.Event()
@@ -176,7 +204,7 @@ class MetricPublisher:
         """Adds one request; it is visible in CloudWatch within a second.
 
         SageMaker publishes it twice: for the variant, and for the variant in the fleet of one
-        endpoint configuration.
+        endpoint configuration. Enhanced metrics are also there for the instance.
         """
         owner = MetricOwner(
             invocation.region,
@@ -187,14 +215,30 @@ class MetricPublisher:
             invocation.config_name if invocation.component_name is None else None,
             invocation.component_name,
         )
-        self.record_values(owner, invocation.values())
+        values, published = invocation.values(), invocation.published
+        self.record_values(owner, values, published.requests_seconds)
+        if published.is_enhanced and invocation.source is not None:
+            of_instance = owner._replace(config_name=None, source=invocation.source)
+            self.record_values(of_instance, values, published.requests_seconds)
 
-    def record_values(self, owner: MetricOwner, values: Mapping[str, float]) -> None:
-        """Adds one value to each of an owner's metrics."""
-        minute = int(self._clock() // _MINUTE_SECONDS)
+    def record_values(
+        self,
+        owner: MetricOwner,
+        values: Mapping[str, float],
+        period_seconds: int = DEFAULT_SECONDS,
+    ) -> None:
+        """Adds one value to each of an owner's metrics.
+
+        Args:
+            owner: namespace and dimensions.
+            values: by the metrics' names.
+            period_seconds: interval at which they are published.
+        """
+        start_seconds = int(self._clock() // period_seconds) * period_seconds
         with self._lock:
             for name, value in values.items():
-                self._pending.setdefault((owner, name, minute), []).append(value)
+                key = (owner, name, start_seconds, period_seconds)
+                self._pending.setdefault(key, []).append(value)
 
     def publish(self) -> None:
         """Passes on the values recorded since the last call."""
@@ -203,9 +247,9 @@ class MetricPublisher:
                 pending, self._pending = self._pending, {}
             now_seconds = self._clock()
             for key, values in _of_variant_too(pending).items():
-                minute = self._minutes.setdefault(key, _Minute())
-                minute.add(values)
-                _put(key, minute, now_seconds)
+                period = self._periods.setdefault(key, _Period())
+                period.add(values)
+                _put(key, period, now_seconds)
             self._forget(int(now_seconds // _MINUTE_SECONDS))
 
     def close(self) -> None:
@@ -219,13 +263,16 @@ class MetricPublisher:
             self.publish()
 
     def _forget(self, current: int) -> None:
-        """Drops finished minutes and data past its retention, once per minute."""
+        """Drops finished periods and data past its retention, once per minute."""
         if current == self._pruned_minute:
             return
         self._pruned_minute = current
-        regions = {owner.region for owner, _, _ in self._minutes}
+        regions = {key[0].region for key in self._periods}
         # Requests of the last minute may still be recorded.
-        self._minutes = {key: m for key, m in self._minutes.items() if key[2] >= current - 1}
+        last_seconds = (current - 1) * _MINUTE_SECONDS
+        self._periods = {
+            key: period for key, period in self._periods.items() if key[2] + key[3] > last_seconds
+        }
         oldest_seconds = current * _MINUTE_SECONDS - _RETENTION_SECONDS
         for region in regions:
             data = cloudwatch_backends[ACCOUNT_ID][region].metric_data
@@ -237,40 +284,41 @@ class MetricPublisher:
 def _of_variant_too(pending: Mapping[_Key, list[float]]) -> dict[_Key, list[float]]:
     """Returns the values of each fleet, and the values of each variant in all its fleets."""
     found: dict[_Key, list[float]] = {}
-    for (owner, metric, minute), values in pending.items():
+    for (owner, metric, start_seconds, length_seconds), values in pending.items():
         for each in {owner, owner._replace(config_name=None)}:
-            found.setdefault((each, metric, minute), []).extend(values)
+            found.setdefault((each, metric, start_seconds, length_seconds), []).extend(values)
     return found
 
 
-def _put(key: _Key, minute: _Minute, now_seconds: float) -> None:
-    """Puts a minute's datum into moto's back end, in place of its earlier version."""
-    owner, metric, number = key
-    # The time is now and not the start of the minute, because moto does not round times down. A
-    # query from within this minute on finds the datum, as in CloudWatch.
-    last_seconds = (number + 1) * _MINUTE_SECONDS - 1e-3
-    previous = minute.datum
-    minute.datum = MinuteOfValues(
+def _put(key: _Key, period: _Period, now_seconds: float) -> None:
+    """Puts a period's datum into moto's back end, in place of its earlier version."""
+    owner, metric, start_seconds, length_seconds = key
+    # The time is now and not the start of the period, because moto does not round times down. A
+    # query from within this period on finds the datum, as in CloudWatch.
+    last_seconds = start_seconds + length_seconds - 1e-3
+    previous = period.datum
+    period.datum = PeriodOfValues(
         namespace=owner.namespace,
         name=metric,
         dimensions=owner.dimensions(),
+        start_seconds=start_seconds,
         timestamp=_naive_utc(min(now_seconds, last_seconds)),
         unit=_UNITS.get(metric, "None"),
-        total=minute.total,
-        low=minute.low,
-        high=minute.high,
-        occurrences=minute.occurrences,
+        total=period.total,
+        low=period.low,
+        high=period.high,
+        occurrences=period.occurrences,
     )
     data: list[Any] = cloudwatch_backends[ACCOUNT_ID][owner.region].metric_data
-    index = minute.index
+    index = period.index
     if previous is not None and (index >= len(data) or data[index] is not previous):
         index = next((i for i in reversed(range(len(data))) if data[i] is previous), len(data))
     if previous is None or index == len(data):
         index = len(data)
-        data.append(minute.datum)
+        data.append(period.datum)
     else:
-        data[index] = minute.datum
-    minute.index = index
+        data[index] = period.datum
+    period.index = index
 
 
 def _naive_utc(seconds: float) -> datetime:

@@ -43,6 +43,7 @@ from embedded_aws.hosting.invocation_errors import (
     validation_error,
 )
 from embedded_aws.hosting.metrics import Invocation, MetricPublisher
+from embedded_aws.hosting.published import PublishedMetrics
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.variants import RunningVariant
 from embedded_aws.identity import ACCOUNT_ID
@@ -209,12 +210,13 @@ class InvocationApi:
             )
         component = enter_component(self._hosting, endpoint, environ)
         if component is None:
-            variant, shadow, capture = _enter(endpoint, name, environ.get(_TARGET_VARIANT))
+            entered = _enter(endpoint, name, environ.get(_TARGET_VARIANT))
         else:
-            variant, shadow, capture = component.copy, None, None
+            entered = Entered(component.copy, None, None, component.metrics)
+        variant = entered.variant
         invocation = _Invocation(
             variant=variant,
-            capture=capture,
+            capture=entered.capture,
             body=body,
             headers={
                 header: environ[key] for key, header in _PASSED_ON.items() if environ.get(key)
@@ -225,11 +227,12 @@ class InvocationApi:
             timeout_seconds=self._timeout_seconds,
             begun=begun,
             metrics=self._hosting.metrics,
+            published=entered.metrics,
             component_name=None if component is None else component.name,
             count=variant.instance_count if component is None else component.copy_count,
         )
-        if shadow is not None:
-            self._copy(invocation, shadow)
+        if entered.shadow is not None:
+            self._copy(invocation, entered.shadow)
         return invocation
 
     def _copy(self, invocation: _Invocation, shadow: RunningVariant) -> None:
@@ -268,6 +271,7 @@ class _Invocation:
     timeout_seconds: float
     begun: float
     metrics: MetricPublisher
+    published: PublishedMetrics
     component_name: str | None
     count: int
     sent: float = field(default_factory=time.perf_counter)
@@ -339,6 +343,8 @@ class _Invocation:
                 model_seconds=model_seconds,
                 overhead_seconds=now - self.begun - model_seconds,
                 component_name=self.component_name,
+                source=self.variant.source,
+                published=self.published,
             )
         )
 

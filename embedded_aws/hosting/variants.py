@@ -18,6 +18,7 @@ from embedded_aws.hosting.capture import CaptureWriter
 from embedded_aws.hosting.connections import ContainerConnections
 from embedded_aws.hosting.launch import CannotLaunchError, Launch, Launcher, Placement, Running
 from embedded_aws.hosting.logs import LogShipper, LogStream
+from embedded_aws.hosting.metrics import Source
 from embedded_aws.hosting.model_data import ModelDataError, ModelSource
 from embedded_aws.hosting.models import primary_container
 from embedded_aws.hosting.ports import PortPool
@@ -87,6 +88,7 @@ class RunningVariant(Variant):
         image: the model's image.
         role: ARN of the model's execution role.
         home: the directory that stands for the instance's disk.
+        source: instance and container, as metrics name them.
         connections: connections to the container; valid once `start` returned.
     """
 
@@ -117,8 +119,9 @@ class RunningVariant(Variant):
         self._container = primary_container(model)
         self.image: str = self._container["Image"]
         # In the form of an EC2 instance id, which names the stream in SageMaker too.
-        self._instance_id = f"i-{secrets.token_hex(9)[:17]}"
-        self.home = context.directory / "instances" / self._instance_id
+        instance_id = f"i-{secrets.token_hex(9)[:17]}"
+        self.source = Source(instance_id, container_id=secrets.token_hex(32))
+        self.home = context.directory / "instances" / instance_id
         self._model_directory = self.home / "model"
         self._port: int | None = None
         self._attachment: Attachment | None = None
@@ -166,11 +169,11 @@ class RunningVariant(Variant):
         self._log = self._context.logs.open(
             region=self._region,
             group=self.log_group,
-            stream=f"{self.name}/{self._instance_id}",
-            file=self._context.directory / "logs" / f"{self.name}-{self._instance_id}.log",
+            stream=f"{self.name}/{self.source.instance_id}",
+            file=self._context.directory / "logs" / f"{self.name}-{self.home.name}.log",
         )
         placement = Placement(
-            name=f"slipway-{self._instance_id}",
+            name=f"slipway-{self.source.instance_id}",
             declared=self._container.get("Environment", {}),
             region=self._region,
             port=port,

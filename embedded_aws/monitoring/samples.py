@@ -1,7 +1,7 @@
 """The values measured in a period, and their statistics.
 
 Metric data has three forms in moto's back end: single values, statistic sets, and a third form that
-only this server adds. It holds the values of one minute with how often each occurred. This server
+only this server adds. It holds the values of one period with how often each occurred. This server
 publishes its own metrics in the third form: percentiles need the values, and keeping each value
 would fill the memory under load.
 """
@@ -16,7 +16,6 @@ from typing import Any
 from moto.cloudwatch.models import MetricAggregatedDatum
 
 STATISTICS = ("SampleCount", "Average", "Sum", "Minimum", "Maximum")
-_MINUTE_SECONDS = 60
 # Up to ten decimal places:
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#Percentiles
 _PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d{1,10})?)")
@@ -29,8 +28,8 @@ def percentile_of(statistic: str) -> float | None:
     return percent if percent is not None and percent <= 100 else None
 
 
-class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships no type information
-    """One minute of one metric: a statistic set that also knows its distribution.
+class PeriodOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships no type information
+    """One period of one metric: a statistic set that also knows its distribution.
 
     It never changes once moto's back end has it; a fuller one replaces it.
 
@@ -38,7 +37,8 @@ class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
         namespace: the metric's namespace.
         name: MetricName.
         dimensions: the metric's dimensions, in the form of PutMetricData.
-        timestamp: UTC without a time zone, as moto keeps it; within the minute.
+        start_seconds: beginning of the period, in seconds since the epoch.
+        timestamp: UTC without a time zone, as moto keeps it; within the period.
         unit: the values' unit.
         total: exact sum of the values.
         low: exact lowest value.
@@ -46,12 +46,12 @@ class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
         occurrences: maps a value, possibly rounded, to how often it occurred.
 
     Attributes:
-        minute_start_seconds: beginning of the minute, in seconds since the epoch.
+        start_seconds: beginning of the period, in seconds since the epoch.
         values: in ascending order.
         counts: how often each of `values` occurred.
     """
 
-    def __new__(cls, *_: Any, **__: Any) -> "MinuteOfValues":
+    def __new__(cls, *_: Any, **__: Any) -> "PeriodOfValues":
         """Creates the object outside moto's list of all objects, which would keep every one."""
         return object.__new__(cls)
 
@@ -61,6 +61,7 @@ class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
         namespace: str,
         name: str,
         dimensions: list[dict[str, str]],
+        start_seconds: float,
         timestamp: datetime,
         unit: str,
         total: float,
@@ -79,8 +80,7 @@ class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
             timestamp=timestamp,
             unit=unit,
         )
-        seconds = _epoch_seconds(timestamp)
-        self.minute_start_seconds = seconds - seconds % _MINUTE_SECONDS
+        self.start_seconds = start_seconds
         ordered = sorted(occurrences.items())
         self.values = array("d", (value for value, _ in ordered))
         self.counts = array("L", (count for _, count in ordered))
@@ -129,7 +129,7 @@ class Samples:
 
     def add(self, datum: Any) -> None:
         """Adds a datum of moto's back end, whatever its form."""
-        if isinstance(datum, MinuteOfValues):
+        if isinstance(datum, PeriodOfValues):
             self._add_set(datum.sample_count, datum.sum, datum.min, datum.max)
             self._add_values(zip(datum.values, datum.counts, strict=True))
         elif isinstance(datum, MetricAggregatedDatum):
@@ -227,9 +227,9 @@ def samples_by_period(
 
 
 def begin_of(datum: Any) -> float:
-    """Returns the time of a datum, in seconds since the epoch; for a minute, its beginning."""
-    if isinstance(datum, MinuteOfValues):
-        return datum.minute_start_seconds
+    """Returns the time of a datum, in seconds since the epoch; for a period, its beginning."""
+    if isinstance(datum, PeriodOfValues):
+        return datum.start_seconds
     return _epoch_seconds(datum.timestamp)
 
 

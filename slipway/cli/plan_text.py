@@ -9,6 +9,7 @@ from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.capture import CapturePlan
 from slipway.planning.component import ComponentPlan
 from slipway.planning.memory import MemoryEstimate
+from slipway.planning.metrics import MetricsPlan
 from slipway.planning.plan import (
     ArtifactPlan,
     AutoscalingPlan,
@@ -196,6 +197,8 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield "boundary", f"every role is limited by {plan.permissions_boundary_arn}"
     if plan.capture is not None:
         yield "captured", _capture(plan.capture)
+    if plan.metrics is not None:
+        yield "metrics", _metrics(plan.metrics)
     key = "" if plan.log_key is None else f", encrypted with {_key_name(plan.log_key)}"
     yield "logs", f"{plan.log_group_name}, kept {plan.log_retention_days} days{key}"
     counted = (
@@ -208,6 +211,15 @@ def _capture(capture: CapturePlan) -> str:
     what = " and ".join({"input": "requests", "output": "answers"}[each] for each in capture.what)
     key = "" if capture.key is None else f", encrypted with {_key_name(capture.key)}"
     return f"{capture.sampling_percent} % of the {what}, to {capture.uri}{key}"
+
+
+def _metrics(metrics: MetricsPlan) -> str:
+    each = " and of each" if metrics.enhanced else ""
+    detailed = "with" if metrics.detailed_observability else "without"
+    return (
+        f"of all instances{each}, every {metrics.publish_frequency_seconds} s, {detailed} detailed "
+        "observability"
+    )
 
 
 def _key_name(key: str) -> str:

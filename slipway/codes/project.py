@@ -224,6 +224,14 @@ ENTRIES: Sequence[Entry] = (
         "region.",
     ),
     Entry(
+        Code.METRICS,
+        "The endpoint's metrics are not published so",
+        "Alarms and autoscaling read metrics every minute, and a rarer metric leaves them without "
+        "values. AWS documents `endpoint.metrics` for real-time endpoints, and not for `mode: "
+        "async`.",
+        "Publish every 60 seconds or more often. With a queue, remove the section.",
+    ),
+    Entry(
         Code.NETWORK_IN_ACCOUNT,
         "The account has another network",
         "A subnet or security group does not exist in the account and region, belongs to another "

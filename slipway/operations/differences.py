@@ -14,6 +14,7 @@ from slipway.operations.alarms import (
 )
 from slipway.operations.component import live_component, live_settings, planned_settings
 from slipway.operations.live import described_config, instance_types_of, model_of
+from slipway.operations.metrics_differences import deployed_metrics, planned_metrics
 from slipway.operations.queue_differences import deployed_queue, planned_queue
 from slipway.operations.schedules import live_schedules, planned_schedules
 from slipway.planning.asynchronous import BACKLOG_PER_INSTANCE, WAKE_POLICY
@@ -83,6 +84,7 @@ def find_differences(
         "endpoint.termination_protection": is_protected,
         **_variants(variants, is_scaled=is_scaled),
         **_shadow(config),
+        **deployed_metrics(config),
         **deployed_queue(config),
         **_scaling(access, plan, [item["VariantName"] for item in variants]),
         **_alarms(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
@@ -111,6 +113,7 @@ def _planned(plan: DeploymentPlan) -> _Settings:
         found |= _shadow_settings(
             plan.shadow.weight, list(plan.shadow.instance_types), plan.shadow.instance_count
         )
+    found |= planned_metrics(plan.metrics)
     found |= planned_queue(plan.asynchronous)
     if plan.component is not None:
         found |= planned_settings(plan.component)

@@ -16,6 +16,7 @@ from slipway.planning.capture import CapturePlan
 from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
+from slipway.planning.metrics import MetricsPlan
 from slipway.planning.rollout import RolloutPlan
 from slipway.planning.schedules import SchedulePlan
 from slipway.planning.vpc import VpcPlan
@@ -309,6 +310,7 @@ class DeploymentPlan:
         network_isolation: whether the container can open no outbound connection.
         vpc: network of the containers; None for SageMaker's own.
         capture: which requests and answers are written to S3; None for none.
+        metrics: which metrics SageMaker publishes; None for AWS's defaults.
         asynchronous: queue of an asynchronous endpoint; None for an endpoint that answers at once.
         component: copies of the model on an endpoint that scales to zero; None in another mode.
         volume_key_arn: key of the storage volumes; None for SageMaker's own.
@@ -352,6 +354,7 @@ class DeploymentPlan:
     network_isolation: bool
     vpc: VpcPlan | None
     capture: CapturePlan | None
+    metrics: MetricsPlan | None
     asynchronous: AsyncPlan | None
     component: ComponentPlan | None
     volume_key_arn: str | None

@@ -23,6 +23,7 @@ from slipway.planning.families import FAMILIES, situation_of
 from slipway.planning.images import image_plan, inference_ami
 from slipway.planning.lock import Lock
 from slipway.planning.memory import estimate
+from slipway.planning.metrics import metrics_plan
 from slipway.planning.partial import found_by
 from slipway.planning.plan import (
     AlarmPlan,
@@ -101,6 +102,7 @@ def resolve(
         network_isolation=config.endpoint.network_isolation,
         vpc=vpc_plan(config, environment),
         capture=capture_plan(config, environment),
+        metrics=metrics_plan(config),
         asynchronous=async_plan(config),
         component=component,
         volume_key_arn=config.endpoint.volume_key_arn,

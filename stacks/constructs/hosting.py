@@ -8,6 +8,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from slipway.planning.metrics import MetricsPlan
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 from stacks.constructs.component_variant import component_variant
 from stacks.constructs.mode_rights import ModeRights
@@ -101,6 +102,7 @@ class HostedEndpoint(Construct):
             ),
             kms_key_id=plan.volume_key_arn,
             data_capture_config=capture,
+            metrics_config=_metrics(plan.metrics),
             async_inference_config=queue,
         )
         if component is not None:
@@ -173,6 +175,18 @@ def _reservation(
         # The only preference that there is.
         capacity_reservation_preference="capacity-reservations-only",
         ml_reservation_arn=arn,
+    )
+
+
+def _metrics(
+    metrics: MetricsPlan | None,
+) -> sagemaker.CfnEndpointConfig.MetricsConfigProperty | None:
+    if metrics is None:
+        return None
+    return sagemaker.CfnEndpointConfig.MetricsConfigProperty(
+        enable_enhanced_metrics=metrics.enhanced,
+        metric_publish_frequency_in_seconds=metrics.publish_frequency_seconds,
+        enable_detailed_observability=metrics.detailed_observability,
     )
 
 

@@ -334,6 +334,10 @@ CHANGES: Mapping[str, Change] = {
         instances=["ml.g4dn.2xlarge"], instance_count=2,
     ),
     **_section(
+        "template", "endpoint.metrics", {"enhanced": True},
+        enhanced=False, publish_frequency_seconds=10, detailed_observability=False,
+    ),
+    **_section(
         "template", "endpoint.data_capture", {"destination": "s3://a/"},
         sampling_percent=10, capture=["input"],
         key_arn="arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",

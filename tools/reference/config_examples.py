@@ -312,6 +312,15 @@ endpoint:
     sampling_percent: 10
 """,
     ),
+    "endpoint.metrics": _part(
+        _GPT2,
+        """\
+endpoint:
+  metrics:
+    enhanced: true
+    publish_frequency_seconds: 10
+""",
+    ),
     "endpoint.vpc": _part(
         _GPT2,
         """\

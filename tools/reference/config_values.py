@@ -75,9 +75,10 @@ def _values(schema: Mapping[str, Any]) -> str:
     return f"text of at most {longest} characters" if longest else "text"
 
 
-def _code(value: str) -> str:
-    # YAML reads 10.4 as a number, so the page shows the quotes that the file needs.
-    return f'`"{value}"`' if value[0].isdigit() else f"`{value}`"
+def _code(value: str | int) -> str:
+    # YAML reads 10.4 as a number, so the page shows the quotes that a text needs in the file.
+    is_quoted = isinstance(value, str) and value[0].isdigit()
+    return f'`"{value}"`' if is_quoted else f"`{value}`"
 
 
 def _range(schema: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
     from embedded_aws.hosting.fleets import Endpoint
+    from embedded_aws.hosting.published import PublishedMetrics
     from embedded_aws.hosting.service import Hosting
     from embedded_aws.hosting.variants import RunningVariant
 
@@ -42,11 +43,13 @@ class EnteredComponent(NamedTuple):
         name: InferenceComponentName.
         copy: answers the request; the caller must call `leave`.
         copy_count: the component's copies.
+        metrics: which metrics of the request are published.
     """
 
     name: str
     copy: RunningVariant
     copy_count: int
+    metrics: PublishedMetrics
 
 
 def enter_component(
@@ -90,4 +93,4 @@ def enter_component(
     if copy is None:
         hosting.metrics.record_values(component.owner, {"NoCapacityInvocationFailures": 1.0})
         raise validation_error(_NO_CAPACITY)
-    return EnteredComponent(name, copy, len(component.copies))
+    return EnteredComponent(name, copy, len(component.copies), endpoint.live.metrics)

@@ -154,6 +154,29 @@ class DataCapture(Section):
     )
 
 
+class Metrics(Section):
+    """The metrics that SageMaker publishes in CloudWatch. Without it AWS's defaults apply."""
+
+    enhanced: bool = Field(
+        False,
+        description="Publishes each metric also for each instance, and for each copy with "
+        "`mode: scale_to_zero`. CloudWatch bills each of them as a metric of its own.",
+        examples=[True],
+    )
+    publish_frequency_seconds: Literal[10, 30, 60, 120, 180, 240, 300] = Field(
+        60,
+        description="Interval of the metrics of machines. With `enhanced` it is the interval of "
+        "the metrics of requests too, which otherwise stays at 60 seconds.",
+        examples=[10],
+    )
+    detailed_observability: bool = Field(
+        True,
+        description="Collects OpenTelemetry metrics of GPUs, hosts and the container, which "
+        "CloudWatch answers in PromQL. The value is AWS's default.",
+        examples=[False],
+    )
+
+
 class Vpc(Section):
     """The network that the containers are attached to, and that brings the model data."""
 
@@ -268,6 +291,11 @@ class Endpoint(Section):
         examples=["al2-ami-sagemaker-inference-gpu-3-1"],
     )
     data_capture: DataCapture | None = Field(None, description="Without it nothing is captured.")
+    metrics: Metrics | None = Field(
+        None,
+        description="Without it: one value a minute and no metric of a single instance. AWS's "
+        "detailed observability is on.",
+    )
     network_isolation: bool = Field(
         True, description="The container can open no outbound connection.", examples=[True]
     )

@@ -24,6 +24,7 @@ from slipway.importing.endpoint.data import (
 )
 from slipway.importing.endpoint.described import Described
 from slipway.importing.endpoint.findings import Findings
+from slipway.importing.endpoint.metrics import metrics_section
 from slipway.importing.endpoint.rollouts import rollout_section
 from slipway.importing.endpoint.scaling import autoscaling_section
 from slipway.importing.endpoint.variants import variant_fields
@@ -98,6 +99,7 @@ def hosted(described: Described, latency_milliseconds: int | None = None) -> Hos
     take_key(config, ("KmsKeyId",), endpoint, "volume_key_arn")
     # The configuration, and not the model, has the network of an inference component.
     network = take_network(config) if scales_to_zero(described) else {}
+    metrics = metrics_section(config, found, is_async=is_async is not None)
     found.leave_out_rest(config, **_REASONS)
     container = container_of(described, found)
     endpoint = {**variant_fields(described, found), **endpoint, **container.fields, **network}
@@ -105,6 +107,8 @@ def hosted(described: Described, latency_milliseconds: int | None = None) -> Hos
         endpoint |= {"mode": "async", "async_inference": is_async}
     if capture is not None:
         endpoint["data_capture"] = capture
+    if metrics is not None:
+        endpoint["metrics"] = metrics
     if (days := (described.log_group or {}).get("retentionInDays")) is not None:
         endpoint["log_retention_days"] = days
     elif described.log_group is not None:

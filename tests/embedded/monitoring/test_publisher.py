@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.hosting.metrics import Invocation, MetricPublisher
+from embedded_aws.hosting.metrics import Invocation, MetricPublisher, Source
+from embedded_aws.hosting.published import PublishedMetrics
 from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring.samples import MinuteOfValues, Samples
+from embedded_aws.monitoring.samples import PeriodOfValues, Samples
 
 REGION = "sa-east-1"
 SEVEN = datetime(2026, 11, 21, 7, tzinfo=UTC).timestamp()
@@ -89,6 +90,68 @@ def test_each_fleet_has_its_own_datum_beside_the_variants(bench: Bench) -> None:
         }  # fmt: skip
 
 
+def test_enhanced_metrics_are_also_there_for_each_instance(bench: Bench) -> None:
+    published = PublishedMetrics(is_enhanced=True, machines_seconds=10)
+    for second, instance in ((1, "i-a"), (2, "i-b"), (9, "i-a"), (11, "i-a")):
+        bench.now = SEVEN + second
+        bench.publisher.record(
+            Invocation(
+                REGION, "e", "v", "c", 2, 200, 0.25, 0.001,
+                source=Source(instance, "0a"), published=published,
+            )
+        )  # fmt: skip
+        bench.publisher.publish()
+    found = {
+        (frozenset(dimensions(datum).items()), datum.start_seconds - SEVEN): datum.sum
+        for datum in bench.backend.metric_data
+        if datum.name == "Invocations"
+    }
+    variant = {"EndpointName": "e", "VariantName": "v"}
+    expected = [
+        (variant, 0, 3.0),
+        (variant, 10, 1.0),
+        (variant | {"EndpointConfigName": "c"}, 0, 3.0),
+        (variant | {"EndpointConfigName": "c"}, 10, 1.0),
+        (variant | {"InstanceId": "i-a"}, 0, 2.0),
+        (variant | {"InstanceId": "i-a"}, 10, 1.0),
+        (variant | {"InstanceId": "i-b"}, 0, 1.0),
+    ]
+    assert found == {(frozenset(names.items()), second): total for names, second, total in expected}
+
+
+def test_a_copys_metrics_name_its_container_too(bench: Bench) -> None:
+    bench.publisher.record(
+        Invocation(
+            REGION, "e", "v", "c", 2, 200, 0.25, 0.001, "component",
+            Source("i-a", "0a"), PublishedMetrics(is_enhanced=True),
+        )
+    )  # fmt: skip
+    bench.publisher.publish()
+    of_component, of_copy = sorted(
+        (dimensions(datum) for datum in bench.backend.metric_data if datum.name == "Invocations"),
+        key=len,
+    )
+    assert of_component == {"InferenceComponentName": "component"}
+    assert of_copy == {
+        "EndpointName": "e", "VariantName": "v", "InferenceComponentName": "component",
+        "InstanceId": "i-a", "ContainerId": "0a",
+    }  # fmt: skip
+
+
+def test_a_period_longer_than_a_minute_grows_until_it_is_over(bench: Bench) -> None:
+    published = PublishedMetrics(is_enhanced=True, machines_seconds=300)
+    for second in (10, 130, 290, 310):
+        bench.now = SEVEN + second
+        bench.publisher.record(
+            Invocation(REGION, "e", "v", "c", 2, 200, 0.25, 0.001, published=published)
+        )
+        bench.publisher.publish()
+    of_variant = [datum for datum in bench.data("Invocations") if len(datum.dimensions) == 2]
+    assert {(datum.start_seconds - SEVEN, datum.sum) for datum in of_variant} == {
+        (0, 3.0), (300, 1.0),
+    }  # fmt: skip
+
+
 def test_what_was_recorded_before_the_minute_ended_belongs_to_it(bench: Bench) -> None:
     bench.now = SEVEN + 59.9
     bench.record()
@@ -99,9 +162,9 @@ def test_what_was_recorded_before_the_minute_ended_belongs_to_it(bench: Bench) -
     bench.publisher.publish()
     first, second = bench.data("Invocations")
     assert (first.sum, second.sum) == (2.0, 1.0)
-    assert first.minute_start_seconds == SEVEN
+    assert first.start_seconds == SEVEN
     assert first.timestamp < datetime(2026, 11, 21, 7, 1)
-    assert second.minute_start_seconds == SEVEN + 60
+    assert second.start_seconds == SEVEN + 60
 
 
 def test_users_data_around_it_stays(bench: Bench) -> None:
@@ -148,7 +211,7 @@ def test_data_is_dropped_after_its_retention(bench: Bench) -> None:
     bench.now += 120
     bench.record()
     bench.publisher.publish()
-    assert [datum.minute_start_seconds - SEVEN for datum in bench.data("Invocations")] == [
+    assert [datum.start_seconds - SEVEN for datum in bench.data("Invocations")] == [
         15 * 86_400 - 60, 15 * 86_400 + 60,
     ]  # fmt: skip
 
@@ -156,7 +219,7 @@ def test_data_is_dropped_after_its_retention(bench: Bench) -> None:
 @pytest.mark.size("all")
 def test_ten_minutes_of_load_fit_into_a_megabyte(bench: Bench) -> None:
     # Held, so that no later one takes an earlier one's id: another test's may still be there.
-    earlier = minutes_in_memory()
+    earlier = periods_in_memory()
     bench.now = SEVEN
     # Spread far: from under 20 ms to over 3 s.
     latencies = random.Random(1)  # noqa: S311
@@ -173,9 +236,9 @@ def test_ten_minutes_of_load_fit_into_a_megabyte(bench: Bench) -> None:
     # Nothing else holds on to what was replaced, as moto does with the objects of its own classes.
     gc.collect()
     known = {id(minute) for minute in earlier}
-    alive = [minute for minute in minutes_in_memory() if id(minute) not in known]
+    alive = [minute for minute in periods_in_memory() if id(minute) not in known]
     assert len(alive) == len(data)
 
 
-def minutes_in_memory() -> list[MinuteOfValues]:
-    return [thing for thing in gc.get_objects() if type(thing) is MinuteOfValues]
+def periods_in_memory() -> list[PeriodOfValues]:
+    return [thing for thing in gc.get_objects() if type(thing) is PeriodOfValues]

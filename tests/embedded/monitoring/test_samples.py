@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from moto.cloudwatch.models import MetricAggregatedDatum, MetricDatum
 
 from embedded_aws.monitoring.samples import (
-    MinuteOfValues,
+    PeriodOfValues,
     Samples,
     percentile_of,
     samples_by_period,
@@ -29,12 +29,13 @@ def statistic_set(low: float, high: float, count: float, total: float) -> Any:
     return MetricAggregatedDatum("n", "m", low, high, count, total, [], NOON)
 
 
-def minute(*numbers: float, second: float = 30) -> MinuteOfValues:
+def minute(*numbers: float, second: float = 30) -> PeriodOfValues:
     timestamp = datetime.fromtimestamp(NOON_SECONDS + second, UTC).replace(tzinfo=None)
-    return MinuteOfValues(
+    return PeriodOfValues(
         namespace="n",
         name="m",
         dimensions=[],
+        start_seconds=NOON_SECONDS,
         timestamp=timestamp,
         unit="None",
         total=sum(numbers),

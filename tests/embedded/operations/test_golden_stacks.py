@@ -29,8 +29,8 @@ REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 
 # Between them they have each section that an import reads.
 _IMPORTED_FIRST = (
-    "capacity-reservation", "every-alarm", "gpu-scaling", "instance-pool", "rollout-canary",
-    "scale-to-zero", "schedules", "shadow", "steps", "weighted-variants",
+    "capacity-reservation", "every-alarm", "gpu-scaling", "instance-pool", "metrics",
+    "rollout-canary", "scale-to-zero", "schedules", "shadow", "steps", "weighted-variants",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from embedded_aws.hosting import metrics
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.monitoring import evaluator
-from embedded_aws.monitoring.samples import MinuteOfValues
+from embedded_aws.monitoring.samples import PeriodOfValues
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.embedded.hosting.hosted_components import ON_GPU, Hosted
 from tests.support.accounts import embedded_aws
@@ -123,7 +123,7 @@ class Scaled:
         return sum(
             int(datum.sample_count)
             for datum in data
-            if isinstance(datum, MinuteOfValues)
+            if isinstance(datum, PeriodOfValues)
             and any(dimension.value == self.name for dimension in datum.dimensions)
         )
 

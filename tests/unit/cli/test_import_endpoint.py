@@ -209,6 +209,64 @@ def test_captured_data_and_keys(import_endpoint, written):
         assert line in output
 
 
+def test_metrics_of_each_instance(import_endpoint, written):
+    given = answers()
+    given["DescribeEndpointConfig"]["MetricsConfig"] = {
+        "EnableEnhancedMetrics": True,
+        "MetricPublishFrequencyInSeconds": 10,
+        "EnableDetailedObservability": False,
+    }
+    assert import_endpoint(given, *NETWORK)[0] == 0
+    assert written()["endpoint"]["metrics"] == {
+        "enhanced": True,
+        "publish_frequency_seconds": 10,
+        "detailed_observability": False,
+    }
+
+
+def test_the_metrics_that_aws_publishes_by_default_are_no_section(import_endpoint, written):
+    given = answers()
+    given["DescribeEndpointConfig"]["MetricsConfig"] = {
+        "EnableEnhancedMetrics": False,
+        "MetricPublishFrequencyInSeconds": 60,
+        "EnableDetailedObservability": True,
+    }
+    code, output, _ = import_endpoint(given, *NETWORK)
+    assert (code, "metrics" in written()["endpoint"]) == (0, False)
+    assert "MetricsConfig" not in output
+
+
+def test_metrics_that_alarms_would_wait_for_come_every_minute(import_endpoint, written):
+    given = answers()
+    given["DescribeEndpointConfig"]["MetricsConfig"] = {
+        "EnableEnhancedMetrics": True,
+        "MetricPublishFrequencyInSeconds": 300,
+    }
+    code, output, _ = import_endpoint(given, *NETWORK)
+    assert (code, written()["endpoint"]["metrics"]) == (0, {"enhanced": True})
+    assert (
+        "Changed: MetricsConfig.MetricPublishFrequencyInSeconds=300: 60 now, because alarms read "
+        "the metrics every minute.\n"
+    ) in output
+
+
+def test_a_queues_metrics_are_left_out(import_endpoint, written):
+    given = answers()
+    given["DescribeEndpointConfig"] |= {
+        "AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": "s3://answers/chat/"}},
+        "MetricsConfig": {
+            "EnableDetailedObservability": True, "MetricPublishFrequencyInSeconds": 30,
+        },
+    }  # fmt: skip
+    _, *printed = import_endpoint(given, *NETWORK)
+    assert "metrics" not in written()["endpoint"]
+    assert (
+        "Left out: MetricsConfig.MetricPublishFrequencyInSeconds=30: AWS documents it for "
+        "real-time endpoints only.\n"
+    ) in "".join(printed)
+    assert "EnableDetailedObservability" not in "".join(printed)
+
+
 def test_scaling_and_alarms_that_a_config_cannot_say_are_listed(import_endpoint, written):
     given = answers()
     policies = given["DescribeScalingPolicies"]["ScalingPolicies"]

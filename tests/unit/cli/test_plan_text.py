@@ -136,6 +136,16 @@ def test_protection_and_a_reservation_are_told():
     assert lines["protection"] == "the stack cannot be deleted until termination_protection is off"
 
 
+def test_metrics_are_told():
+    metrics = {"enhanced": True, "publish_frequency_seconds": 10}
+    config = model_config(endpoint={"metrics": metrics})
+    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
+    assert lines["metrics"] == (
+        "of all instances and of each, every 10 s, with detailed observability"
+    )
+
+
 def test_copies_are_told_in_place_of_autoscaling():
     section = {"max_copies": 6, "target_concurrent_requests_per_copy": 5}
     config = model_config(

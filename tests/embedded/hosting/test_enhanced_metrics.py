@@ -1,0 +1,125 @@
+"""MetricsConfig: metrics of each instance and copy, as often as it says."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from moto.cloudwatch.models import cloudwatch_backends
+
+from embedded_aws.identity import ACCOUNT_ID
+from tests.embedded.hosting.conftest import REGION
+from tests.embedded.hosting.hosted_components import Hosted
+from tests.support.roles import MAY_USE_OBJECTS, make_role
+from tests.support.waiting import eventually
+
+REQUESTS, MACHINES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
+ENHANCED = {
+    "EnableEnhancedMetrics": True,
+    "MetricPublishFrequencyInSeconds": 10,
+    "EnableDetailedObservability": True,
+}
+
+
+def dimensions(account: Any, namespace: str, metric: str, endpoint: str) -> list[dict[str, str]]:
+    """The sets of dimensions that a metric of an endpoint has."""
+    found = account.cloudwatch.list_metrics(
+        Namespace=namespace,
+        MetricName=metric,
+        Dimensions=[{"Name": "EndpointName", "Value": endpoint}],
+    )["Metrics"]
+    return sorted(
+        ({each["Name"]: each["Value"] for each in one["Dimensions"]} for one in found), key=len
+    )
+
+
+def starts(namespace: str, metric: str, endpoint: str) -> set[float]:
+    """The beginnings of the periods in which a metric of an endpoint has values."""
+    return {
+        datum.start_seconds
+        for datum in list(cloudwatch_backends[ACCOUNT_ID][REGION].metric_data)
+        if (datum.namespace, datum.name) == (namespace, metric)
+        and any(each.value == endpoint for each in datum.dimensions)
+    }
+
+
+@pytest.fixture
+def publishing(hurried: Any) -> Iterator[Any]:
+    """The account with a role that may publish the metrics of machines."""
+    rights = {"Effect": "Allow", "Action": "cloudwatch:PutMetricData", "Resource": "*"}
+    policy = {**MAY_USE_OBJECTS, "Statement": [*MAY_USE_OBJECTS["Statement"], rights]}
+    hurried.role = make_role(hurried.clients.client("iam", REGION), "publishing", policy)
+    yield hurried
+    del hurried.role
+
+
+def test_requests_and_machines_are_measured_for_each_instance(publishing: Any) -> None:
+    hurried = publishing
+    variant = hurried.variant(hurried.model())
+    endpoint = hurried.begin(hurried.config(variant, MetricsConfig=ENHANCED))
+    assert hurried.settled(endpoint)["MetricsConfig"] == ENHANCED
+    hurried.invoke(endpoint)
+    of_variant = {"EndpointName": endpoint, "VariantName": "AllTraffic"}
+    sets = eventually(lambda: dimensions(hurried, REQUESTS, "Invocations", endpoint))
+    # The metrics that alarms and autoscaling read stay beside the new ones.
+    assert sets[0] == of_variant
+    assert [set(each) - set(of_variant) for each in sets[1:]] in (
+        [{"EndpointConfigName"}, {"InstanceId"}],
+        [{"InstanceId"}, {"EndpointConfigName"}],
+    )
+    (instance,) = (each["InstanceId"] for each in sets if "InstanceId" in each)
+    assert {second % 10 for second in starts(REQUESTS, "Invocations", endpoint)} == {0}
+    machines = eventually(lambda: dimensions(hurried, MACHINES, "MemoryUtilization", endpoint))
+    assert machines == [of_variant, of_variant | {"InstanceId": instance}]
+    assert {second % 10 for second in starts(MACHINES, "MemoryUtilization", endpoint)} == {0}
+    hurried.delete(endpoint)
+
+
+def test_without_enhanced_metrics_no_instance_is_named(account: Any) -> None:
+    config = account.config(
+        account.variant(account.model()), MetricsConfig={"MetricPublishFrequencyInSeconds": 10}
+    )
+    endpoint = account.begin(config)
+    account.settled(endpoint)
+    account.invoke(endpoint)
+    sets = eventually(lambda: dimensions(account, REQUESTS, "Invocations", endpoint))
+    assert [set(each) for each in sets] == [
+        {"EndpointName", "VariantName"}, {"EndpointName", "VariantName", "EndpointConfigName"},
+    ]  # fmt: skip
+    assert {second % 60 for second in starts(REQUESTS, "Invocations", endpoint)} == {0}
+    account.delete(endpoint)
+
+
+def test_requests_of_a_component_are_counted_for_each_copy(account: Any) -> None:
+    hosted = Hosted(account)
+    endpoint = account.begin(hosted.config(MetricsConfig=ENHANCED))
+    account.settled(endpoint)
+    name = hosted.component(endpoint, copies=2)
+
+    def copies() -> list[dict[str, str]]:
+        hosted.invoke(endpoint, name)
+        found = dimensions(account, REQUESTS, "Invocations", endpoint)
+        return found if len(found) == 2 else []
+
+    found = eventually(copies)
+    assert {each["InferenceComponentName"] for each in found} == {name}
+    for dimension in ("InstanceId", "ContainerId"):
+        assert len({each[dimension] for each in found}) == 2
+    hosted.delete(name)
+    account.delete(endpoint)
+
+
+def test_an_interval_that_sagemaker_lacks_is_refused(account: Any) -> None:
+    variant = account.variant(account.model())
+    with pytest.raises(ClientError, match=r"45 is not one of 10, 30, 60, 120, 180, 240, 300\."):
+        account.config(variant, MetricsConfig={"MetricPublishFrequencyInSeconds": 45})
+
+
+def test_a_queue_has_no_enhanced_metrics(account: Any) -> None:
+    queue = {"OutputConfig": {"S3OutputPath": "s3://artifacts/answers/"}}
+    with pytest.raises(ClientError, match="AWS documents them for real-time endpoints only"):
+        account.config(
+            account.variant(account.model()),
+            AsyncInferenceConfig=queue,
+            MetricsConfig={"EnableEnhancedMetrics": True},
+        )
