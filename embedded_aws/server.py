@@ -20,6 +20,7 @@ from embedded_aws.listener import Listener
 from embedded_aws.monitoring.service import Monitoring
 from embedded_aws.objects.copies import follow_copy_conditions
 from embedded_aws.objects.front import ObjectFront
+from embedded_aws.policy_simulation import iam_application
 from embedded_aws.quotas import EndpointQuotas
 from embedded_aws.scaling.service import Scaling
 from embedded_aws.stricter import StricterRule
@@ -92,6 +93,7 @@ class EmbeddedAws:
         self._listener.mount("s3", ObjectFront(self._listener.moto))
         self._listener.mount("codebuild", self._builds.in_front_of(self._listener.moto))
         self._listener.mount("cloudformation", self._cloudformation.api)
+        self._listener.mount("iam", iam_application())
         self._listener.mount("monitoring", self._monitoring.api)
         self._listener.mount("sagemaker", self._hosting.api)
         self._listener.mount("servicequotas", quotas.api)

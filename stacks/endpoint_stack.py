@@ -7,11 +7,13 @@ from constructs import Construct
 
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.rights import Key
 from slipway.planning.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
-from stacks.constructs.asynchronous import async_config, async_rights
-from stacks.constructs.capture import capture_config, capture_rights
+from stacks.constructs.asynchronous import async_config
+from stacks.constructs.capture import capture_config
 from stacks.constructs.component import ScaledComponent
 from stacks.constructs.component_rollout import guard_copies
 from stacks.constructs.endpoint_update import SCALING_ID, EndpointUpdate
@@ -20,8 +22,6 @@ from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.mode_rights import ModeRights
 from stacks.constructs.rollout import GuardedRollout
 from stacks.constructs.scaling import VariantScaling
-from stacks.constructs.volume_key_rights import volume_key_rights
-from stacks.constructs.vpc_rights import vpc_rights
 from stacks.foundation_ids import (
     ARTIFACT_KEY_ARN,
     NOTIFICATION_TOPIC_ARN,
@@ -55,45 +55,30 @@ class EndpointStack(cdk.Stack):
         for key, value in sorted(plan.tags.items()):
             cdk.Tags.of(self).add(key, value)
         limit_roles(self, plan.permissions_boundary_arn)
-        # An isolated model has other logical ids. CloudFormation updates a role before the
-        # endpoint, so the same role with other rights would cut off the running fleet. Another role
-        # is created before the update, and the old one is deleted after it. The CDK CLI keeps a
-        # parameter's old value, whatever its new default is.
-        place = plan.artifact_place
-        if place.is_isolated:
-            role_id, key_arn = "OwnExecutionRole", self._own_key_arn(place)
-        else:
-            role_id = "ExecutionRole"
-            key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+        key_arn = self._artifact_key_arn(plan) if _uses_artifact_key(plan) else None
         topic_arn = read_id(self, plan.parameter_prefix, NOTIFICATION_TOPIC_ARN)
-        role = ExecutionRole(self, role_id, plan=plan, artifact_key_arn=key_arn)
         log_key_arn = plan.log_key
         if plan.log_key == ARTIFACT_KEY:
             # The environment's key, whose policy lets CloudWatch Logs use it.
             log_key_arn = key_arn
-            if place.is_isolated:
+            if plan.artifact_place.is_isolated:
                 log_key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
-        vpc, rights = self._vpc(plan, role.role)
-        if plan.volume_key_arn is not None:
-            rights.append(volume_key_rights(self, role=role.role, key_arn=plan.volume_key_arn))
-        capture = None
+        vpc = self._vpc(plan)
+        role_arn, rights = plan.execution_role_arn, list[ModeRights]()
+        if role_arn is None:
+            role, rights = self._role(plan, key_arn or "", vpc)
+            role_arn = role.role_arn
+        capture, queue = None, None
         if plan.capture is not None:
             capture_key = key_arn if plan.capture.key == ARTIFACT_KEY else plan.capture.key
-            rights.append(
-                capture_rights(
-                    self, plan=plan, capture=plan.capture, role=role.role, key_arn=capture_key
-                )
-            )
             capture = capture_config(plan.capture, capture_key)
-        queue = None
         if plan.asynchronous is not None:
             queue = async_config(plan.asynchronous)
-            rights.append(async_rights(self, queue=plan.asynchronous, role=role.role))
         hosting = HostedEndpoint(
             self,
             "Hosting",
             plan=plan,
-            role=role.role,
+            role_arn=role_arn,
             log_key_arn=log_key_arn,
             vpc=vpc,
             capture=capture,
@@ -161,22 +146,42 @@ class EndpointStack(cdk.Stack):
             cdk.CfnOutput(self, "InferenceComponentName", value=plan.component.name)
         cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
 
-    def _vpc(
-        self, plan: DeploymentPlan, role: iam.Role
-    ) -> tuple[sagemaker.CfnModel.VpcConfigProperty | None, list[ModeRights]]:
-        """Returns the network of the containers, and the rights that it needs."""
+    def _artifact_key_arn(self, plan: DeploymentPlan) -> str:
+        if plan.artifact_place.is_isolated:
+            return self._own_key_arn(plan.artifact_place)
+        return read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+
+    def _vpc(self, plan: DeploymentPlan) -> sagemaker.CfnModel.VpcConfigProperty | None:
+        """Returns the network of the containers."""
         if plan.vpc is None:
-            return None, []
-        subnets, groups = list(plan.vpc.subnet_ids), list(plan.vpc.security_group_ids)
+            return None
+        groups = list(plan.vpc.security_group_ids)
         if not groups:
             groups = [read_id(self, plan.parameter_prefix, SECURITY_GROUP_ID)]
-        rights = vpc_rights(
-            self, plan=plan, role=role, subnet_ids=subnets, security_group_ids=groups
+        return sagemaker.CfnModel.VpcConfigProperty(
+            subnets=list(plan.vpc.subnet_ids), security_group_ids=groups
         )
-        vpc = sagemaker.CfnModel.VpcConfigProperty(subnets=subnets, security_group_ids=groups)
-        return vpc, [rights]
+
+    def _role(
+        self,
+        plan: DeploymentPlan,
+        artifact_key_arn: str,
+        vpc: sagemaker.CfnModel.VpcConfigProperty | None,
+    ) -> tuple[iam.Role, list[ModeRights]]:
+        """Returns the role that the stack makes, and what it may do for settings."""
+        groups = () if vpc is None else tuple(vpc.security_group_ids)
+        context = RoleContext(self.partition, Key(artifact_key_arn), groups)
+        serving, *modes = execution_rights(plan, context)
+        # An isolated model has another logical id. CloudFormation updates a role before the
+        # endpoint, so the same role with other rights would cut off the running fleet. Another role
+        # is created before the update, and the old one is deleted after it.
+        role_id = "OwnExecutionRole" if plan.artifact_place.is_isolated else "ExecutionRole"
+        role = ExecutionRole(self, role_id, plan=plan, serving=serving).role
+        return role, [ModeRights(self, policy, role=role) for policy in modes]
 
     def _own_key_arn(self, place: ArtifactPlace) -> str:
+        # Another logical id than the shared key's, because the CDK CLI keeps a parameter's old
+        # value, whatever its new default is.
         parameter = cdk.CfnParameter(
             self,
             "OwnArtifactKeyArn",
@@ -185,3 +190,12 @@ class EndpointStack(cdk.Stack):
             description=f"Written by the model's own stack: cdk deploy {place.stack_id}",
         )
         return parameter.value_as_string
+
+
+def _uses_artifact_key(plan: DeploymentPlan) -> bool:
+    """Returns whether the stack needs the key: an existing role has its rights already."""
+    return (
+        plan.execution_role_arn is None
+        or (plan.log_key == ARTIFACT_KEY and not plan.artifact_place.is_isolated)
+        or (plan.capture is not None and plan.capture.key == ARTIFACT_KEY)
+    )

@@ -18,6 +18,11 @@ from embedded_aws.policies import listed, matches
 # The one condition key of PutMetricData:
 # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
 _NAMESPACE_KEY = "cloudwatch:namespace"
+# Decisions: https://docs.aws.amazon.com/IAM/latest/APIReference/API_EvaluationResult.html
+_ALLOWED, _DENIED, _UNNAMED = "allowed", "explicitDeny", "implicitDeny"
+_ANY_VALUE = "ForAnyValue:"
+# Values of condition keys, whose names are in lower case.
+Context = Mapping[str, str | list[str]]
 
 
 def may_publish_metrics(role_arn: str, namespace: str) -> bool:
@@ -26,10 +31,20 @@ def may_publish_metrics(role_arn: str, namespace: str) -> bool:
     return may(role_arn, "cloudwatch:PutMetricData", "*", {_NAMESPACE_KEY: namespace})
 
 
-def may(
-    role_arn: str, action: str, resource: str, context: Mapping[str, str] | None = None
-) -> bool:
+def may(role_arn: str, action: str, resource: str, context: Context | None = None) -> bool:
     """Returns whether a role's policies and its permissions boundary allow an action on a resource.
+
+    Args:
+        role_arn: the role; a role that does not exist may do nothing.
+        action: with its service, for example `s3:GetObject`.
+        resource: its ARN, or `*` for an action without resources.
+        context: values of condition keys in lower case.
+    """
+    return decision(role_arn, action, resource, context or {}) == _ALLOWED
+
+
+def decision(role_arn: str, action: str, resource: str, context: Context) -> str:
+    """Returns IAM's decision, as SimulatePrincipalPolicy names it.
 
     A deny wins. Policies of an organization are not read. A statement with a condition key that is
     not in `context` does not apply.
@@ -44,24 +59,27 @@ def may(
         # Read from moto's back end, because this is called several times a minute for each variant.
         role = iam_backends[ACCOUNT_ID]["aws"].get_role(role_arn.rpartition("/")[2])
     except NotFoundException:
-        return False
-    request = (action.lower(), resource, context or {})
-    if not _allow(_documents(role), *request):
-        return False
+        return _UNNAMED
+    request = (action.lower(), resource, context)
+    decided = _decided(_documents(role), *request)
     boundary = role.permissions_boundary_arn
-    return not boundary or _allow(_boundary(boundary), *request)
+    if decided != _ALLOWED or not boundary:
+        return decided
+    return _decided(_boundary(boundary), *request)
 
 
-def _allow(
-    documents: Iterable[Mapping[str, Any]], action: str, resource: str, context: Mapping[str, str]
-) -> bool:
+def _decided(
+    documents: Iterable[Mapping[str, Any]], action: str, resource: str, context: Context
+) -> str:
     effects = {
         statement["Effect"]
         for document in documents
         for statement in listed(document["Statement"])
         if _concerns(statement, action, resource, context)
     }
-    return effects == {"Allow"}
+    if "Deny" in effects:
+        return _DENIED
+    return _ALLOWED if effects else _UNNAMED
 
 
 def _boundary(arn: str) -> Iterator[Mapping[str, Any]]:
@@ -85,9 +103,7 @@ def _default_version(policy: Any) -> Iterator[Mapping[str, Any]]:
             yield json.loads(version.document)
 
 
-def _concerns(
-    statement: Mapping[str, Any], action: str, resource: str, context: Mapping[str, str]
-) -> bool:
+def _concerns(statement: Mapping[str, Any], action: str, resource: str, context: Context) -> bool:
     if "NotAction" in statement:
         named = not matches(statement["NotAction"], action, ignore_case=True)
     else:
@@ -99,16 +115,16 @@ def _concerns(
     )
 
 
-def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Mapping[str, str]) -> bool:
+def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Context) -> bool:
     for operator, expected in conditions.items():
         for key, patterns in expected.items():
-            value = context.get(key.lower())
-            if value is None:
-                return False
-            if operator == "StringEquals":
-                held = value in listed(patterns)
-            elif operator == "StringLike":
-                held = matches(patterns, value)
+            values = listed(context.get(key.lower(), []))
+            # With one value, the operator for several is the same.
+            plain = operator.removeprefix(_ANY_VALUE)
+            if plain == "StringEquals":
+                held = any(value in listed(patterns) for value in values)
+            elif plain == "StringLike":
+                held = any(matches(patterns, value) for value in values)
             else:
                 held = False
             if not held:

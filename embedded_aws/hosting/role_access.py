@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from botocore.exceptions import ClientError
+from moto.kms.models import kms_backends
 
-from embedded_aws.hosting.permissions import may
+from embedded_aws.hosting.permissions import Context, may
 from embedded_aws.identity import ACCOUNT_ID
 
 _CONSOLE_FOLDER = "/"
@@ -72,7 +73,7 @@ class RoleAccess:
         found = self._s3.get_object(Bucket=bucket, Key=key)
         if (key_id := found.get("SSEKMSKeyId")) is not None:
             try:
-                self._require("kms:Decrypt", self._key_arn(key_id), "GetObject")
+                self._require_key("kms:Decrypt", key_id, "GetObject")
             except ClientError:
                 found["Body"].close()
                 raise
@@ -99,17 +100,23 @@ class RoleAccess:
         """
         self._require("s3:PutObject", f"arn:aws:s3:::{bucket}/{key}", "PutObject")
         if key_id is not None:
-            self._require("kms:GenerateDataKey", self._key_arn(key_id), "PutObject")
+            self._require_key("kms:GenerateDataKey", key_id, "PutObject")
             if in_parts:
-                self._require("kms:Decrypt", self._key_arn(key_id), "CompleteMultipartUpload")
+                self._require_key("kms:Decrypt", key_id, "CompleteMultipartUpload")
 
-    def _key_arn(self, key_id: str) -> str:
-        if key_id.startswith("arn:"):
-            return key_id
-        return f"arn:aws:kms:{self._s3.meta.region_name}:{ACCOUNT_ID}:key/{key_id}"
+    def _require_key(self, action: str, key_id: str, operation: str) -> None:
+        region = self._s3.meta.region_name
+        name = key_id.rpartition("/")[2]
+        arn = (
+            key_id if key_id.startswith("arn:") else f"arn:aws:kms:{region}:{ACCOUNT_ID}:key/{name}"
+        )
+        # A policy may name a key by its aliases.
+        key = kms_backends[ACCOUNT_ID][region].keys.get(name)
+        aliases = [] if key is None else list(key.aliases)
+        self._require(action, arn, operation, {"kms:resourcealiases": aliases})
 
     def _require(
-        self, action: str, resource: str, operation: str, context: dict[str, str] | None = None
+        self, action: str, resource: str, operation: str, context: Context | None = None
     ) -> None:
         role = self._role_arn
         if role is None or may(role, action, resource, context):

@@ -26,6 +26,13 @@ def iam(
     remote: Annotated[
         bool, typer.Option("--remote", help="The rights with `slipway publish NAME --remote`.")
     ] = False,
+    execution_role: Annotated[
+        bool,
+        typer.Option(
+            "--execution-role",
+            help="Instead, the rights of the model's execution role, for an existing role.",
+        ),
+    ] = False,
     source: Annotated[
         str | None,
         typer.Option(
@@ -46,6 +53,7 @@ def iam(
     """Print the least IAM policy to publish, deploy, invoke and operate a model, as JSON."""
     from slipway.config.sections.artifacts import HubWeights
     from slipway.errors import UserError
+    from slipway.operations.execution_role import role_policy
     from slipway.operations.import_permissions import import_policy
     from slipway.operations.permissions import least_policy
     from slipway.operations.promotion_permissions import promotion_policy
@@ -60,6 +68,8 @@ def iam(
         raise typer.BadParameter("--from goes with the name of a model")
     if remote and (name is None or source is not None):
         raise typer.BadParameter("--remote goes with the name of a model, without --from")
+    if execution_role and (name is None or source is not None or remote):
+        raise typer.BadParameter("--execution-role goes with the name of a model alone")
     project = current_project()
     environment = project.environment(env)
     if endpoint is not None:
@@ -67,6 +77,11 @@ def iam(
         return
     if name is None:
         print_json(prune_policy(environment))
+        return
+    if execution_role:
+        print_json(
+            role_policy(project.plan(name, environment, allow_unpublished=True), environment)
+        )
         return
     compiling, weights = planned_job(project, name, environment)
     if source is not None:

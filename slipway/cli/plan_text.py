@@ -193,6 +193,9 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
             yield "rollout", line
     if plan.termination_protection:
         yield "protection", "the stack cannot be deleted until termination_protection is off"
+    if plan.execution_role_arn is not None:
+        rights = f"slipway iam {plan.name} --execution-role --env {plan.environment}"
+        yield "role", f"{plan.execution_role_arn}, whose rights `{rights}` prints"
     if plan.permissions_boundary_arn is not None:
         yield "boundary", f"every role is limited by {plan.permissions_boundary_arn}"
     if plan.capture is not None:

@@ -232,6 +232,13 @@ ENTRIES: Sequence[Entry] = (
         "Publish every 60 seconds or more often. With a queue, remove the section.",
     ),
     Entry(
+        Code.EXECUTION_ROLE_ELSEWHERE,
+        "The execution role belongs to another account",
+        "`endpoint.execution_role_arn` names a role of another account than the environment's. IAM "
+        "passes a role only to services of its own account.",
+        "Name a role of each account under `environments:`.",
+    ),
+    Entry(
         Code.NETWORK_IN_ACCOUNT,
         "The account has another network",
         "A subnet or security group does not exist in the account and region, belongs to another "
@@ -290,6 +297,21 @@ ENTRIES: Sequence[Entry] = (
         "Give the command more time with `--wait SECONDS`. [Calling an "
         "endpoint](../calling-an-endpoint.md) lets your programs wait. If "
         "it does not wake, run `slipway status NAME --env ENV`.",
+    ),
+    Entry(
+        Code.EXECUTION_ROLE_TRUST,
+        "SageMaker cannot assume the execution role",
+        "The role in `endpoint.execution_role_arn` does not exist, or its trust policy does not "
+        "let SageMaker assume it. The endpoint would fail.",
+        "Correct the ARN, or allow `sts:AssumeRole` to `sagemaker.amazonaws.com` in the role's "
+        "trust policy. [Security](../security.md#an-existing-execution-role) has such a policy.",
+    ),
+    Entry(
+        Code.EXECUTION_ROLE_RIGHTS,
+        "The execution role lacks rights",
+        "IAM simulated the policies of the role in `endpoint.execution_role_arn`, and an action is "
+        "not allowed that SageMaker does as this role.",
+        "Give the role what `slipway iam NAME --execution-role --env ENV` prints.",
     ),
     Entry(
         Code.CAPACITY_ALARM,

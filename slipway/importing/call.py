@@ -12,7 +12,7 @@ from typing import Any
 
 from slipway.codes.code import Code
 from slipway.errors import UserError
-from slipway.importing.draft import NO_SECRETS, Setting, is_secret
+from slipway.importing.draft import NO_SECRETS, SLIPWAYS_ROLE, Setting, is_secret
 
 _LARGEST_BYTES = 1_000_000
 _GROUPS = ("model", "deploy")
@@ -30,9 +30,7 @@ _CLIENTS = frozenset(
     | {"sagemaker_session", "schema_builder", "serializer", "wait", "logs", "mode", "log_level"}
 )
 _REASONS: Mapping[str, str] = {
-    "role": "Slipway makes a role for each endpoint, with the rights that it needs.",
-    "role_arn": "Slipway makes a role for each endpoint, with the rights that it needs.",
-    "execution_role_arn": "Slipway makes a role for each endpoint, with the rights that it needs.",
+    **dict.fromkeys(("role", "role_arn", "execution_role_arn"), SLIPWAYS_ROLE),
     "name": "Slipway names the model.",
     "endpoint_name": "the endpoint is called NAME-ENVIRONMENT. Run it beside the old one, and "
     "change the clients over.",

@@ -15,6 +15,10 @@ _HIDDEN = "(hidden)"
 _TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "HF_API_TOKEN",
            "option.hf_token", "option.use_auth_token")  # fmt: skip
 NO_SECRETS = "a secret belongs in no file. `slipway publish` takes HF_TOKEN from the shell."
+SLIPWAYS_ROLE = (
+    "Slipway makes a role for each endpoint, with the rights that it needs. An existing role is "
+    "named for one account, in `endpoint.execution_role_arn`."
+)
 _LONGEST_SHOWN = 200
 DEFAULT_LATENCY_MILLISECONDS = 30_000
 """Half of the time after which SageMaker ends a realtime request."""

@@ -80,7 +80,7 @@ def find_differences(
         return ()
     is_scaled = plan.autoscaling is not None or plan.component is not None
     deployed = {
-        **_model(model),
+        **_model(model, plan),
         "endpoint.termination_protection": is_protected,
         **_variants(variants, is_scaled=is_scaled),
         **_shadow(config),
@@ -104,6 +104,7 @@ def _planned(plan: DeploymentPlan) -> _Settings:
         f"variable {name}": value for name, value in sorted(plan.container_environment.items())
     }
     found["endpoint.network_isolation"] = plan.network_isolation
+    found["endpoint.execution_role_arn"] = plan.execution_role_arn
     found["endpoint.termination_protection"] = plan.termination_protection
     several = len(plan.variants) > 1
     for variant in plan.variants:
@@ -175,13 +176,24 @@ def _step(added: int, load: float) -> str:
     return f"{added} more from {load:g}"
 
 
-def _model(model: Mapping[str, Any]) -> _Settings:
+def _model(model: Mapping[str, Any], plan: DeploymentPlan) -> _Settings:
     container = model.get("PrimaryContainer") or model["Containers"][0]
     found = {
         f"variable {name}": value
         for name, value in sorted(container.get("Environment", {}).items())
     }
-    return {**found, "endpoint.network_isolation": model.get("EnableNetworkIsolation", False)}
+    role = model.get("ExecutionRoleArn", "")
+    return {
+        **found,
+        "endpoint.network_isolation": model.get("EnableNetworkIsolation", False),
+        "endpoint.execution_role_arn": None if _is_made(role, plan) else role,
+    }
+
+
+def _is_made(role_arn: str, plan: DeploymentPlan) -> bool:
+    """Returns whether a role has the name that CloudFormation chooses for the stack's own role."""
+    # It keeps 24 characters of the stack's name.
+    return role_arn.rpartition("/")[2].startswith(f"{plan.stack_name}-"[:24])
 
 
 def _variants(variants: list[dict[str, Any]], *, is_scaled: bool) -> _Settings:

@@ -4,6 +4,7 @@ from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.rights import Key
 
 Statement = dict[str, Any]
 
@@ -31,6 +32,25 @@ class Place:
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
 
+def artifact_key(place: Place, artifacts: ArtifactPlace) -> Key:
+    """Returns the key of artifacts; of a key that a stack makes, its alias.
+
+    Nobody knows the id of such a key beforehand.
+
+    Args:
+        place: account and region of the key.
+        artifacts: the place that the key encrypts.
+    """
+    if artifacts.key_arn is not None:
+        return Key(artifacts.key_arn)
+    return Key(place.arn("kms", "key/*"), alias_condition(artifacts))
+
+
+def alias_condition(artifacts: ArtifactPlace) -> dict[str, dict[str, str | list[str]]]:
+    """Returns the condition that a key has the alias of the key of artifacts."""
+    return {"ForAnyValue:StringEquals": {"kms:ResourceAliases": f"alias/{artifacts.key_alias}"}}
+
+
 def use_key(sid: str, actions: list[str], place: Place, artifacts: ArtifactPlace) -> Statement:
     """Returns a statement about the key of artifacts, which S3 uses in the caller's name.
 
@@ -40,12 +60,6 @@ def use_key(sid: str, actions: list[str], place: Place, artifacts: ArtifactPlace
         place: account and region of the key.
         artifacts: the place that the key encrypts.
     """
+    key = artifact_key(place, artifacts)
     condition: Statement = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
-    key = artifacts.key_arn
-    if key is None:
-        # Nobody knows the id of a key beforehand that a stack makes.
-        key = place.arn("kms", "key/*")
-        condition["ForAnyValue:StringEquals"] = {
-            "kms:ResourceAliases": f"alias/{artifacts.key_alias}"
-        }
-    return {**allow(sid, actions, key), "Condition": condition}
+    return {**allow(sid, actions, key.arn), "Condition": {**condition, **key.conditions}}

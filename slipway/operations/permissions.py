@@ -112,6 +112,9 @@ def _publish(
             ),
         ),
     ]
+    if plan.execution_role_arn is not None:
+        calls = ["iam:GetRole", "iam:SimulatePrincipalPolicy"]
+        statements.append(allow("ExamineExecutionRole", calls, plan.execution_role_arn))
     if plan.vpc is not None:
         # EC2's calls that describe have no resources.
         calls = ["ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"]

@@ -9,6 +9,7 @@ from slipway.errors import Kind, Problem, UserError
 from slipway.image_sources import IMAGE_SOURCES
 from slipway.operations.async_places import compare_mode, find_places
 from slipway.operations.capture_bucket import find_bucket
+from slipway.operations.execution_role import examine_role
 from slipway.operations.network import compare_network
 from slipway.operations.quotas import compare_quotas
 from slipway.operations.repository_keys import compare_key
@@ -40,7 +41,8 @@ def preflight(
     """
     problems: list[Problem] = []
     passed: list[str] = []
-    place, key_arn, made_group = plan.artifact_place, None, None
+    place = plan.artifact_place
+    own_key_arn, key_arn, made_group = None, None, None
     group_parameter = f"{plan.parameter_prefix}{SECURITY_GROUP_ID}"
     parameters = [
         (place.key_parameter, place.stack_id),
@@ -62,8 +64,9 @@ def preflight(
             )
         else:
             passed.append(f"SSM parameter {parameter}")
-            if parameter == place.key_parameter and place.is_isolated:
+            if parameter == place.key_parameter:
                 key_arn = value
+                own_key_arn = value if place.is_isolated else None
             elif parameter == group_parameter:
                 made_group = value
     key = place.manifest_key(plan.artifact.digest)
@@ -79,7 +82,7 @@ def preflight(
             )
         )
     else:
-        problem = other_key(place, plan.artifact.digest, found, key_arn)
+        problem = other_key(place, plan.artifact.digest, found, own_key_arn)
         if problem is None:
             passed.append(f"artifact {plan.artifact.digest}")
         else:
@@ -111,6 +114,12 @@ def preflight(
         except ClientError as error:
             raise _closed(error) from None
     try:
+        if plan.execution_role_arn is not None and key_arn is not None:
+            lines, wrong_role = examine_role(
+                plan, plan.execution_role_arn, access, key_arn=key_arn, made_group=made_group
+            )
+            passed += lines
+            problems += wrong_role
         if plan.vpc is not None:
             wrong = compare_network(plan, plan.vpc, access, made_group)
             problems += wrong
@@ -170,7 +179,7 @@ def _closed(error: ClientError) -> UserError:
     return UserError.of(
         Code.LOOKUP_FAILED,
         f"the account could not be examined: {error}",
-        "Use credentials that may read SSM parameters, the artifact bucket, ECR, EC2's "
+        "Use credentials that may read SSM parameters, the artifact bucket, ECR, IAM roles, EC2's "
         "networks, KMS keys, SNS topics, SageMaker's endpoints, scalable targets, stacks and "
         "Service Quotas.",
     )

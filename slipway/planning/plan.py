@@ -308,6 +308,8 @@ class DeploymentPlan:
         serving_properties: keys and values of an LMI package's serving.properties.
         container_environment: variables of the container.
         network_isolation: whether the container can open no outbound connection.
+        execution_role_arn: existing role that SageMaker runs the model with; None for a role that
+            the stack makes.
         vpc: network of the containers; None for SageMaker's own.
         capture: which requests and answers are written to S3; None for none.
         metrics: which metrics SageMaker publishes; None for AWS's defaults.
@@ -352,6 +354,7 @@ class DeploymentPlan:
     serving_properties: Mapping[str, str]
     container_environment: Mapping[str, str]
     network_isolation: bool
+    execution_role_arn: str | None
     vpc: VpcPlan | None
     capture: CapturePlan | None
     metrics: MetricsPlan | None
@@ -395,15 +398,18 @@ class DeploymentPlan:
         # A component has a target, a policy that tracks the load, and a policy with an alarm that
         # wakes it.
         woken = 0 if self.component is None else 1
+        # An existing role gets no policies.
+        made = int(self.execution_role_arn is None)
         found = {
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled + woken,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + 2 * woken,
             "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant + stepped + woken,
-            "AWS::IAM::Policy": sum(
+            "AWS::IAM::Policy": made
+            * sum(
                 mode is not None
                 for mode in (self.vpc, self.volume_key_arn, self.capture, self.asynchronous)
             ),
-            "AWS::IAM::Role": 2,
+            "AWS::IAM::Role": 1 + made,
             "AWS::Lambda::Function": 1,
             "AWS::Logs::LogGroup": 2,
             "AWS::SageMaker::Endpoint": 1,

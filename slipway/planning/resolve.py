@@ -100,6 +100,7 @@ def resolve(
         ),
         container_environment=situation.container_environment(),
         network_isolation=config.endpoint.network_isolation,
+        execution_role_arn=config.endpoint.execution_role_arn,
         vpc=vpc_plan(config, environment),
         capture=capture_plan(config, environment),
         metrics=metrics_plan(config),

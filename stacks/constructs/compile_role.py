@@ -7,14 +7,15 @@ from constructs import Construct
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.families import FAMILIES
-from stacks.constructs import machine_metrics
-from stacks.constructs.statements import (
-    acknowledge_wildcards,
-    allow,
+from slipway.planning.rights import (
+    TRAINING_JOBS,
+    publish_metrics,
     pull_images,
     read_objects,
+    right,
     write_logs_of_machines,
 )
+from stacks.constructs.statements import acknowledge_wildcards, statements_of
 
 _LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 
@@ -55,23 +56,23 @@ class CompileRole(Construct):
             f"arn:{stack.partition}:ecr:{here}:repository/{environment.repository_prefix}*"
         )
         log_group_arn = f"arn:{stack.partition}:logs:{here}:log-group:{_LOG_GROUP}"
-        statements = [
+        rights = [
             *read_objects("Weights", bucket_arn, place.artifacts_prefix),
-            allow(
+            right(
                 "WriteOutput",
                 ["s3:AbortMultipartUpload", "s3:PutObject"],
                 f"{bucket_arn}/{place.output_prefix}*",
             ),
-            allow(
+            right(
                 "UseArtifactKey",
                 ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"],
                 artifact_key_arn,
             ),
             *pull_images("PullImages", repositories_arn, *images_of_aws),
             # All training jobs of an account share one log group, which SageMaker creates.
-            allow("MakeLogGroup", ["logs:CreateLogGroup"], f"{log_group_arn}:*"),
+            right("MakeLogGroup", ["logs:CreateLogGroup"], f"{log_group_arn}:*"),
             write_logs_of_machines(f"{log_group_arn}:*"),
-            machine_metrics.may_publish(machine_metrics.TRAINING_JOBS),
+            publish_metrics(TRAINING_JOBS),
         ]
         self.role = iam.Role(
             self,
@@ -81,7 +82,7 @@ class CompileRole(Construct):
                 conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
             ),
             description=f"Compiles the models of {environment.name}",
-            inline_policies={"Compiling": iam.PolicyDocument(statements=statements)},
+            inline_policies={"Compiling": iam.PolicyDocument(statements=statements_of(rights))},
         )
         acknowledge_wildcards(
             self.role,

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import aws_cdk as cdk
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
@@ -29,7 +28,7 @@ class HostedEndpoint(Construct):
         scope: the endpoint's stack.
         construct_id: name within the scope.
         plan: the resolved config.
-        role: the role that the container runs with.
+        role_arn: the role that SageMaker runs the container with.
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
         vpc: the network of the containers; None for SageMaker's own.
         capture: which requests and answers are written to S3; None for none.
@@ -43,7 +42,7 @@ class HostedEndpoint(Construct):
         construct_id: str,
         *,
         plan: DeploymentPlan,
-        role: iam.Role,
+        role_arn: str,
         log_key_arn: str | None,
         vpc: sagemaker.CfnModel.VpcConfigProperty | None,
         capture: sagemaker.CfnEndpointConfig.DataCaptureConfigProperty | None,
@@ -63,7 +62,7 @@ class HostedEndpoint(Construct):
         model = sagemaker.CfnModel(
             self,
             "Model",
-            execution_role_arn=role.role_arn,
+            execution_role_arn=role_arn,
             enable_network_isolation=plan.network_isolation,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 image=plan.image.uri,
@@ -92,7 +91,7 @@ class HostedEndpoint(Construct):
                 for variant in plan.variants
             ],
             # On a component's instances, these hold for every model.
-            execution_role_arn=None if component is None else role.role_arn,
+            execution_role_arn=None if component is None else role_arn,
             enable_network_isolation=None if component is None else plan.network_isolation,
             vpc_config=None if component is None else _vpc_of_config(vpc),
             shadow_production_variants=(

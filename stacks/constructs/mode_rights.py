@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from stacks.constructs.statements import acknowledge_wildcards
+from slipway.planning.rights import RightsPolicy
+from stacks.constructs.statements import acknowledge_wildcards, statements_of
 
 
 class ModeRights(Construct):
@@ -24,27 +24,17 @@ class ModeRights(Construct):
 
     Args:
         scope: the endpoint's stack.
-        construct_id: name of the setting.
+        policy: the rights of one setting.
         role: the execution role.
-        statements: the rights.
-        reasons: for each wildcard in a resource of the statements.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        role: iam.Role,
-        statements: Sequence[iam.PolicyStatement],
-        reasons: Mapping[str, str],
-    ) -> None:
-        super().__init__(scope, construct_id)
-        document = iam.PolicyDocument(statements=list(statements))
+    def __init__(self, scope: Construct, policy: RightsPolicy, *, role: iam.Role) -> None:
+        super().__init__(scope, policy.name)
+        document = iam.PolicyDocument(statements=statements_of(policy.rights))
         rendered = json.dumps(cdk.Stack.of(self).resolve(document.to_json()), sort_keys=True)
-        name = f"{construct_id}{hashlib.sha256(rendered.encode()).hexdigest()[:8]}"
+        name = f"{policy.name}{hashlib.sha256(rendered.encode()).hexdigest()[:8]}"
         self.policy = iam.CfnPolicy(
             self, "Policy", policy_name=name, policy_document=document, roles=[role.role_name]
         )
         self.policy.override_logical_id(f"Rights{name}")
-        acknowledge_wildcards(self.policy, reasons)
+        acknowledge_wildcards(self.policy, policy.reasons)

@@ -1,11 +1,13 @@
 """Policy statements that several roles share, and the reasons of their wildcards."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import IConstruct
+
+from slipway.planning.rights import Right
 
 
 def write_logs(log_group: logs.LogGroup) -> iam.PolicyStatement:
@@ -16,55 +18,16 @@ def write_logs(log_group: logs.LogGroup) -> iam.PolicyStatement:
     )
 
 
-def write_logs_of_machines(log_group_arn: str) -> iam.PolicyStatement:
-    """Returns SageMaker's right to write into a log group.
-
-    Args:
-        log_group_arn: ends in `:*`, which covers the group's streams, and the group itself for
-            DescribeLogStreams.
-    """
-    return allow(
-        "WriteLogs",
-        ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
-        log_group_arn,
-    )
-
-
-def read_objects(noun: str, bucket_arn: str, prefix: str) -> list[iam.PolicyStatement]:
-    """Returns the rights to read and list the objects below a prefix.
-
-    Args:
-        noun: ends the statements' names.
-        bucket_arn: of the bucket.
-        prefix: of the objects.
-    """
+def statements_of(rights: Iterable[Right]) -> list[iam.PolicyStatement]:
+    """Returns the statements of rights that are data."""
     return [
-        allow(f"Read{noun}", ["s3:GetObject"], f"{bucket_arn}/{prefix}*"),
-        allow(
-            f"List{noun}",
-            ["s3:ListBucket"],
-            bucket_arn,
-            conditions={"StringLike": {"s3:prefix": f"{prefix}*"}},
-        ),
-    ]
-
-
-def pull_images(sid: str, *repository_arns: str) -> list[iam.PolicyStatement]:
-    """Returns the rights to log in to ECR and to pull the images of repositories.
-
-    Args:
-        sid: name of the second statement.
-        repository_arns: of the repositories.
-    """
-    actions = [
-        "ecr:BatchCheckLayerAvailability",
-        "ecr:BatchGetImage",
-        "ecr:GetDownloadUrlForLayer",
-    ]
-    return [
-        allow(sid, actions, *repository_arns),
-        # ECR's log-in token belongs to the account: the API knows no narrower resource.
-        allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
+        iam.PolicyStatement(
+            sid=right.sid,
+            actions=list(right.actions),
+            resources=list(right.resources),
+            conditions=right.conditions or None,
+        )
+        for right in rights
     ]
 
 

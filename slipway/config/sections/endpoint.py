@@ -299,6 +299,16 @@ class Endpoint(Section):
     network_isolation: bool = Field(
         True, description="The container can open no outbound connection.", examples=[True]
     )
+    execution_role_arn: str | None = Field(
+        None,
+        # botocore's pattern of RoleArn.
+        pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[a-zA-Z_0-9+=,.@/-]+$",
+        max_length=2048,
+        description="Existing role that SageMaker runs the model with. Without it Slipway makes "
+        "one. `slipway iam NAME --execution-role` prints the rights that it needs. It is usually "
+        "set for one environment, under `environments`.",
+        examples=["arn:aws:iam::123456789012:role/sagemaker-inference"],
+    )
     vpc: Vpc | None = Field(
         None,
         description="Network of the containers. Without it they run in the environment's "

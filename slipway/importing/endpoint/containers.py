@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.importing.draft import SLIPWAYS_ROLE
 from slipway.importing.endpoint.answers import Answer
 from slipway.importing.endpoint.components import scales_to_zero
 from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import Findings
 
-_ROLE = "Slipway makes a role for each endpoint, with the rights that it needs."
 _REASONS: Mapping[str, str] = {
     "AdditionalModelDataSources": "a config has one artifact.",
     "ContainerHostname": "a single container needs no name.",
     "ContainerMetricsConfig": "no field of the config says it.",
-    "ExecutionRoleArn": _ROLE,
+    "ExecutionRoleArn": SLIPWAYS_ROLE,
     "ImageConfig": "Slipway deploys images of ECR, which SageMaker pulls itself.",
     "ModelDataSource": "no field of the config says it. Slipway publishes a prefix of plain files.",
 }

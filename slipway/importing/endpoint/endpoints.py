@@ -7,7 +7,7 @@ from typing import Any
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 from slipway.importing.call import Call
-from slipway.importing.draft import NO_SECRETS, Draft, is_secret
+from slipway.importing.draft import NO_SECRETS, SLIPWAYS_ROLE, Draft, is_secret
 from slipway.importing.endpoint.alarms import alarms_section
 from slipway.importing.endpoint.answers import Answer
 from slipway.importing.endpoint.components import scales_to_zero
@@ -35,7 +35,7 @@ _ABOUT = (
     "ProductionVariants", "ShadowProductionVariants",
 )  # fmt: skip
 _REASONS: Mapping[str, str] = {
-    "ExecutionRoleArn": "Slipway makes a role for each endpoint, with the rights that it needs.",
+    "ExecutionRoleArn": SLIPWAYS_ROLE,
     "KmsKeyId": NO_KEY_ARN,
 }
 _SETTLED = "InService"

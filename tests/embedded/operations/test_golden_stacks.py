@@ -37,8 +37,8 @@ _IMPORTED_FIRST = (
 def local_plans() -> dict[str, dict[str, Any]]:
     """The plans whose stacks need nothing of their own in the account.
 
-    `test_vpc.py`, `test_data_and_keys.py` and `test_async_stacks.py` deploy the others, with a
-    network, with keys, and with a queue.
+    `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py` and `test_execution_role.py`
+    deploy the others, with a network, with keys, with a queue, and with a role.
     """
     plans = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("plans/*.json")}
     return {
@@ -46,7 +46,7 @@ def local_plans() -> dict[str, dict[str, Any]]:
         for name, plan in sorted(plans.items())
         if plan["environment"] == "local"
         and plan["artifact"]["published"]
-        and not {"vpc", "volume_key_arn", "asynchronous"} & plan.keys()
+        and not {"vpc", "volume_key_arn", "asynchronous", "execution_role_arn"} & plan.keys()
     }
 
 

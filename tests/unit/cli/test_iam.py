@@ -249,6 +249,49 @@ def test_the_rights_of_an_import_are_those_of_its_calls(project, monkeypatch, sl
     assert made == allowed - unused
 
 
+def test_the_rights_of_an_existing_role_are_printed(project, monkeypatch, slipway_command):
+    monkeypatch.chdir(project.root)
+    code, output, errors = slipway_command("iam", "tiny", "--env", "production", "--execution-role")
+    assert (code, errors) == (0, "")
+    policy = json.loads(output)
+    assert policy["Version"] == "2012-10-17"
+    found = {each["Sid"]: each for each in policy["Statement"]}
+    assert list(found) == [
+        "ReadArtifacts", "ListArtifacts", "DecryptArtifacts", "PullImage", "LogInToRegistry",
+        "WriteLogs", "PublishMachineMetrics",
+    ]  # fmt: skip
+    # Nobody knows the id of the key that the foundation makes.
+    assert found["DecryptArtifacts"] == {
+        "Sid": "DecryptArtifacts",
+        "Effect": "Allow",
+        "Action": ["kms:Decrypt"],
+        "Resource": ["arn:aws:kms:eu-west-1:210987654321:key/*"],
+        "Condition": {
+            "ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/slipway-production"}
+        },
+    }
+    assert found["ListArtifacts"]["Condition"] == {"StringLike": {"s3:prefix": "artifacts/*"}}
+
+
+@pytest.mark.parametrize("more", [("--remote",), ("--from", "staging")])
+def test_a_roles_rights_are_printed_alone(project, monkeypatch, slipway_command, more):
+    monkeypatch.chdir(project.root)
+    code, _, errors = slipway_command("iam", "tiny", "--execution-role", *more)
+    assert code != 0
+    assert "--execution-role goes with the name of a model alone" in " ".join(errors.split())
+
+
+def test_who_deploys_an_existing_role_may_examine_it(project):
+    role = "arn:aws:iam::210987654321:role/serving"
+    config = project.root / "model_configs" / "tiny.yaml"
+    text = config.read_text("utf-8")
+    config.write_text(text.replace("endpoint:\n", f"endpoint:\n  execution_role_arn: {role}\n", 1))
+    found = statements(project)["ExamineExecutionRole"]
+    assert (found["Action"], found["Resource"]) == (
+        ["iam:GetRole", "iam:SimulatePrincipalPolicy"], [role],
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "arguments",
     [(), ("tiny", "--import", "chat-old"), ("--prune", "--import", "chat-old")],

@@ -84,7 +84,8 @@ def test_an_lmi_image_has_its_variables_as_settings(run, written, tmp_path):
     assert TOKEN not in text + output
     for line in (
         "Left out: role=arn:aws:iam::1:role/x: Slipway makes a role for each endpoint, with the "
-        "rights that it needs.\n",
+        "rights that it needs. An existing role is named for one account, in "
+        "`endpoint.execution_role_arn`.\n",
         "Left out: HF_TOKEN=(hidden): a secret belongs in no file. `slipway publish` takes "
         "HF_TOKEN from the shell.\n",
         "Left out: endpoint_name=chat-1: the endpoint is called NAME-ENVIRONMENT. Run it beside "

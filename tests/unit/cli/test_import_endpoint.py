@@ -22,7 +22,8 @@ NETWORK = ("--family", "llama", "--parameters", "6738415616")
 KEY = "arn:aws:kms:eu-west-1:210987654321:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
 LEFT_OUT = (
     "Left out: ExecutionRoleArn=arn:aws:iam::210987654321:role/notebook: Slipway makes a role for "
-    "each endpoint, with the rights that it needs.\n"
+    "each endpoint, with the rights that it needs. An existing role is named for one account, in "
+    "`endpoint.execution_role_arn`.\n"
 )
 
 

@@ -136,11 +136,15 @@ def test_protection_and_a_reservation_are_told():
     assert lines["protection"] == "the stack cannot be deleted until termination_protection is off"
 
 
-def test_metrics_are_told():
+def test_a_role_and_metrics_are_told():
+    role = "arn:aws:iam::210987654321:role/serving"
     metrics = {"enhanced": True, "publish_frequency_seconds": 10}
-    config = model_config(endpoint={"metrics": metrics})
+    config = model_config(endpoint={"execution_role_arn": role, "metrics": metrics})
     plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
     lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
+    assert lines["role"] == (
+        f"{role}, whose rights `slipway iam tiny --execution-role --env production` prints"
+    )
     assert lines["metrics"] == (
         "of all instances and of each, every 10 s, with detailed observability"
     )

@@ -1,0 +1,188 @@
+"""An existing execution role: the policy that it needs, and whether it has these rights."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.config.environments import Environment
+from slipway.errors import Kind, Problem
+from slipway.operations.permission_parts import Place, alias_condition, artifact_key
+from slipway.planning.execution_rights import RoleContext, execution_rights
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.rights import Key, Right
+
+_SAGEMAKER = "sagemaker.amazonaws.com"
+_ALLOWED = "allowed"
+_CLOSED = ("AccessDenied", "AccessDeniedException")
+
+
+def role_policy(plan: DeploymentPlan, environment: Environment) -> dict[str, Any]:
+    """Returns the policy of the execution role; Slipway gives the same rights to a role it makes.
+
+    Args:
+        plan: of the model.
+        environment: the plan's.
+    """
+    place = Place(environment)
+    groups = () if plan.vpc is None else plan.vpc.security_group_ids
+    if plan.vpc is not None and not groups:
+        # Only the account knows the id of the group that the foundation makes.
+        groups = ("*",)
+    key = artifact_key(place, plan.artifact_place)
+    return _document(execution_rights(plan, RoleContext(place.partition, key, groups)))
+
+
+def examine_role(
+    plan: DeploymentPlan, arn: str, access: Access, *, key_arn: str, made_group: str | None
+) -> tuple[list[str], list[Problem]]:
+    """Looks whether SageMaker may assume a role, and whether the role has every right.
+
+    Policies of buckets and keys are not simulated.
+
+    Args:
+        plan: of the model.
+        arn: the field `execution_role_arn`.
+        access: clients of the account.
+        key_arn: key of the artifacts.
+        made_group: security group that the foundation makes; None without one.
+
+    Returns:
+        What was found, or could not be examined, and what is wrong.
+
+    Raises:
+        ClientError: the account could not be examined.
+    """
+    iam = access.client("iam")
+    found: list[str] = []
+    problems: list[Problem] = []
+    try:
+        role = iam.get_role(RoleName=arn.rpartition("/")[2])["Role"]
+    except iam.exceptions.NoSuchEntityException:
+        return [], [
+            _problem(
+                Code.EXECUTION_ROLE_TRUST,
+                f"the role {arn} does not exist",
+                "Correct `execution_role_arn`, or make the role.",
+            )
+        ]
+    except ClientError as error:
+        found.append(_unchecked(arn, "trust policy", "iam:GetRole", error))
+    else:
+        if not _is_trusted(role["AssumeRolePolicyDocument"], plan.account):
+            problems.append(
+                _problem(
+                    Code.EXECUTION_ROLE_TRUST,
+                    f"the role {arn} does not let SageMaker assume it for account {plan.account}",
+                    f"Allow `sts:AssumeRole` to the service {_SAGEMAKER} in its trust policy.",
+                )
+            )
+        else:
+            found.append(f"execution role {arn}, which trusts SageMaker")
+    place = plan.artifact_place
+    conditions = {} if place.key_arn is not None else alias_condition(place)
+    groups: tuple[str, ...] = ()
+    if plan.vpc is not None:
+        groups = plan.vpc.security_group_ids or ((made_group,) if made_group else ())
+    context = RoleContext(arn.split(":")[1], Key(key_arn, conditions), groups)
+    rights = [right for policy in execution_rights(plan, context) for right in policy.rights]
+    try:
+        denied = {right.sid: missing for right in rights if (missing := _denied(iam, arn, right))}
+    except ClientError as error:
+        found.append(_unchecked(arn, "rights", "iam:SimulatePrincipalPolicy", error))
+        return found, problems
+    if not denied:
+        found.append(f"the {len(rights)} rights of the execution role")
+    remedy = (
+        f"Give the role what `slipway iam {plan.name} --execution-role --env {plan.environment}` "
+        "prints."
+    )
+    for sid, missing in denied.items():
+        message = f"the role {arn} lacks the right {sid}: {', '.join(missing)}"
+        problems.append(_problem(Code.EXECUTION_ROLE_RIGHTS, message, remedy))
+    return found, problems
+
+
+def _document(policies: list[Any]) -> dict[str, Any]:
+    statements = [right.as_json() for policy in policies for right in policy.rights]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _denied(iam: Any, arn: str, right: Right) -> list[str]:
+    """Returns each action of a right that a role may not do, with the resource."""
+    pages = iam.get_paginator("simulate_principal_policy")
+    found: dict[str, None] = {}
+    for resource, context in itertools.product(right.resources, _contexts(right)):
+        for page in pages.paginate(
+            PolicySourceArn=arn,
+            ActionNames=list(right.actions),
+            ResourceArns=[resource],
+            ContextEntries=context,
+        ):
+            for result in page["EvaluationResults"]:
+                if result["EvalDecision"] != _ALLOWED:
+                    found[f"{result['EvalActionName']} on {resource}"] = None
+    return list(found)
+
+
+def _contexts(right: Right) -> Iterator[list[dict[str, Any]]]:
+    """Yields the context of each simulation: one value of each condition key."""
+    keys = [
+        (operator, name, values if isinstance(values, list) else [values])
+        for operator, named in right.conditions.items()
+        for name, values in named.items()
+    ]
+    for values in itertools.product(*(each for *_, each in keys)):
+        yield [
+            {
+                "ContextKeyName": name,
+                "ContextKeyValues": [value],
+                "ContextKeyType": "stringList" if ":" in operator else "string",
+            }
+            for (operator, name, _), value in zip(keys, values, strict=True)
+        ]
+
+
+def _is_trusted(document: Mapping[str, Any], account: str) -> bool:
+    """Returns whether a trust policy lets SageMaker assume its role for an account.
+
+    Of the conditions, only `aws:SourceAccount` is evaluated: the others concern endpoints that do
+    not exist yet.
+    """
+    for statement in _listed(document["Statement"]):
+        principal = statement.get("Principal", {})
+        services = _listed(principal.get("Service", [])) if isinstance(principal, dict) else []
+        actions = [str(each).lower() for each in _listed(statement.get("Action", []))]
+        named = {"sts:assumerole", "sts:*", "*"} & set(actions)
+        if statement["Effect"] == "Allow" and _SAGEMAKER in services and named:
+            accounts = [
+                _listed(value)
+                for keys in statement.get("Condition", {}).values()
+                for key, value in keys.items()
+                if key.lower() == "aws:sourceaccount"
+            ]
+            if all(account in each for each in accounts):
+                return True
+    return False
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _unchecked(arn: str, part: str, action: str, error: ClientError) -> str:
+    """Returns the line about a part of a role that the caller may not see.
+
+    Raises:
+        ClientError: another error.
+    """
+    if error.response["Error"]["Code"] not in _CLOSED:
+        raise error
+    return f"not checked: the {part} of {arn}, because these credentials may not {action}"
+
+
+def _problem(code: Code, message: str, remedy: str) -> Problem:
+    return Problem(code, Kind.STATE, message, remedy)

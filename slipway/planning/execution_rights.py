@@ -1,0 +1,205 @@
+"""The rights of an execution role: all that SageMaker does as that role for one endpoint.
+
+The stack gives them to the role that it makes. For an existing role, `slipway iam` prints them and
+`slipway preflight` looks for them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from slipway.config.alarm_kinds import MACHINES
+from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.planning.asynchronous import AsyncPlan
+from slipway.planning.capture import CapturePlan
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.rights import (
+    COPIES,
+    Key,
+    Right,
+    RightsPolicy,
+    publish_metrics,
+    pull_images,
+    read_objects,
+    right,
+    use_key,
+    write_logs_of_machines,
+)
+
+# https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html, "CreateModel API: Execution
+# Role Permissions", read 2026-11-24. Its policy has no resources; they are narrowed as far as EC2
+# has resources for these actions:
+# https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html
+_DESCRIBE = [
+    "ec2:DescribeDhcpOptions",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVpcs",
+]
+_CHANGE = [
+    "ec2:CreateNetworkInterfacePermission",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DeleteNetworkInterfacePermission",
+]
+
+
+@dataclass(frozen=True)
+class RoleContext:
+    """What a plan does not know of its account.
+
+    Args:
+        partition: of every ARN.
+        artifact_key: encrypts the artifacts.
+        security_group_ids: of the endpoint's network; empty without a network.
+    """
+
+    partition: str
+    artifact_key: Key
+    security_group_ids: tuple[str, ...] = ()
+
+
+def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RightsPolicy]:
+    """Returns the rights that every endpoint needs, and a policy for each setting of this one.
+
+    Args:
+        plan: the image, the artifact's place, the log group and the settings.
+        context: what only the account knows.
+    """
+    policies = [_serving(plan, context)]
+    if plan.vpc is not None:
+        policies.append(_vpc(plan, context))
+    if plan.volume_key_arn is not None:
+        policies.append(_volume_key(plan.volume_key_arn))
+    if plan.capture is not None:
+        policies.append(_capture(plan, plan.capture, context))
+    if plan.asynchronous is not None:
+        policies.append(_queue(plan.asynchronous, context))
+    return policies
+
+
+def _serving(plan: DeploymentPlan, context: RoleContext) -> RightsPolicy:
+    """Reads artifacts, pulls one image, writes one log group and machine metrics, and no more.
+
+    The role may read the artifacts of every model that shares the place, or an isolated model's
+    own. It does not name a single artifact. CloudFormation updates the role before the endpoint, so
+    a digest in it would cut the running fleet off from its own weights during an update. The role
+    cannot create log groups. Otherwise a container that ends late would create the deleted group
+    again.
+    """
+    place, arn = plan.artifact_place, f"arn:{context.partition}"
+    bucket = f"{arn}:s3:::{place.bucket}"
+    image = plan.image
+    repository = f"{arn}:ecr:{image.region}:{image.account}:repository/{image.repository}"
+    log_group = f"{arn}:logs:{plan.region}:{plan.account}:log-group:{plan.log_group_name}"
+    copies = () if plan.component is None else (COPIES,)
+    return RightsPolicy(
+        "Serving",
+        (
+            *read_objects("Artifacts", bucket, place.artifacts_prefix),
+            use_key("DecryptArtifacts", ["kms:Decrypt"], context.artifact_key),
+            *pull_images("PullImage", repository),
+            write_logs_of_machines(f"{log_group}:*"),
+            publish_metrics(MACHINES.namespace, *copies),
+        ),
+        {
+            f"{bucket}/{place.artifacts_prefix}*": "A digest here would cut the running fleet off.",
+            "*": "ECR's log-in token is the account's, and PutMetricData has no resources: "
+            "its condition names the namespace.",
+            f"{log_group}:*": "SageMaker names the streams, one per instance.",
+        },
+    )
+
+
+def _vpc(plan: DeploymentPlan, context: RoleContext) -> RightsPolicy:
+    """Attaches instances to exactly these subnets and security groups."""
+    prefix = f"arn:{context.partition}:ec2:{plan.region}:{plan.account}"
+    interfaces = f"{prefix}:network-interface/*"
+    subnets = plan.vpc.subnet_ids if plan.vpc is not None else ()
+    return RightsPolicy(
+        "Vpc",
+        (
+            right("DescribeNetwork", _DESCRIBE, "*"),
+            right(
+                "CreateNetworkInterfaces",
+                ["ec2:CreateNetworkInterface"],
+                interfaces,
+                *(f"{prefix}:subnet/{subnet}" for subnet in subnets),
+                *(f"{prefix}:security-group/{group}" for group in context.security_group_ids),
+            ),
+            right("ChangeNetworkInterfaces", _CHANGE, interfaces),
+        ),
+        {
+            "*": "EC2's calls that describe have no resources.",
+            interfaces: "EC2 chooses the ids of network interfaces.",
+        },
+    )
+
+
+def _volume_key(key_arn: str) -> RightsPolicy:
+    """Makes grants, with which EC2 attaches encrypted volumes.
+
+    AWS documents the right for volume keys of jobs, and says of endpoints that the key must let the
+    role use it. Sources, read 2026-11-24:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html, and CreateEndpointConfig
+    in botocore 1.44.
+    """
+    return RightsPolicy("VolumeKey", (right("GrantVolumeKey", ["kms:CreateGrant"], key_arn),), {})
+
+
+def _capture(plan: DeploymentPlan, capture: CapturePlan, context: RoleContext) -> RightsPolicy:
+    """Writes below the endpoint's own folder alone, and uses the key."""
+    bucket = f"arn:{context.partition}:s3:::{capture.bucket}"
+    folder = f"{bucket}/{capture.prefix}{plan.endpoint_name}/*"
+    rights = [right("WriteCaptured", ["s3:PutObject"], folder)]
+    if capture.key is not None:
+        key = context.artifact_key if capture.key == ARTIFACT_KEY else Key(capture.key)
+        rights.append(use_key("EncryptCaptured", ["kms:GenerateDataKey"], key))
+    return RightsPolicy(
+        "DataCapture",
+        tuple(rights),
+        {folder: "SageMaker makes folders of the variant and the hour."},
+    )
+
+
+def _queue(queue: AsyncPlan, context: RoleContext) -> RightsPolicy:
+    """Reads requests, writes answers and failures, and tells the topics.
+
+    AWS's page names the four actions on objects and topics. It names ListBucket too, for objects
+    instead of buckets, where it has no effect. S3 wants both actions on a key for an upload in
+    parts, and SNS wants both for a topic with a key. Sources, read 2026-11-24:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-create-endpoint-prerequisites.html
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuAndPermissions.html
+    https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+    """
+    s3 = f"arn:{context.partition}:s3:::"
+    requests = f"{s3}{queue.input.bucket}/{queue.input.key}*"
+    # A prefix for both is named once.
+    answers = list(dict.fromkeys(f"{s3}{each.bucket}/{each.key}*" for each in queue.written))
+    return RightsPolicy(
+        "AsyncInference",
+        (
+            right("ReadRequests", ["s3:GetObject"], requests),
+            right("WriteAnswers", ["s3:AbortMultipartUpload", "s3:PutObject"], *answers),
+            *_rights_to_tell(queue),
+            *_rights_to_keys(queue),
+        ),
+        {
+            requests: "Callers name the objects of their requests.",
+            **dict.fromkeys(answers, "SageMaker names the objects of answers and failures."),
+        },
+    )
+
+
+def _rights_to_tell(queue: AsyncPlan) -> Iterator[Right]:
+    if queue.topic_arns:
+        yield right("TellTopics", ["sns:Publish"], *queue.topic_arns)
+
+
+def _rights_to_keys(queue: AsyncPlan) -> Iterator[Right]:
+    if queue.input_key_arn is not None:
+        yield right("DecryptRequests", ["kms:Decrypt"], queue.input_key_arn)
+    both = ["kms:Decrypt", "kms:GenerateDataKey"]
+    if queue.output_key_arn is not None:
+        yield right("EncryptAnswers", both, queue.output_key_arn)
+    if queue.topic_key_arn is not None:
+        yield right("EncryptNotices", both, queue.topic_key_arn)

@@ -1,0 +1,159 @@
+"""Rights of IAM as data, from which stacks make statements and commands print policies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+TRAINING_JOBS = "/aws/sagemaker/TrainingJobs"
+COPIES = "/aws/sagemaker/InferenceComponents"
+"""The namespaces of the metrics of training jobs' machines, and of inference components' copies."""
+
+_Conditions = Mapping[str, Mapping[str, str | list[str]]]
+
+
+@dataclass(frozen=True)
+class Right:
+    """What a statement of a policy allows.
+
+    Args:
+        sid: its name.
+        actions: of the services' APIs.
+        resources: their ARNs; parts may be tokens of the CDK.
+        conditions: by operator and key.
+    """
+
+    sid: str
+    actions: tuple[str, ...]
+    resources: tuple[str, ...]
+    conditions: _Conditions = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the statement as policies have it."""
+        statement: dict[str, Any] = {
+            "Sid": self.sid,
+            "Effect": "Allow",
+            "Action": list(self.actions),
+            "Resource": list(self.resources),
+        }
+        if self.conditions:
+            statement["Condition"] = {name: dict(keys) for name, keys in self.conditions.items()}
+        return statement
+
+
+@dataclass(frozen=True)
+class RightsPolicy:
+    """A policy of a role.
+
+    Args:
+        name: of the policy.
+        rights: its statements.
+        reasons: for each wildcard in a resource.
+    """
+
+    name: str
+    rights: tuple[Right, ...]
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of KMS.
+
+    Args:
+        arn: of the key; with a wildcard for a key whose id nobody knows yet.
+        conditions: that tell such a key from others.
+    """
+
+    arn: str
+    conditions: _Conditions = field(default_factory=dict)
+
+
+def right(sid: str, actions: Sequence[str], *resources: str, **conditions: Any) -> Right:
+    """Returns a right.
+
+    Args:
+        sid: its name.
+        actions: of the services' APIs.
+        resources: their ARNs.
+        conditions: keys and values, by operator.
+    """
+    return Right(sid, tuple(actions), resources, conditions)
+
+
+def use_key(sid: str, actions: Sequence[str], key: Key) -> Right:
+    """Returns the right to use a key.
+
+    Args:
+        sid: its name.
+        actions: of KMS.
+        key: may be known by its alias alone.
+    """
+    return Right(sid, tuple(actions), (key.arn,), key.conditions)
+
+
+def read_objects(noun: str, bucket_arn: str, prefix: str) -> list[Right]:
+    """Returns the rights to read and list the objects below a prefix.
+
+    Args:
+        noun: ends the statements' names.
+        bucket_arn: of the bucket.
+        prefix: of the objects.
+    """
+    return [
+        right(f"Read{noun}", ["s3:GetObject"], f"{bucket_arn}/{prefix}*"),
+        right(f"List{noun}", ["s3:ListBucket"], bucket_arn, StringLike={"s3:prefix": f"{prefix}*"}),
+    ]
+
+
+def pull_images(sid: str, *repository_arns: str) -> list[Right]:
+    """Returns the rights to log in to ECR and to pull the images of repositories.
+
+    Args:
+        sid: name of the second statement.
+        repository_arns: of the repositories.
+    """
+    actions = [
+        "ecr:BatchCheckLayerAvailability",
+        "ecr:BatchGetImage",
+        "ecr:GetDownloadUrlForLayer",
+    ]
+    return [
+        right(sid, actions, *repository_arns),
+        # ECR's log-in token belongs to the account: the API knows no narrower resource.
+        right("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
+    ]
+
+
+def write_logs_of_machines(log_group_arn: str) -> Right:
+    """Returns SageMaker's right to write into a log group.
+
+    Args:
+        log_group_arn: ends in `:*`, which covers the group's streams, and the group itself for
+            DescribeLogStreams.
+    """
+    actions = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
+    return right("WriteLogs", actions, log_group_arn)
+
+
+def publish_metrics(*namespaces: str) -> Right:
+    """Returns the right that lets SageMaker publish machine metrics in some namespaces.
+
+    SageMaker publishes CPU, memory, disk and GPU use as the execution role. The role policies that
+    AWS lists for CreateModel and CreateTrainingJob therefore contain `cloudwatch:PutMetricData` and
+    `logs:DescribeLogStreams`. Without the first, these metrics never appear and nothing reports it.
+
+    Sources, read 2026-11-22:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html (CreateModel API and
+    CreateTrainingJob API: Execution Role Permissions);
+    https://github.com/aws-samples/host-yolov8-on-sagemaker-endpoint/pull/26 (instance metrics of
+    endpoints are missing without it);
+    https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html (the namespaces).
+    """
+    named = namespaces[0] if len(namespaces) == 1 else list(namespaces)
+    # PutMetricData has no resources, only a condition on the namespace.
+    return right(
+        "PublishMachineMetrics",
+        ["cloudwatch:PutMetricData"],
+        "*",
+        StringEquals={"cloudwatch:namespace": named},
+    )
