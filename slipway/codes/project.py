@@ -263,8 +263,8 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.MODE_CHANGE,
         "The endpoint would change its mode",
-        "An asynchronous endpoint has a queue, and AWS does not document an update that adds or "
-        "removes the queue.",
+        "An asynchronous endpoint has a queue, and an endpoint that scales to zero hosts inference "
+        "components. AWS does not document an update that adds or removes either.",
         "Destroy the stack when nobody uses the endpoint, then deploy it. Or give the model "
         "another name, and move the callers.",
     ),

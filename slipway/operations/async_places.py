@@ -7,9 +7,7 @@ from botocore.exceptions import ClientError
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem
-from slipway.operations.live import describe_endpoint
 from slipway.planning.asynchronous import AsyncPlan
-from slipway.planning.plan import DeploymentPlan
 
 
 def find_places(queue: AsyncPlan, access: Access) -> tuple[list[str], list[Problem]]:
@@ -33,34 +31,6 @@ def find_places(queue: AsyncPlan, access: Access) -> tuple[list[str], list[Probl
         else:
             problems.append(problem)
     return found, problems
-
-
-def compare_mode(plan: DeploymentPlan, access: Access) -> tuple[list[str], list[Problem]]:
-    """Compares the live endpoint's mode with a plan: AWS documents no update between the modes.
-
-    Returns:
-        Nothing, and the problem of another mode.
-
-    Raises:
-        ClientError: the account could not be examined.
-    """
-    described = describe_endpoint(access.client("sagemaker"), plan.endpoint_name)
-    if described is None:
-        return [], []
-    was_async, is_async = "AsyncInferenceConfig" in described, plan.asynchronous is not None
-    if was_async == is_async:
-        return [], []
-    modes = ("asynchronous", "real-time") if was_async else ("real-time", "asynchronous")
-    return [], [
-        Problem(
-            Code.MODE_CHANGE,
-            Kind.STATE,
-            f"{plan.endpoint_name} is {modes[0]} and would become {modes[1]}: AWS documents no "
-            "such update",
-            f"Run `cdk destroy {plan.name} -c models={plan.name} -c env={plan.environment}` when "
-            "nobody uses the endpoint, then deploy.",
-        )
-    ]
 
 
 def _looks(queue: AsyncPlan, access: Access) -> Iterator[tuple[str, Problem | None]]:

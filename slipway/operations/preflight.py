@@ -7,9 +7,10 @@ from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
 from slipway.image_sources import IMAGE_SOURCES
-from slipway.operations.async_places import compare_mode, find_places
+from slipway.operations.async_places import find_places
 from slipway.operations.capture_bucket import find_bucket
 from slipway.operations.execution_role import examine_role
+from slipway.operations.mode import compare_mode
 from slipway.operations.network import compare_network
 from slipway.operations.quotas import compare_quotas
 from slipway.operations.repository_keys import compare_key

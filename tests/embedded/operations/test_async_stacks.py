@@ -9,10 +9,11 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
-from slipway.operations.async_places import compare_mode, find_places
+from slipway.operations.async_places import find_places
 from slipway.operations.invoke import Request
 from slipway.operations.invoke_async import invoke_async
 from slipway.operations.leftovers import find_leftovers
+from slipway.operations.mode import compare_mode
 from slipway.operations.permissions import least_policy
 from slipway.operations.status import find_status
 from slipway.planning.asynchronous import AsyncPlan, Prefix

@@ -1,0 +1,68 @@
+"""Preflight's look at the mode of a live endpoint: AWS documents no update between the modes."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.facts.instances import instance_types
+from slipway.operations.mode import compare_mode
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from tests.embedded.hosting.hosted_components import Hosted
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+
+SCALED: dict[str, Any] = {
+    "mode": "scale_to_zero",
+    # The instances follow the copies.
+    "instance_count": 1,
+    "scale_to_zero": {"max_copies": 2, "target_concurrent_requests_per_copy": 4},
+}
+COMPONENTS = "an endpoint of inference components"
+
+
+def planned(endpoint_name: str, section: dict[str, Any]) -> DeploymentPlan:
+    config = model_config(endpoint=section)
+    plan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return replace(plan, endpoint_name=endpoint_name)
+
+
+@pytest.fixture
+def access(account: Any) -> Access:
+    return Access(
+        LOCAL.region,
+        {
+            "AWS_ENDPOINT_URL": account.clients.endpoint_url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+        },
+    )
+
+
+def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account: Any, access: Access) -> None:
+    asleep, awake = Hosted(account).endpoint(), account.endpoint()
+    changes = [
+        (asleep, SCALED, {}, f"is {COMPONENTS} and would become real-time"),
+        (awake, {}, SCALED, f"is real-time and would become {COMPONENTS}"),
+    ]
+    for name, same, other, change in changes:
+        assert compare_mode(planned(name, same), access) == ([], [])
+        found, (problem,) = compare_mode(planned(name, other), access)
+        assert (found, problem.code) == ([], Code.MODE_CHANGE)
+        assert problem.message == f"{name} {change}: AWS documents no such update"
+        assert problem.remedy == (
+            "Run `cdk destroy tiny -c models=tiny -c env=local` when nobody uses the endpoint, "
+            "then deploy."
+        )
+    assert compare_mode(planned("not-there", SCALED), access) == ([], [])
+    # A configuration can be deleted under its endpoint.
+    config = account.sagemaker.describe_endpoint(EndpointName=awake)["EndpointConfigName"]
+    account.sagemaker.delete_endpoint_config(EndpointConfigName=config)
+    assert compare_mode(planned(awake, SCALED), access) == (
+        [f"not compared: the mode of {awake}, as {config} was deleted"],
+        [],
+    )
+    account.delete(asleep)
+    account.delete(awake)
