@@ -145,6 +145,15 @@ class EndpointStack(cdk.Stack):
         if plan.component is not None:
             cdk.CfnOutput(self, "InferenceComponentName", value=plan.component.name)
         cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
+        if plan.termination_protection:
+            # The setting is no part of the template, and `cdk diff` compares templates:
+            # https://github.com/aws/aws-cdk/issues/32043. The output is a line of the difference.
+            cdk.CfnOutput(
+                self,
+                "TerminationProtection",
+                value="on",
+                description="CloudFormation refuses to delete this stack.",
+            )
 
     def _artifact_key_arn(self, plan: DeploymentPlan) -> str:
         if plan.artifact_place.is_isolated:

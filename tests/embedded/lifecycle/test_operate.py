@@ -140,6 +140,16 @@ def test_a_protected_stack_is_not_destroyed(deployed: Workbench) -> None:
     manifest = json.loads((protected / "manifest.json").read_text("utf-8"))
     manifest["artifacts"][MODEL]["properties"]["terminationProtection"] = True
     (protected / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    file = deployed.config(MODEL)
+    text = file.read_text("utf-8")
+    on = text.replace("\nendpoint:\n", "\nendpoint:\n  termination_protection: true\n")
+    file.write_text(on, "utf-8")
+    try:
+        change = deployed.must("cdk", "diff", MODEL, "-c", f"models={MODEL}", "--no-color")
+    finally:
+        file.write_text(text, "utf-8")
+    assert "[+] Output TerminationProtection TerminationProtection:" in change
+    assert "Resources" not in change
     config = deployed.client("sagemaker").describe_endpoint(EndpointName=ENDPOINT)
     deployed.deploy_from(protected.name, MODEL)
     report = deployed.fails(*destroy_command(protected.name, MODEL))
