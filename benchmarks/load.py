@@ -3,9 +3,8 @@
     python -m benchmarks.load < {"port": ..., "load": {...}}
 
 It runs in a process of its own, so that its cost is not in the server's process or in the
-benchmark's. A client is a thread with one connection. With at most a few dozen clients, that costs
-less per request than any asynchronous client, and a client waits only for the network. A deployed
-endpoint is loaded through `drive_through`, in the processes of `benchmarks.neuron.endpoint`.
+benchmark's. A client is a thread with one connection (`benchmarks.clients`). A deployed endpoint is
+loaded through `drive_through`, in the processes of `benchmarks.neuron.endpoint`.
 
 The load runs in these steps. Every client connects, and all start together. Each sends its warm-up
 requests, then the requests that count, one after the other. A client continues until it has sent
@@ -21,27 +20,16 @@ such a server is its number of answers divided by the time from the first reques
 answer. Fewer clients are left at the end of that time, so it takes many requests.
 """
 
-import contextlib
 import gc
-import http.client
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchmarks.errors import BenchmarkError
+from benchmarks.clients import Clients, Connect, Exchange, connected_to
 from benchmarks.execution import answer_call, call_module
-
-_HOST = "127.0.0.1"
-_PATH = "/invocations"
-_CONNECT_SECONDS = 10.0
-_LONGEST_MESSAGE_CHARACTERS = 500
-Exchange = Callable[[bytes], bytes]
-"""Sends a request's body; returns the answer's."""
-Connect = Callable[[], AbstractContextManager[Exchange]]
 
 # For starting the process and for ending what is under way.
 _SPARE_SECONDS = 60.0
@@ -132,13 +120,12 @@ class _Load:
     """One load under way."""
 
     def __init__(self, connect: Connect, specification: LoadSpecification) -> None:
-        self._connect, self._specification = connect, specification
+        self._specification = specification
+        self._threads = Clients(specification.clients, connect)
         self._clients = [_Client() for _ in range(specification.clients)]
         self._answers: list[Counter[tuple[int, bytes]]] = [Counter() for _ in self._clients]
-        self._start = threading.Barrier(specification.clients + 1)
         self._missing = specification.clients
         self._lock = threading.Lock()
-        self._failure = ""
 
     def run(self) -> LoadResult:
         """Runs all clients to their end.
@@ -146,22 +133,7 @@ class _Load:
         Raises:
             BenchmarkError: the message names the first request that failed.
         """
-        threads = [
-            threading.Thread(target=self._run_client, args=(number,), daemon=True)
-            for number in range(len(self._clients))
-        ]
-        for thread in threads:
-            thread.start()
-        used_before = time.process_time()
-        try:
-            self._start.wait()
-        except threading.BrokenBarrierError:
-            raise BenchmarkError(self._failure) from None
-        for thread in threads:
-            thread.join()
-        used = time.process_time() - used_before
-        if self._failure:
-            raise BenchmarkError(self._failure)
+        used = self._threads.run(self._send_all)
         answers = sum(self._answers, Counter())
         counted = [client.times[client.first : client.enough] for client in self._clients]
         return LoadResult(
@@ -178,24 +150,13 @@ class _Load:
             - min(client.times[0][0] for client in self._clients),
         )
 
-    def _run_client(self, number: int) -> None:
-        try:
-            with self._connect() as exchange:
-                self._start.wait()
-                self._send_all(number, exchange)
-        except threading.BrokenBarrierError:
-            pass
-        except BenchmarkError as error:
-            self._fail(str(error))
-        # Whatever it is: a client that ended unnoticed would let the others go on for ever.
-        except Exception as error:
-            self._fail(f"a request failed: {type(error).__name__}: {error}")
-
     def _send_all(self, number: int, exchange: Exchange) -> None:
         given, client = self._specification, self._clients[number]
         bodies = [body.encode() for body in given.bodies]
         times = client.times
-        while not self._failure and (self._missing if given.keep_up else not client.enough):
+        while not self._threads.failed.is_set() and (
+            self._missing if given.keep_up else not client.enough
+        ):
             index = (number + len(times) * given.clients) % len(bodies)
             began_at = time.perf_counter()
             answer = exchange(bodies[index])
@@ -215,43 +176,6 @@ class _Load:
                 client.enough = len(times)
                 with self._lock:
                     self._missing -= 1
-
-    def _fail(self, message: str) -> None:
-        with self._lock:
-            self._failure = self._failure or message
-        self._start.abort()
-
-
-@contextlib.contextmanager
-def connected_to(port: int, timeout_seconds: float) -> Iterator[Exchange]:
-    """Opens a connection to a server on the loopback interface; gives what sends a request.
-
-    Raises:
-        BenchmarkError: in the block, if a request is refused, timed out, or answered with another
-            status than 200.
-    """
-    connection = http.client.HTTPConnection(_HOST, port, timeout=_CONNECT_SECONDS)
-    headers = {"Content-Type": "application/json"}
-
-    def exchange(body: bytes) -> bytes:
-        connection.request("POST", _PATH, body, headers)
-        response = connection.getresponse()
-        answer = response.read()
-        if response.status != http.HTTPStatus.OK:
-            text = answer.decode("utf-8", "replace")[:_LONGEST_MESSAGE_CHARACTERS]
-            raise BenchmarkError(f"a request was answered with {response.status}: {text}")
-        return answer
-
-    try:
-        connection.connect()
-        connection.sock.settimeout(timeout_seconds)
-        # Where the server closes a connection after an answer, the next request opens another.
-        connection.timeout = timeout_seconds
-        yield exchange
-    except (OSError, http.client.HTTPException) as error:
-        raise BenchmarkError(f"a request failed: {type(error).__name__}: {error}") from None
-    finally:
-        connection.close()
 
 
 def drive_through(connect: Connect, specification: LoadSpecification) -> LoadResult:

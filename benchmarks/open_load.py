@@ -17,15 +17,14 @@ connections, did not keep up with the rate.
 import gc
 import itertools
 import random
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchmarks.clients import Clients, Connect, Exchange, connected_to
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import answer_call, call_module
-from benchmarks.load import Connect, Exchange, connected_to
 
 # For starting the process, connecting, and ending the requests under way.
 _SPARE_SECONDS = 60.0
@@ -95,18 +94,15 @@ class _Load:
     """One load under way."""
 
     def __init__(self, connect: Connect, specification: OpenLoadSpecification) -> None:
-        self._connect, self._specification = connect, specification
+        self._specification = specification
         self._arrivals = list(arrivals(specification))
         if not self._arrivals:
             raise BenchmarkError("the load has no request: raise its rate or its seconds")
+        self._clients = Clients(specification.connections, connect, self._begin)
         self._next = itertools.count()
         # The times of sending and of the answer's end, by the arrival's index.
         self._times: dict[int, tuple[float, float]] = {}
-        self._start = threading.Barrier(specification.connections + 1, action=self._begin)
         self._began_at = 0.0
-        self._ended = threading.Event()
-        self._lock = threading.Lock()
-        self._failure = ""
 
     def run(self) -> OpenLoadResult:
         """Sends all requests.
@@ -114,22 +110,7 @@ class _Load:
         Raises:
             BenchmarkError: the message names the first request that failed.
         """
-        threads = [
-            threading.Thread(target=self._run_connection, daemon=True)
-            for _ in range(self._specification.connections)
-        ]
-        for thread in threads:
-            thread.start()
-        used_before = time.process_time()
-        try:
-            self._start.wait()
-        except threading.BrokenBarrierError:
-            raise BenchmarkError(self._failure) from None
-        for thread in threads:
-            thread.join()
-        used = time.process_time() - used_before
-        if self._failure:
-            raise BenchmarkError(self._failure)
+        used = self._clients.run(self._send)
         first = self._specification.warm_up_seconds
         counted = [
             (self._began_at + arrival, *self._times[index])
@@ -149,38 +130,17 @@ class _Load:
     def _begin(self) -> None:
         self._began_at = time.perf_counter() + _LEAD_SECONDS
 
-    def _run_connection(self) -> None:
-        try:
-            with self._connect() as exchange:
-                self._start.wait()
-                self._send(exchange)
-        except threading.BrokenBarrierError:
-            pass
-        except BenchmarkError as error:
-            self._fail(str(error))
-        # Whatever it is: a load that lacks a connection unnoticed would measure something else.
-        except Exception as error:
-            self._fail(f"a request failed: {type(error).__name__}: {error}")
-
-    def _send(self, exchange: Exchange) -> None:
+    def _send(self, _number: int, exchange: Exchange) -> None:
         bodies = [body.encode() for body in self._specification.bodies]
         for index in self._next:
             if index >= len(self._arrivals):
                 return
             wait_seconds = self._began_at + self._arrivals[index] - time.perf_counter()
-            if wait_seconds > 0 and self._ended.wait(wait_seconds):
-                return
-            if self._failure:
+            if self._clients.failed.wait(max(0.0, wait_seconds)):
                 return
             sent_at = time.perf_counter()
             exchange(bodies[index % len(bodies)])
             self._times[index] = (sent_at, time.perf_counter())
-
-    def _fail(self, message: str) -> None:
-        with self._lock:
-            self._failure = self._failure or message
-        self._ended.set()
-        self._start.abort()
 
 
 def drive_open_through(connect: Connect, specification: OpenLoadSpecification) -> OpenLoadResult:

@@ -24,8 +24,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 from botocore.httpsession import get_cert_path
 
+from benchmarks.clients import Exchange
 from benchmarks.errors import BenchmarkError
-from benchmarks.load import Exchange
 from slipway.access import Access
 
 _SERVICE: Final = "sagemaker"

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.clients import connected_to
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi import djl
 from benchmarks.lmi.design import System
 from benchmarks.lmi.djl import DjlServing
 from benchmarks.lmi.prompts import BODIES
-from benchmarks.load import connected_to
 from benchmarks.processes import BackgroundProcess, answers_ping, free_port
 from benchmarks.program import ROOT
 from embedded_aws.hosting.families import (

@@ -23,8 +23,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.clients import Exchange
 from benchmarks.errors import BenchmarkError
-from benchmarks.load import Exchange, LoadResult, LoadSpecification, drive_through
+from benchmarks.load import LoadResult, LoadSpecification, drive_through
 from benchmarks.open_load import OpenLoadResult, OpenLoadSpecification, drive_open_through
 from benchmarks.program import ROOT, ExitOneParser, positive
 from benchmarks.report import MILLISECONDS

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.clients import connected_to
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import answer_call, call_module
-from benchmarks.load import connected_to
 from benchmarks.tensorrt.workloads import Request, generated_tokens
 
 _WARM_UP_PAIRS = 3
