@@ -1,9 +1,13 @@
 """Dynamic batching: decides which inputs the model computes together, and when.
 
-Requests put their inputs in one bounded queue. One task takes them out in order of arrival, up to
-the maximum batch size, and computes them on an executor thread. The queue fills while a batch
-computes, and its content is the next batch as soon as a thread is free. Under load, batches
-therefore grow by themselves, and an idle server computes a lone input at once.
+Requests put their inputs in one bounded queue. Compute threads take them out in order of arrival,
+up to the maximum batch size. The queue fills while a batch computes, and its content is the next
+batch as soon as a thread is free. Under load, batches therefore grow by themselves, and an idle
+server computes a lone input at once.
+
+The threads stay for the life of the model. A thread that ends a batch takes the next one by itself.
+It never waits for a turn of the event loop, which may have thousands of connections to read. Inputs
+that arrive in one turn of the event loop are offered together.
 
 There is one wait. Straight after a batch, its clients are about to send their next requests.
 Starting with the few inputs that are queued would split the same clients into a small and a large
@@ -17,8 +21,8 @@ the meantime would have had room.
 """
 
 import asyncio
-import functools
 import logging
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Final, Generic, TypeVar
@@ -39,17 +43,19 @@ OutputT = TypeVar("OutputT")
 
 
 class Batcher(Generic[InputT, OutputT]):
-    """Joins the inputs of concurrent requests into batches for executor threads.
+    """Joins the inputs of concurrent requests into batches for compute threads.
 
     Args:
         predict: computes one output per input, in order; called on `executor`.
-        executor: a pool with one thread for each concurrent batch.
+        executor: a pool with one thread for each batch, computed or ahead; `run` keeps them busy.
         max_batch_size: most inputs per call of `predict`.
         max_batch_delay_seconds: longest wait for more inputs, straight after a batch.
         max_queue_length: most inputs waiting.
-        record_rows: called with the number of rows that each call of `predict` computes.
-        concurrent_batches: returns how many batches are computed at a time.
-        batches_ahead: returns how many full batches may wait at the devices beside them.
+        record_rows: called on `executor` with the number of rows that each call of `predict`
+            computes.
+        concurrent_batches: returns how many batches are computed at a time; read by `run`.
+        batches_ahead: returns how many full batches may wait at the devices beside them; read by
+            `run`.
         choose: returns which of the waiting inputs are computed together, see
             `ConcurrentPredictor.choose`; None takes them in order.
     """
@@ -72,17 +78,19 @@ class Batcher(Generic[InputT, OutputT]):
         self._max_batch_size = max_batch_size
         self._max_batch_delay_seconds = max_batch_delay_seconds
         self._record_rows = record_rows
-        self._concurrent_batches = concurrent_batches
-        self._batches_ahead = batches_ahead
+        self._read_concurrent_batches = concurrent_batches
+        self._read_batches_ahead = batches_ahead
         self._choose = choose
-        self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length)
+        self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length, self._is_wanted)
+        # Guards all attributes below, as the queue's own.
+        self._changed = self._queue.changed
+        self._concurrent_batches = 1
         self._last_batch_ended_at = float("-inf")
         self._expected_in_flight = 0
-        # Calls of `predict` that have not returned, even if no request waits for them any more.
-        self._calls = 0
-        self._computing: dict[asyncio.Task[None], Sequence[Entry[InputT, OutputT]]] = {}
+        # The batches inside `predict`, even if no request waits for them any more.
+        self._computing: list[Sequence[Entry[InputT, OutputT]]] = []
         self._busy_since = float("-inf")
-        self._lost: BaseException | None = None
+        self._is_ending = False
 
     @property
     def queue_length(self) -> int:
@@ -91,13 +99,14 @@ class Batcher(Generic[InputT, OutputT]):
 
     @property
     def is_computing(self) -> bool:
-        """Returns whether an executor thread is inside `predict`."""
-        return self._calls > 0
+        """Returns whether a compute thread is inside `predict`."""
+        return bool(self._computing)
 
     @property
     def rows(self) -> int:
         """Returns the number of inputs that are being computed."""
-        return sum(map(len, self._computing.values()))
+        with self._changed:
+            return sum(map(len, self._computing))
 
     async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
         """Queues all `inputs` or none, and waits for their outputs.
@@ -132,31 +141,77 @@ class Batcher(Generic[InputT, OutputT]):
         Raises:
             ModelLostError: the predictor raised it.
         """
+        loop = asyncio.get_running_loop()
+        self._concurrent_batches = self._read_concurrent_batches()
+        threads = self._concurrent_batches + self._read_batches_ahead()
         try:
-            while True:
-                await self._wait_for_room()
-                await self._wait_for_batch()
-                self._start(self._take_batch())
+            await asyncio.gather(
+                *(loop.run_in_executor(self._executor, self._work, loop) for _ in range(threads))
+            )
         finally:
-            batches = list(self._computing)
-            for batch in batches:
-                batch.cancel()
-            await asyncio.gather(*batches, return_exceptions=True)
-            self._queue.close(NotReadyError("The server is stopping."))
+            with self._changed:
+                self._is_ending = True
+                self._changed.notify_all()
+                computing = list(self._computing)
+            # The threads go on until their batches are computed.
+            stopping = NotReadyError("The server is stopping.")
+            for batch in computing:
+                fail_all(batch, stopping)
+            self._queue.close(stopping)
 
-    async def _wait_for_room(self) -> None:
-        """Returns when another batch may be computed, or a full batch may go ahead.
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Computes one batch after the other on a thread of the executor.
 
         Raises:
-            ModelLostError: a batch raised it.
+            ModelLostError: the predictor raised it.
         """
-        self._raise_if_lost()
-        while len(self._computing) >= self._concurrent_batches() and not self._may_go_ahead():
-            await self._wait_for_change()
+        while batch := self._next_batch():
+            try:
+                self._record_rows(len(batch))
+                outputs = self._checked_predict([entry.value for entry in batch])
+            except Exception as error:
+                if not self._is_ending:  # then nobody waits for the outputs
+                    log_event(
+                        _logger, logging.ERROR, "batch_failed", error=error, batch_size=len(batch)
+                    )
+                is_lost = isinstance(error, ModelLostError)
+                self._end(batch, completed=0, is_lost=is_lost)
+                failure = ModelFailureError("The model failed to compute an answer.")
+                loop.call_soon_threadsafe(fail_all, batch, failure)
+                if is_lost:
+                    raise
+            else:
+                ended_at = self._end(batch, completed=len(batch))
+                loop.call_soon_threadsafe(_deliver, batch, outputs, ended_at)
+
+    def _next_batch(self) -> Sequence[Entry[InputT, OutputT]]:
+        """Waits for the inputs of the next batch; returns none if no batch follows."""
+        with self._changed:
+            while not self._is_ending:
+                if self._is_wanted():
+                    return self._start()
+                # Inputs of the last batch's clients may come too late to be waited for.
+                delay_ends_in = self._delay_ends_at - time.monotonic()
+                self._changed.wait(delay_ends_in if delay_ends_in > 0 else None)
+            return ()
+
+    @property
+    def _delay_ends_at(self) -> float:
+        return self._last_batch_ended_at + self._max_batch_delay_seconds
+
+    def _is_wanted(self) -> bool:
+        """Returns whether the next batch should start now."""
+        length = len(self._queue)
+        if not length:
+            return False
+        expected = min(self._expected_in_flight, self._max_batch_size)
+        if length < expected and time.monotonic() < self._delay_ends_at:
+            return False
+        return len(self._computing) < self._concurrent_batches or self._may_go_ahead()
 
     def _may_go_ahead(self) -> bool:
-        most = self._concurrent_batches() + self._batches_ahead()
-        if len(self._computing) >= most or len(self._queue) < self._max_batch_size:
+        # There are as many threads as batches, so a free thread means that one more may go.
+        if len(self._queue) < self._max_batch_size:
             return False
         return self._choose is None or len(self._chosen(self._choose)) == self._max_batch_size
 
@@ -165,91 +220,46 @@ class Batcher(Generic[InputT, OutputT]):
         waiting = self._queue.waiting(_CHOICE_BATCHES * self._max_batch_size)
         return choose(waiting, self._max_batch_size)
 
-    async def _wait_for_batch(self) -> None:
-        """Returns when the next batch should start; at least one input may then be queued.
-
-        Raises:
-            ModelLostError: a batch raised it.
-        """
-        loop = asyncio.get_running_loop()
-        while not self._queue:
-            await self._wait_for_change()
-        give_up_at = self._last_batch_ended_at + self._max_batch_delay_seconds
-        target = min(self._expected_in_flight, self._max_batch_size)
-        while len(self._queue) < target and loop.time() < give_up_at:
-            try:
-                async with asyncio.timeout_at(give_up_at):
-                    await self._wait_for_change()
-            except TimeoutError:
-                return
-
-    async def _wait_for_change(self) -> None:
-        """Returns when an input arrived or a batch ended."""
-        # Read before the event is cleared, because the event may stand for a batch that failed.
-        self._raise_if_lost()
-        self._queue.arrived.clear()
-        await self._queue.arrived.wait()
-        self._raise_if_lost()
-
-    def _raise_if_lost(self) -> None:
-        if self._lost is not None:
-            raise self._lost
+    def _start(self) -> Sequence[Entry[InputT, OutputT]]:
+        """Removes from the queue, and returns, the inputs of the next batch."""
+        now = time.monotonic()
+        if not self._computing:
+            self._busy_since = now
+        batch = self._take_batch()
+        self._computing.append(batch)
+        for entry in batch:
+            entry.ticket.start(at=now, batch_size=len(batch))
+        if len(self._queue):
+            # What is left may be a batch for another thread.
+            self._changed.notify()
+        return batch
 
     def _take_batch(self) -> list[Entry[InputT, OutputT]]:
         size = min(len(self._queue), self._max_batch_size)
-        if self._choose is None or not size:
+        if self._choose is None:
             return [self._queue.take() for _ in range(size)]
         return self._queue.take_chosen(self._chosen(self._choose))
 
-    def _start(self, batch: Sequence[Entry[InputT, OutputT]]) -> None:
-        if not batch:  # every client disconnected while the batcher waited for more inputs
-            return
-        if not self._computing:
-            self._busy_since = asyncio.get_running_loop().time()
-        task = asyncio.create_task(self._compute(batch))
-        self._computing[task] = batch
-        task.add_done_callback(self._ended)
+    def _end(
+        self, batch: Sequence[Entry[InputT, OutputT]], *, completed: int, is_lost: bool = False
+    ) -> float:
+        """Records the end of a batch; returns its time.
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._computing[task]
-        if not task.cancelled():
-            self._lost = self._lost or task.exception()
-        self._queue.arrived.set()
-
-    async def _compute(self, batch: Sequence[Entry[InputT, OutputT]]) -> None:
-        loop = asyncio.get_running_loop()
-        started_at = loop.time()
-        for entry in batch:
-            entry.ticket.start(at=started_at, batch_size=len(batch))
-        self._calls += 1
-        self._record_rows(len(batch))
-        future = loop.run_in_executor(
-            self._executor, functools.partial(self._checked_predict, [e.value for e in batch])
-        )
-        # Counted until the thread returns, even if this task is cancelled: the thread goes on
-        # regardless.
-        future.add_done_callback(self._returned)
-        try:
-            outputs = await asyncio.shield(future)
-        except Exception as error:
-            log_event(_logger, logging.ERROR, "batch_failed", error=error, batch_size=len(batch))
-            fail_all(batch, ModelFailureError("The model failed to compute an answer."))
-            if isinstance(error, ModelLostError):
-                raise
-            return
-        except asyncio.CancelledError:
-            fail_all(batch, NotReadyError("The server is stopping."))
-            raise
-        finally:
-            busy_since, self._busy_since = self._busy_since, loop.time()
-            self._last_batch_ended_at = self._busy_since
+        Args:
+            batch: the inputs.
+            completed: number of outputs.
+            is_lost: whether no other batch may start.
+        """
+        with self._changed:
+            self._is_ending |= is_lost
+            self._computing = [each for each in self._computing if each is not batch]
+            now = time.monotonic()
+            busy_since, self._busy_since, self._last_batch_ended_at = self._busy_since, now, now
             self._expected_in_flight = len(batch) + len(self._queue)
-        for entry, output in zip(batch, outputs, strict=True):
-            entry.ticket.deliver(entry.index, output, at=self._last_batch_ended_at)
-        # Concurrent batches overlap, so each is timed from the end of the batch before it.
-        self._queue.wait_estimate.record(
-            busy_seconds=self._last_batch_ended_at - busy_since, completed=len(batch)
-        )
+            if completed:
+                # Concurrent batches overlap, so each is timed from the end of the batch before it.
+                self._queue.wait_estimate.record(busy_seconds=now - busy_since, completed=completed)
+            return now
 
     def _checked_predict(self, values: Sequence[InputT]) -> Sequence[OutputT]:
         outputs = self._predict(values)
@@ -259,7 +269,10 @@ class Batcher(Generic[InputT, OutputT]):
             )
         return outputs
 
-    def _returned(self, future: asyncio.Future[Sequence[OutputT]]) -> None:
-        self._calls -= 1
-        if not future.cancelled():
-            future.exception()  # marks the exception as retrieved
+
+def _deliver(
+    batch: Sequence[Entry[InputT, OutputT]], outputs: Sequence[OutputT], ended_at: float
+) -> None:
+    """Hands the outputs of a batch to the requests, on the event loop."""
+    for entry, output in zip(batch, outputs, strict=True):
+        entry.ticket.deliver(entry.index, output, at=ended_at)

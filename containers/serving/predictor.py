@@ -83,11 +83,14 @@ class ConcurrentPredictor(Predictor[InputT, OutputT], Protocol[InputT, OutputT])
 
     @property
     def concurrent_batches(self) -> int:
-        """Returns the most batches at a time; read before each batch, and only after `load`."""
+        """Returns the most batches at a time; read once, after `load`."""
 
     @property
     def batches_ahead(self) -> int:
-        """Returns the full batches that may wait at the devices beside those; see `batching`."""
+        """Returns the full batches that may wait at the devices beside those; see `batching`.
+
+        It is read once, after `load`.
+        """
 
     def choose(self, waiting: Sequence[InputT], most: int) -> Sequence[int]:
         """Chooses the inputs of the next batch.

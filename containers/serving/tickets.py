@@ -1,6 +1,8 @@
 """A request on its way through the model: its inputs, and the answer that its client waits for."""
 
 import asyncio
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +41,7 @@ class Ticket(Generic[OutputT]):
     """One request: its outputs arrive one by one; its future ends with the last output or an error.
 
     Attributes:
+        queued_at: by `time.monotonic`, as the other times.
         pieces: new pieces of a streamed answer, and None at its end; None for other answers.
     """
 
@@ -63,7 +66,7 @@ class Ticket(Generic[OutputT]):
         Args:
             index: position of the input in the request.
             output: the value that the model computed.
-            at: end of the computation, by the event loop's clock in seconds.
+            at: end of the computation, by `time.monotonic`.
         """
         self.outputs[index] = output
         self.missing -= 1
@@ -106,22 +109,38 @@ class Entry(Generic[InputT, OutputT]):
 class BoundedQueue(Generic[InputT, OutputT]):
     """The waiting inputs in order of arrival; a request is queued whole or refused.
 
+    The event loop adds inputs, and compute threads take them out. A thread must hold `changed`
+    while it uses the queue.
+
     Args:
         max_length: most inputs waiting.
+        is_wanted: returns whether a thread that waits for `changed` should wake after inputs
+            arrived.
+
+    Attributes:
+        changed: guards the queue; it can be entered again by the thread that holds it.
+        wait_estimate: the recent speed of the model.
     """
 
-    def __init__(self, max_length: int) -> None:
+    def __init__(self, max_length: int, is_wanted: Callable[[], bool]) -> None:
         self._max_length = max_length
+        self._is_wanted = is_wanted
         self._entries: deque[Entry[InputT, OutputT]] = deque()
         self._closed_by: Exception | None = None
-        self.arrived = asyncio.Event()
+        self._is_telling = False
+        self.changed = threading.Condition()
         self.wait_estimate = WaitEstimate()
 
     def __len__(self) -> int:
         return len(self._entries)
 
     async def enter(
-        self, inputs: Sequence[InputT], *, deadline: float, computing: Callable[[], int]
+        self,
+        inputs: Sequence[InputT],
+        *,
+        deadline: float,
+        computing: Callable[[], int],
+        is_streamed: bool = False,
     ) -> Ticket[OutputT]:
         """Queues all inputs of a request, see `add`.
 
@@ -132,15 +151,25 @@ class BoundedQueue(Generic[InputT, OutputT]):
             inputs: at least one.
             deadline: time of the event loop's clock, in seconds, after which the request fails.
             computing: returns the number of inputs that are being computed.
+            is_streamed: whether the ticket gets the pieces of the answer.
         """
         for _ in range(_TURNS_BEFORE_REFUSAL):
             try:
-                return self.add(inputs, deadline=deadline, computing=computing())
+                return self.add(
+                    inputs, deadline=deadline, computing=computing(), is_streamed=is_streamed
+                )
             except QueueFullError:
                 await asyncio.sleep(0)
-        return self.add(inputs, deadline=deadline, computing=computing())
+        return self.add(inputs, deadline=deadline, computing=computing(), is_streamed=is_streamed)
 
-    def add(self, inputs: Sequence[InputT], *, deadline: float, computing: int) -> Ticket[OutputT]:
+    def add(
+        self,
+        inputs: Sequence[InputT],
+        *,
+        deadline: float,
+        computing: int,
+        is_streamed: bool = False,
+    ) -> Ticket[OutputT]:
         """Queues all inputs of a request.
 
         Args:
@@ -148,6 +177,7 @@ class BoundedQueue(Generic[InputT, OutputT]):
             deadline: time of the event loop's clock, in seconds, after which the request fails.
             computing: number of inputs that are being computed and so finish before the waiting
                 inputs.
+            is_streamed: whether the ticket gets the pieces of the answer.
 
         Raises:
             InvalidRequestError: there are more inputs than the queue can ever hold.
@@ -155,6 +185,26 @@ class BoundedQueue(Generic[InputT, OutputT]):
                 take until after the deadline.
             Exception: the error that the queue was closed with.
         """
+        loop = asyncio.get_running_loop()
+        with self.changed:
+            self._check(inputs, patience_seconds=deadline - loop.time(), computing=computing)
+            ticket: Ticket[OutputT] = Ticket(
+                future=loop.create_future(),
+                outputs=[None] * len(inputs),
+                missing=len(inputs),
+                queued_at=time.monotonic(),
+                # There before a thread can see the inputs, so that no piece is lost.
+                pieces=asyncio.Queue() if is_streamed else None,
+            )
+            self._entries.extend(Entry(ticket, index, value) for index, value in enumerate(inputs))
+        if not self._is_telling:
+            # Not at once: other requests of this turn of the event loop may share a batch.
+            self._is_telling = True
+            loop.call_soon(self._tell)
+        return ticket
+
+    def _check(self, inputs: Sequence[InputT], *, patience_seconds: float, computing: int) -> None:
+        """Refuses a request that has no room, or would be answered too late; see `add`."""
         if self._closed_by is not None:
             raise self._closed_by
         if len(inputs) > self._max_length:
@@ -166,8 +216,6 @@ class BoundedQueue(Generic[InputT, OutputT]):
                 f"The queue holds {len(self)} of at most {self._max_length} inputs; retry later.",
                 retry_after_seconds=self.wait_estimate.seconds(len(self) + computing),
             )
-        loop = asyncio.get_running_loop()
-        patience_seconds = deadline - loop.time()
         wait_seconds = self.wait_estimate.seconds(len(self) + computing) if len(self) else 0.0
         if wait_seconds > patience_seconds:
             raise QueueFullError(
@@ -176,15 +224,12 @@ class BoundedQueue(Generic[InputT, OutputT]):
                 "most; retry later.",
                 retry_after_seconds=wait_seconds - patience_seconds,
             )
-        ticket: Ticket[OutputT] = Ticket(
-            future=loop.create_future(),
-            outputs=[None] * len(inputs),
-            missing=len(inputs),
-            queued_at=loop.time(),
-        )
-        self._entries.extend(Entry(ticket, index, value) for index, value in enumerate(inputs))
-        self.arrived.set()
-        return ticket
+
+    def _tell(self) -> None:
+        self._is_telling = False
+        with self.changed:
+            if self._is_wanted():
+                self.changed.notify()
 
     def first(self) -> InputT:
         """Returns the next input; the queue must not be empty."""
@@ -209,11 +254,13 @@ class BoundedQueue(Generic[InputT, OutputT]):
 
     def withdraw(self, ticket: Ticket[OutputT]) -> None:
         """Removes the inputs of a request that ended early, so that they cost no compute."""
-        self._entries = deque(entry for entry in self._entries if entry.ticket is not ticket)
+        with self.changed:
+            self._entries = deque(entry for entry in self._entries if entry.ticket is not ticket)
 
     def close(self, error: Exception) -> None:
         """Fails every waiting request, and refuses further requests."""
-        self._closed_by = error
+        with self.changed:
+            self._closed_by = error
         fail_all(self._entries, error)
 
 

@@ -15,6 +15,7 @@ from containers.serving.errors import (
     RequestExpiredError,
 )
 from tests.support.servers import EchoPredictor, until
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -57,9 +58,9 @@ async def batching(
         try:
             yield Harness(batcher, predictor)
         finally:
-            predictor.release(100)
             running.cancel()
             await asyncio.wait([running])
+            predictor.release(100)
 
 
 async def test_a_lone_input_on_an_idle_server_does_not_wait_for_the_delay() -> None:
@@ -82,6 +83,17 @@ async def test_what_arrives_during_a_batch_forms_the_next_in_order_of_arrival() 
     assert harness.predictor.batches == [["first"], ["a", "b", "c"], ["d", "e"]]
     assert [result.outputs for result in results] == [("first",), *[(v,) for v in "abcde"]]
     assert [result.batch_size for result in results] == [1, 3, 3, 3, 2, 2]
+
+
+async def test_the_next_batch_does_not_wait_for_the_event_loop() -> None:
+    async with batching(EchoPredictor(gated=True)) as harness:
+        tasks = [await harness.occupy(), harness.submit("next")]
+        await harness.queued(1)
+        harness.predictor.release(2)
+        # The event loop has no turn meanwhile, as if it read from many connections.
+        eventually(lambda: harness.predictor.batches == [["first"], ["next"]])
+        assert not any(task.done() for task in tasks)
+        assert [(await task).outputs for task in tasks] == [("first",), ("next",)]
 
 
 async def test_a_request_with_many_inputs_spans_batches_and_comes_back_in_order() -> None:

@@ -19,6 +19,7 @@ from tests.support.servers import (
     running_server,
     until,
 )
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -108,9 +109,9 @@ async def batching(
         try:
             yield Harness(batcher, running)
         finally:
-            predictor.release(100)
             running.cancel()
             await asyncio.wait([running])
+            predictor.release(100)
 
 
 def test_it_is_told_from_other_predictors() -> None:
@@ -158,6 +159,18 @@ async def test_only_full_batches_go_ahead() -> None:
     assert predictor.batches == [["a"], ["b", "c"], ["d", "e"]]
     assert [result.outputs for result in results] == [(value,) for value in "abcde"]
     assert predictor.most_at_a_time == 2
+
+
+async def test_the_thread_of_a_device_takes_its_next_batch_by_itself() -> None:
+    predictor = SeveralPredictor(2, gated=True)
+    async with batching(predictor, size=1) as harness:
+        tasks = [harness.submit(value) for value in "abcd"]
+        await until(lambda: len(predictor.batches) == 2)
+        predictor.release(4)
+        # The event loop has no turn meanwhile.
+        eventually(lambda: len(predictor.batches) == 4)
+        assert not any(task.done() for task in tasks)
+        await asyncio.gather(*tasks)
 
 
 async def test_a_batch_that_goes_ahead_is_full_of_inputs_that_go_together() -> None:

@@ -20,6 +20,7 @@ from containers.serving.errors import (
 )
 from containers.serving.tickets import BatchedOutputs
 from tests.support.servers import CountdownPredictor, until
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -67,9 +68,9 @@ async def batching(
         try:
             yield Harness(batcher, predictor)
         finally:
-            predictor.release(10_000)
             running.cancel()
             await asyncio.wait([running])
+            predictor.release(10_000)
 
 
 async def test_what_arrives_joins_before_the_next_step() -> None:
@@ -94,6 +95,17 @@ async def test_a_short_answer_does_not_wait_for_a_long_one() -> None:
         assert not both[0].done()
         harness.run_freely()
         await both[0]
+
+
+async def test_what_waits_joins_without_a_turn_of_the_event_loop() -> None:
+    async with batching(CountdownPredictor(gated=True), size=1) as harness:
+        tasks = [harness.submit(("first", 1)), harness.submit(("next", 2))]
+        await harness.begun(1)
+        harness.run_freely()
+        # The event loop has no turn meanwhile, as if it read from many connections.
+        eventually(lambda: harness.predictor.steps == [["first"], ["next"], ["next"]])
+        assert not any(task.done() for task in tasks)
+        assert [(await task).outputs for task in tasks] == [("first",), ("next",)]
 
 
 async def test_inputs_wait_until_there_is_room_in_order_of_arrival() -> None:
