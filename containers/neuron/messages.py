@@ -1,7 +1,9 @@
 """The messages between the program and its workers, over one socket for each lane.
 
 A message is a length, a header in JSON, and the bytes of its arrays one after the other. Nothing is
-pickled, because the two ends may run different versions of Python and NumPy.
+pickled, because the two ends may run different versions of Python and NumPy. A message of usual
+size is one system call at either end. Each call gives up Python's lock to other threads, and waits
+to get it back.
 
 A worker imports this: it keeps to Python 3.10 and NumPy.
 """
@@ -28,6 +30,10 @@ INPUTS: Final = "inputs"
 _LENGTH: Final = struct.Struct("!Q")
 _LARGEST_HEADER_BYTES: Final = 1_000_000
 _DTYPES: Final = ("<i8", "<f4")
+# Most messages fit.
+_FIRST_BYTES: Final = 65_536
+# Arrays begin at a multiple of this many bytes.
+_ALIGNMENT_BYTES: Final = 8
 
 
 class ConnectionLostError(Exception):
@@ -69,11 +75,13 @@ def send(connection: socket.socket, message: Message) -> None:
             ],
         }
     ).encode()
+    header += b" " * (-len(header) % _ALIGNMENT_BYTES)
+    parts: list[bytes | memoryview] = [_LENGTH.pack(len(header)), header]
+    parts += [array.data.cast("B") for array in arrays.values() if array.size]
     try:
-        connection.sendall(_LENGTH.pack(len(header)) + header)
-        for array in arrays.values():
-            if array.size:
-                connection.sendall(array.data.cast("B"))
+        sent = connection.sendmsg(parts)
+        if sent < sum(map(len, parts)):
+            connection.sendall(b"".join(parts)[sent:])
     except OSError as error:
         raise ConnectionLostError(str(error)) from error
 
@@ -84,32 +92,57 @@ def receive(connection: socket.socket) -> Message:
     Raises:
         ConnectionLostError: no whole message arrived within the socket's time-out.
     """
-    (header_bytes,) = _LENGTH.unpack(_receive_bytes(connection, _LENGTH.size))
+    received = _Received(connection)
+    received.fill(_LENGTH.size)
+    (header_bytes,) = _LENGTH.unpack_from(received.content)
     if header_bytes > _LARGEST_HEADER_BYTES:
         raise ConnectionLostError(f"a header of {header_bytes} bytes")
+    end = _LENGTH.size + header_bytes
+    received.fill(end)
     try:
-        header = json.loads(bytes(_receive_bytes(connection, header_bytes)))
+        header = json.loads(received.content[_LENGTH.size : end])
     except ValueError as error:
         raise ConnectionLostError(f"a header that is not JSON: {error}") from error
-    arrays: dict[str, NDArray[Any]] = {}
+    places: list[tuple[str, str, list[int], int]] = []
     for name, dtype, shape in header["arrays"]:
         if dtype not in _DTYPES:
             raise ConnectionLostError(f"an array of {dtype}")
-        size_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-        content = _receive_bytes(connection, size_bytes)
-        arrays[name] = np.frombuffer(content, dtype=dtype).reshape(shape)
+        places.append((name, dtype, shape, end))
+        end += math.prod(shape) * np.dtype(dtype).itemsize
+    received.fill(end)
+    if received.size > end:
+        raise ConnectionLostError(f"{received.size - end} bytes behind a message")
+    arrays = {
+        name: np.frombuffer(received.content, dtype, math.prod(shape), place).reshape(shape)
+        for name, dtype, shape, place in places
+    }
     return Message(header["kind"], header["text"], arrays)
 
 
-def _receive_bytes(connection: socket.socket, count: int) -> bytearray:
-    received = bytearray(count)
-    view = memoryview(received)
-    while view:
-        try:
-            size = connection.recv_into(view)
-        except OSError as error:
-            raise ConnectionLostError(str(error)) from error
-        if not size:
-            raise ConnectionLostError("the connection was closed")
-        view = view[size:]
-    return received
+class _Received:
+    """The beginning of a message, which grows as it arrives."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.content = bytearray(_FIRST_BYTES)
+        self.size = 0
+
+    def fill(self, size: int) -> None:
+        """Waits until the first `size` bytes of the message are there.
+
+        Raises:
+            ConnectionLostError: they did not arrive within the socket's time-out.
+        """
+        if size > len(self.content):
+            larger = bytearray(size)
+            larger[: self.size] = self.content[: self.size]
+            self.content = larger
+        view = memoryview(self.content)
+        while self.size < size:
+            try:
+                count = self._connection.recv_into(view[self.size :])
+            except OSError as error:
+                raise ConnectionLostError(str(error)) from error
+            if not count:
+                raise ConnectionLostError("the connection was closed")
+            self.size += count

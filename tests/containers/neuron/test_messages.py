@@ -1,5 +1,6 @@
 import socket
 import struct
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -30,6 +31,27 @@ def test_arrays_arrive_as_they_were(ends: tuple[socket.socket, socket.socket]) -
     for name, array in arrays.items():
         np.testing.assert_array_equal(received.arrays[name], array)
         assert received.arrays[name].dtype == array.dtype
+
+
+@pytest.mark.parametrize("rows", [1, 2_000])
+def test_a_message_arrives_whole_however_large_it_is(
+    ends: tuple[socket.socket, socket.socket], rows: int
+) -> None:
+    ids = np.arange(rows * 128, dtype=np.int64).reshape(rows, 128)
+    sending = threading.Thread(target=send, args=(ends[0], Message("inputs", arrays={"ids": ids})))
+    sending.start()
+    found = receive(ends[1]).arrays["ids"]
+    sending.join()
+    np.testing.assert_array_equal(found, ids)
+    # A runtime would copy an array that is not.
+    assert found.flags.aligned
+
+
+def test_what_follows_a_message_is_refused(ends: tuple[socket.socket, socket.socket]) -> None:
+    for _ in range(2):
+        send(ends[0], Message("ready"))
+    with pytest.raises(ConnectionLostError, match="bytes behind a message"):
+        receive(ends[1])
 
 
 def test_other_floats_arrive_as_float32(ends: tuple[socket.socket, socket.socket]) -> None:
