@@ -50,6 +50,8 @@ class BoundedConnection(HttpToolsProtocol):
         # Bytes of headers that are not complete yet.
         self._header_bytes = 0
         self._has_headers = False
+        # Whether the client said that no request will follow the last one.
+        self._is_last_request = False
         self.is_lost = False
         self.when_lost: set[Callable[[], None]] = set()
 
@@ -70,6 +72,15 @@ class BoundedConnection(HttpToolsProtocol):
         else:  # the rest of an answered request has arrived
             self._stop_timer(_HEADERS_TIMED_OUT)
             self._wait_for_request()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # as asyncio has it
+        """Returns whether the connection stays open for an answer, though the client sends no more.
+
+        A client that closed its connection looks the same, and its request should cost no compute.
+        So an answer is owed only to a client that announced the end, with `Connection: close` or as
+        HTTP/1.0 does.
+        """
+        return self._is_last_request and not self._is_receiving and self._is_answering()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancels every timer, and tells the requests that the client is gone."""
@@ -100,6 +111,7 @@ class BoundedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Starts the answer to a request."""
         self._has_headers = True
+        self._is_last_request = not self.parser.should_keep_alive()
         if not self.parser.should_upgrade():
             super().on_headers_complete()
 

@@ -262,6 +262,41 @@ async def test_an_offer_of_another_protocol_is_not_taken() -> None:
         writer.close()
 
 
+@pytest.mark.parametrize("version", [b"HTTP/1.1\r\nConnection: close", b"HTTP/1.0"])
+async def test_a_half_closed_connection_gets_its_answer(version: bytes) -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor) as running:
+        reader, writer = await connect(running)
+        writer.write((INVOCATION % b"").replace(b"HTTP/1.1", version))
+        writer.write_eof()
+        await until(lambda: bool(predictor.batches))
+        # The end of the client's data was read before this connection was made.
+        assert (await running.client.get("/ping")).status_code == 200
+        predictor.release()
+        head, body = (await reader.read()).split(b"\r\n\r\n")
+        writer.close()
+    assert b" 200 " in head.partition(b"\r\n")[0]
+    assert body == b"[1]"
+
+
+async def test_a_connection_that_ends_unannounced_costs_no_compute() -> None:
+    # A client that only stopped sending looks like one that is gone.
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, max_batch_size=1) as running:
+        first, second = await connect(running), await connect(running)
+        first[1].write(INVOCATION % b"")
+        await until(lambda: bool(predictor.batches))
+        second[1].write(INVOCATION % b"")
+        await until(lambda: running.server.service.queue_length == 1)
+        second[1].write_eof()
+        await until(lambda: running.server.service.queue_length == 0)
+        predictor.release()
+        assert (await answer(first[0]))[1] == b"[1]"
+        for _, writer in (first, second):
+            writer.close()
+    assert len(predictor.batches) == 1
+
+
 async def test_requests_in_one_packet_are_answered_in_their_order() -> None:
     async with running_server(EchoPredictor()) as running:
         reader, writer = await connect(running)
