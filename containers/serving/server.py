@@ -13,7 +13,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 import uvicorn
@@ -93,6 +93,7 @@ class ModelServer:
             "listening",
             address=self._settings.bind_address,
             port=self.port,
+            event_loop=type(asyncio.get_running_loop()).__module__.partition(".")[0],
         )
         self.listening.set()
         loading = asyncio.create_task(self._load())
@@ -228,7 +229,8 @@ def run_until_terminated(
     """
     _allow_many_connections()
     server = ModelServer(predictor, settings, metrics=metrics, document=document)
-    exit_code = asyncio.run(_serve_with_signals(server))
+    with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
+        exit_code = runner.run(_serve_with_signals(server))
     if server.service.is_computing:
         # A thread that is still loading or computing cannot be interrupted, and Python would wait
         # for it although its result is not needed any more.
@@ -236,6 +238,18 @@ def run_until_terminated(
         sys.stdout.flush()
         os._exit(exit_code)
     sys.exit(exit_code)
+
+
+def event_loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Returns what makes uvloop's event loop where it is installed, or else asyncio's.
+
+    The images have uvloop, which takes less processor time for a request.
+    """
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
 
 
 async def _serve_with_signals(server: ModelServer) -> int:

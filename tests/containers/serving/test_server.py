@@ -302,9 +302,9 @@ async def test_concurrent_clients_share_batches() -> None:
 
 async def test_accepted_connections_do_not_delay_small_packets() -> None:
     async with running_server(EchoPredictor()) as running:
-        [listener] = running.server._uvicorn.servers[0].sockets
-        # What asyncio looks at before it sets TCP_NODELAY on a connection.
-        assert listener.proto == socket.IPPROTO_TCP
+        [connection] = running.server._uvicorn.server_state.connections
+        accepted = connection.transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.parametrize(
