@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.baselines.stack import check_requirements, nginx_version
-from benchmarks.driver import Driver
 from benchmarks.models import Model
 from benchmarks.program import Run, Say
 from benchmarks.report import Context
@@ -24,6 +23,7 @@ PACKAGES = (
     "uvicorn",
 )
 
+Alone = TypeVar("Alone")
 Session = TypeVar("Session")
 
 
@@ -31,20 +31,20 @@ def measure_models(
     options: argparse.Namespace,
     target: str,
     models: Iterable[Model],
-    measure_driver: Callable[[Path], Driver],
+    measure_alone: Callable[[Path, Say], Alone],
     measure_model: Callable[[Model, Path, Say], Session],
-) -> tuple[Driver, list[Session], Context]:
-    """Measures the load driver and every model.
+) -> tuple[Alone, list[Session], Context]:
+    """Measures the load driver and the server alone, and every model.
 
     Args:
         options: the result of `Parser.parse`.
         target: the target of make that installs the baseline.
         models: measured in their order.
-        measure_driver: measures the load driver; takes its log.
+        measure_alone: measures what needs no model; takes a log, and lines of progress.
         measure_model: measures a model; takes an empty folder, and lines of progress.
 
     Returns:
-        The load driver, the measurements of the models, and the circumstances.
+        The result of `measure_alone`, the measurements of the models, and the circumstances.
 
     Raises:
         BenchmarkError: something is not installed, or a measurement failed.
@@ -53,7 +53,7 @@ def measure_models(
     run = Run((), PACKAGES, options.command)
     with tempfile.TemporaryDirectory(prefix="slipway-benchmark-") as temporary:
         run.say("the load driver alone")
-        driver = measure_driver(Path(temporary, "idle.log"))
+        alone = measure_alone(Path(temporary, "idle.log"), run.say)
         sessions = []
         for model in models:
             folder = Path(temporary, model.name)
@@ -61,4 +61,4 @@ def measure_models(
             sessions.append(measure_model(model, folder, run.say))
     context = run.end()
     context.machine.versions["nginx"] = nginx_version()
-    return driver, sessions, context
+    return alone, sessions, context

@@ -134,6 +134,16 @@ def rounded(
     }
 
 
+def interval_note(trials: int) -> str:
+    """Returns which statistic the intervals of a page are, and what so many trials can show."""
+    covered = 1 - 0.5 ** (trials - 1)
+    return (
+        "Intervals: percentile bootstrap of the medians, 95 %, over "
+        f"{counted(trials, 'trial')} each. The range of so many trials covers the true median with "
+        f"{covered:.0%}."
+    )
+
+
 def interval(found: Estimate, per_unit: float = 1) -> str:
     """Returns the interval of an estimate; `per_unit` is the factor of the shown unit."""
     if found.low is None or found.high is None:

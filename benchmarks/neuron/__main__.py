@@ -22,7 +22,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line; an invalid one ends the process with 1."""
     parser = Parser("benchmarks.neuron", __doc__, "neuron")
     parser.add_quick_option("a minute of everything with small models")
-    parser.add_argument("--trials", type=positive, default=3, help="of what a goal is about")
+    parser.add_argument("--trials", type=positive, default=6, help="of what a goal is about")
     parser.add_argument("--stated-trials", type=positive, default=1, help="of everything else")
     return parser.parse(arguments)
 
@@ -47,7 +47,7 @@ def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         options,
         "bench-neuron",
         design.models,
-        lambda log: measure_driver(
+        lambda log, _say: measure_driver(
             [request.body for request in requests], _DRIVER_CONCURRENCIES, design.seconds, log
         ),
         lambda model, folder, say: measure_model(

@@ -15,6 +15,7 @@ class System(StrEnum):
 
     SLIPWAY = "slipway"
     STATIC = "slipway-static"
+    BARE = "bare-loop"
     CACHED = "pytorch-cached"
     UNCACHED = "pytorch-uncached"
 
@@ -24,6 +25,7 @@ class System(StrEnum):
         return {
             System.SLIPWAY: "Slipway",
             System.STATIC: "Slipway with static batching",
+            System.BARE: "bare decode loop",
             System.CACHED: "published layout, with a cache",
             System.UNCACHED: "published layout",
         }[self]
@@ -55,6 +57,8 @@ class Workload:
         requests: least number of requests that count in a measurement, all clients together.
         systems: systems that are measured under it.
         concurrencies: numbers of clients.
+        is_sampled: whether tokens are sampled.
+        top_k: the likeliest tokens that are sampled from; None samples from all.
     """
 
     name: str
@@ -65,14 +69,21 @@ class Workload:
     requests: int
     systems: tuple[System, ...]
     concurrencies: tuple[int, ...]
+    is_sampled: bool = False
+    top_k: int | None = None
 
 
-_PUBLISHED = (System.SLIPWAY, System.CACHED, System.UNCACHED)
+_PUBLISHED = (System.SLIPWAY, System.BARE, System.CACHED, System.UNCACHED)
 BATCH = Workload("batch", 10, 12, 30, 30, 1, _PUBLISHED, (1, 2, 3, 4, 8, 16))
 """The published case's: 10 texts, 42 tokens each, prompt included."""
 _BATCHING = (System.SLIPWAY, System.STATIC, System.CACHED)
 MIXED = Workload("mixed", 1, 12, 4, 40, 16, _BATCHING, (1, 8, 16, 32))
 """What continuous batching is for: some answers are ten times as long as others."""
+SAMPLED = replace(
+    BATCH, name="sampled", systems=(System.SLIPWAY,), concurrencies=(1,), is_sampled=True
+)
+"""`BATCH`, and every token is sampled from the whole vocabulary."""
+TOP_K = replace(SAMPLED, name="top-k", top_k=50)
 
 
 @dataclass(frozen=True)
@@ -121,10 +132,22 @@ _GOALS = (
         1.3,
     ),
     (
-        "throughput at concurrency 8 against concurrency 1, 10 texts a request",
+        "throughput at concurrency 8 against the bare decode loop of as many texts",
         ("batch", System.SLIPWAY, 8),
+        ("batch", System.BARE, 8),
+        0.95,
+    ),
+    (
+        "throughput of sampled texts against greedy texts, concurrency 1",
+        ("sampled", System.SLIPWAY, 1),
         ("batch", System.SLIPWAY, 1),
-        3.0,
+        0.9,
+    ),
+    (
+        "throughput of texts sampled with `top_k` 50 against greedy texts, concurrency 1",
+        ("top-k", System.SLIPWAY, 1),
+        ("batch", System.SLIPWAY, 1),
+        0.9,
     ),
     (
         "throughput at concurrency 8 against concurrency 1, 1 text a request",
@@ -134,9 +157,6 @@ _GOALS = (
     ),
 )
 """Title, fast measurement, baseline and least ratio; a measurement's model is the first one."""
-
-LONGEST_OVERHEAD_SECONDS = 0.0015
-"""Goal: a lone request of one text takes less than so much longer than its decode loop."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +168,7 @@ class Design:
         workloads: measured in turn, in one random order.
         trials: measurements of each cell with a goal.
         stated_trials: measurements of every other cell.
-        overhead_pairs: requests through HTTP and as many decode loops without.
+        overhead_starts: starts of the server over a model that computes nothing.
         seconds: time that each client is measured for; None takes the model's.
         cores: threads of each server.
         max_batch_size: largest batch of Slipway's server.
@@ -162,7 +182,7 @@ class Design:
     workloads: tuple[Workload, ...]
     trials: int
     stated_trials: int
-    overhead_pairs: int
+    overhead_starts: int
     seconds: float | None
     cores: int
     max_batch_size: int
@@ -170,11 +190,6 @@ class Design:
     longest_seconds: float
     seed: int
     is_quick: bool = False
-
-    @property
-    def overhead_model(self) -> Model:
-        """Returns the fastest model: decode loops of others vary by more than a server adds."""
-        return min(self.models, key=lambda model: model.layers * model.width**2)
 
     @property
     def ratio_goals(self) -> tuple[RatioGoal, ...]:
@@ -196,7 +211,12 @@ class Design:
             for workload in self.workloads
             for concurrency in workload.concurrencies
             for system in workload.systems
+            if self._is_measured(workload, system, concurrency)
         ]
+
+    def _is_measured(self, workload: Workload, system: System, concurrency: int) -> bool:
+        # The bare loop has as many texts as one of Slipway's batches may have.
+        return system is not System.BARE or concurrency * workload.texts <= self.max_batch_size
 
     def trials_of(self, cell: Cell) -> int:
         """Returns how often a cell is measured."""
@@ -237,10 +257,10 @@ def full_design(
     """
     return Design(
         models=(GPT2_124M, SAMPLE),
-        workloads=(BATCH, MIXED),
+        workloads=(BATCH, MIXED, SAMPLED, TOP_K),
         trials=trials,
         stated_trials=min(stated_trials, trials),
-        overhead_pairs=200,
+        overhead_starts=8,
         seconds=None,
         cores=cores,
         max_batch_size=max_batch_size,
@@ -255,10 +275,15 @@ def quick(design: Design) -> Design:
     return replace(
         design,
         models=(GPT2_SMALL, SAMPLE),
-        workloads=(replace(BATCH, concurrencies=(1, 8)), replace(MIXED, concurrencies=(1, 8))),
+        workloads=(
+            replace(BATCH, concurrencies=(1, 8)),
+            replace(MIXED, concurrencies=(1, 8)),
+            SAMPLED,
+            TOP_K,
+        ),
         trials=2,
         stated_trials=1,
-        overhead_pairs=20,
+        overhead_starts=2,
         seconds=0.3,
         is_quick=True,
     )

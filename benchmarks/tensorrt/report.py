@@ -6,6 +6,14 @@ from typing import Any
 from benchmarks.baselines.stack import Layout
 from benchmarks.driver import CLOSED_LOOP, Driver, driver_as_json, driver_as_list
 from benchmarks.estimates import Verdict
+from benchmarks.overhead import (
+    CONNECTIONS,
+    LONGEST_P50_SECONDS,
+    MOST_TIMES_THE_ECHO,
+    Costs,
+    Program,
+    overhead_as_json,
+)
 from benchmarks.report import (
     MILLISECONDS,
     QUICK,
@@ -13,8 +21,8 @@ from benchmarks.report import (
     capitalized,
     counted,
     interval,
+    interval_note,
     items,
-    milliseconds,
     page,
     picture,
     rounded,
@@ -23,28 +31,25 @@ from benchmarks.report import (
 )
 from benchmarks.summary import CellSummary
 from benchmarks.tensorrt.calibration import CONCURRENCY, Calibration
-from benchmarks.tensorrt.design import (
-    LONGEST_OVERHEAD_SECONDS,
-    Cell,
-    Design,
-    System,
-    Workload,
-)
+from benchmarks.tensorrt.design import Cell, Design, System, Workload
 from benchmarks.tensorrt.summary import GoalSummary, ModelSummary, Summary
 
 _LATENCIES = ("shortest", "longest", "average", "p50", "p99")
 
 
-def as_json(design: Design, summary: Summary, driver: Driver, context: Context) -> dict[str, Any]:
+# Any: JSON, as below.
+def as_json(
+    design: Design, summary: Summary, costs: Costs, driver: Driver, context: Context
+) -> dict[str, Any]:
     """Returns the whole result as one JSON document; times are in milliseconds.
 
     Args:
         design: the plan of the run.
         summary: the computed results.
+        costs: the measurements of the server over a model that computes nothing.
         driver: the load driver alone.
         context: time, place and commit of the run.
     """
-    overhead = summary.overhead
     return {
         "benchmark": "tensorrt",
         **context.as_json(),
@@ -58,22 +63,7 @@ def as_json(design: Design, summary: Summary, driver: Driver, context: Context) 
             }
             for found in summary.goals
         ],
-        "overhead": {
-            "model": design.overhead_model.name,
-            "goal_milliseconds": LONGEST_OVERHEAD_SECONDS * MILLISECONDS,
-            "http_p50_milliseconds": milliseconds(overhead.http_p50),
-            "bare_p50_milliseconds": milliseconds(overhead.bare_p50),
-            "added_milliseconds": rounded(overhead.added, per_unit=MILLISECONDS),
-            "verdict": overhead.verdict,
-            "pairs": [
-                {
-                    "http_milliseconds": list(map(milliseconds, each.http_seconds)),
-                    "bare_milliseconds": list(map(milliseconds, each.bare_seconds)),
-                }
-                for model in summary.models
-                if (each := model.session.overhead)
-            ],
-        },
+        "overhead": overhead_as_json(summary.overhead, costs),
         "driver": driver_as_json(driver, _LATENCIES),
         "models": [_model(model) for model in summary.models],
     }
@@ -131,9 +121,9 @@ def as_markdown(design: Design, summary: Summary, driver: Driver, context: Conte
         if not design.is_quick:  # plots are drawn from the committed results alone
             sections += _plot(model)
         for workload in design.workloads:
-            sections += _workload(workload, model)
+            sections += _workload(design, workload, model)
         sections.append(_baseline(model))
-    sections += ["## The server and the load driver alone", _alone(design, summary, driver)]
+    sections += ["## The server and the load driver alone", _alone(summary, driver)]
     sections += [
         "## Circumstances",
         context.as_list(
@@ -155,21 +145,32 @@ def _goals(design: Design, summary: Summary) -> str:
         [f"{title}: {found.goal.title}", f"at least {found.goal.least:g}", *_ratio_cells(found)]
         for found in summary.goals
     ]
-    added, goal = summary.overhead.added, LONGEST_OVERHEAD_SECONDS * MILLISECONDS
-    rows.append(
+    overhead = summary.overhead
+    rows += [
         [
-            "p50 of a request minus its decode loop, concurrency 1",
-            f"under {goal:g} ms",
-            f"{added.value * MILLISECONDS:.2f} ms",
-            interval(added, MILLISECONDS),
-            str(summary.overhead.verdict),
-        ]
-    )
-    verdicts = [found.verdict for found in summary.goals] + [summary.overhead.verdict]
+            "The server over a stub model: p50 of a lone request",
+            f"under {LONGEST_P50_SECONDS * MILLISECONDS:g} ms",
+            f"{overhead.p50.value * MILLISECONDS:.2f} ms",
+            interval(overhead.p50, MILLISECONDS),
+            str(overhead.p50_verdict),
+        ],
+        [
+            f"The server over a stub model: processor time of a request with {CONNECTIONS} "
+            "connections, against uvicorn's echo",
+            f"at most {MOST_TIMES_THE_ECHO:g}",
+            f"{overhead.ratio.value:.2f}",
+            interval(overhead.ratio),
+            str(overhead.ratio_verdict),
+        ],
+    ]
+    verdicts = [found.verdict for found in summary.goals]
+    verdicts += [overhead.p50_verdict, overhead.ratio_verdict]
     met = sum(verdict is Verdict.MET for verdict in verdicts)
     return (
         f"**{met} of {len(verdicts)} goals met.**\n\n"
-        f"{table(['goal', '', 'found', '95 % interval', ''], rows)}"
+        f"{table(['goal', '', 'found', '95 % interval', ''], rows)}\n\n"
+        f"{interval_note(design.trials)} The stub has {counted(overhead.starts, 'start')}, each of "
+        "which counts as a trial."
     )
 
 
@@ -193,8 +194,9 @@ def _plot(model: ModelSummary) -> list[str]:
     ]
 
 
-def _workload(workload: Workload, model: ModelSummary) -> list[str]:
+def _workload(design: Design, workload: Workload, model: ModelSummary) -> list[str]:
     """Returns the heading and the table of one workload."""
+    cells = design.cells(model.session.model)
     fixed = workload.least_new_tokens == workload.most_new_tokens
     length = (
         f"{workload.least_new_tokens}"
@@ -206,6 +208,7 @@ def _workload(workload: Workload, model: ModelSummary) -> list[str]:
         for concurrency in workload.concurrencies
         for system in workload.systems
         for cell in [Cell(model.session.model, workload, system, concurrency)]
+        if cell in cells
     ]
     against = [system for system in workload.systems if system is not System.SLIPWAY]
     header = [
@@ -218,9 +221,15 @@ def _workload(workload: Workload, model: ModelSummary) -> list[str]:
     ]
     return [
         f"### {capitalized(model.session.model.title)}: {counted(workload.texts, 'text')} a "
-        f"request, {workload.prompt_tokens} + {length} tokens",
+        f"request, {workload.prompt_tokens} + {length} tokens{_sampling(workload)}",
         table(header, rows),
     ]
+
+
+def _sampling(workload: Workload) -> str:
+    if not workload.is_sampled:
+        return ""
+    return ", sampled" if workload.top_k is None else f", sampled with `top_k` {workload.top_k}"
 
 
 def _row(cell: Cell, model: ModelSummary) -> list[str]:
@@ -249,6 +258,7 @@ def _times(found: CellSummary[Cell], baseline: CellSummary[Cell] | None) -> str:
 def _short(system: System) -> str:
     return {
         System.STATIC: "static batching",
+        System.BARE: "the bare loop",
         System.CACHED: "the cached layout",
         System.UNCACHED: "the published layout",
     }[system]
@@ -283,13 +293,22 @@ def _layout(layout: Layout) -> str:
     return f"{counted(layout.workers, 'worker')} with {counted(layout.threads, 'thread')}"
 
 
-def _alone(design: Design, summary: Summary, driver: Driver) -> str:
+def _alone(summary: Summary, driver: Driver) -> str:
     overhead = summary.overhead
+    stub = items(
+        *(
+            f"{label}: p50 {overhead.p50_seconds[program] * MILLISECONDS:.2f} ms with 1 client, "
+            f"{overhead.processor_seconds[program] * MILLISECONDS:.3f} ms of processor time a "
+            f"request with {CONNECTIONS}"
+            for program, label in (
+                (Program.SLIPWAY, "Slipway's server"),
+                (Program.ECHO, "uvicorn's echo, with h11"),
+            )
+        )
+    )
     return (
-        f"One text, {design.workloads[0].prompt_tokens} + "
-        f"{design.workloads[0].least_new_tokens} tokens, {design.overhead_model.title}, "
-        f"{design.overhead_pairs} pairs: p50 {overhead.http_p50 * MILLISECONDS:.2f} ms "
-        f"through HTTP, {overhead.bare_p50 * MILLISECONDS:.2f} ms in the bare decode loop.\n\n"
+        "Over a model that computes nothing, the medians of "
+        f"{counted(overhead.starts, 'start')} of each program:\n\n{stub}\n\n"
         "The load driver against a server that does nothing, including this server's time:\n\n"
         f"{driver_as_list(driver, 'p99')}"
     )

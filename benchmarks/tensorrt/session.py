@@ -13,12 +13,12 @@ from benchmarks.models import Model
 from benchmarks.program import Say
 from benchmarks.report import counted
 from benchmarks.servers import TIMEOUT_SECONDS, server_variables
+from benchmarks.tensorrt.bare import measure_bare_loop
 from benchmarks.tensorrt.calibration import Calibration, calibrate, given
 from benchmarks.tensorrt.design import Cell, Design, System, Workload
 from benchmarks.tensorrt.models import ensure_model
-from benchmarks.tensorrt.overhead import Overhead, measure_overhead
 from benchmarks.tensorrt.servers import ServerKey, Servers
-from benchmarks.tensorrt.workloads import Request, generated_tokens, make_requests
+from benchmarks.tensorrt.workloads import generated_tokens, make_requests
 from benchmarks.trials import Trial, carry_out
 
 
@@ -44,7 +44,6 @@ class ModelSession:
         calibration: layouts of the published stack.
         trials: in the order in which they ran.
         left_out: cells that would have taken longer than the limit, with the expected seconds.
-        overhead: overhead of Slipway's server; None with models that it is not measured with.
         agreement: comparison of the answers.
     """
 
@@ -52,7 +51,6 @@ class ModelSession:
     calibration: Calibration
     trials: tuple[Trial[Cell, LoadResult], ...]
     left_out: Mapping[Cell, float]
-    overhead: Overhead | None
     agreement: Agreement
 
 
@@ -86,11 +84,7 @@ class _Measurement:
             lambda cell, load: f"{load.requests_per_second:7.2f} requests/s  {cell.key}",
             self._say,
         )
-        overhead = None
-        if self._model == self._design.overhead_model:
-            self._say(f"the server's overhead with {self._model.title}")
-            overhead = self._overhead(calibration)
-        return ModelSession(self._model, calibration, trials, left_out, overhead, self._agreement())
+        return ModelSession(self._model, calibration, trials, left_out, self._agreement())
 
     def _calibrate(self) -> Calibration:
         if self._design.workers is not None:
@@ -118,6 +112,8 @@ class _Measurement:
         seconds: dict[tuple[Workload, ServerKey], float] = {}
         expected: dict[Cell, float] = {}
         for cell in self._design.cells(self._model):
+            if cell.system is System.BARE:
+                continue
             key = calibration.key(cell.system, cell.concurrency)
             if (cell.workload, key) not in seconds:
                 load = self._load(Cell(self._model, cell.workload, cell.system, 1), key, seconds=0)
@@ -129,6 +125,8 @@ class _Measurement:
         return expected
 
     def _measure(self, cell: Cell, calibration: Calibration) -> LoadResult:
+        if cell.system is System.BARE:
+            return self._bare(cell)
         key = calibration.key(cell.system, cell.concurrency)
         return self._load(
             cell,
@@ -170,18 +168,17 @@ class _Measurement:
             self._tokens[cell.workload, index][cell.system].add(tokens)
         return load
 
-    def _overhead(self, calibration: Calibration) -> Overhead:
-        fixed = self._design.workloads[0]
-        first = self._requests[fixed][0]
-        return measure_overhead(
-            self._servers.port(calibration.key(System.SLIPWAY, 1)),
+    def _bare(self, cell: Cell) -> LoadResult:
+        load, tokens = measure_bare_loop(
             self._directory,
-            Request(first.prompts[:1], first.new_tokens),
+            self._requests[cell.workload][: cell.concurrency],
             threads=self._design.cores,
-            pairs=self._design.overhead_pairs,
-            seed=self._design.seed,
+            seconds=self._seconds,
             variables=server_variables(os.environ),
         )
+        for index, texts in enumerate(tokens):
+            self._tokens[cell.workload, index][cell.system].add(texts)
+        return load
 
     def _agreement(self) -> Agreement:
         texts = same = 0

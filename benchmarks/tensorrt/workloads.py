@@ -37,18 +37,27 @@ class Request:
     Args:
         prompts: tokens of each text.
         new_tokens: number of tokens to generate for each text.
+        seed: samples the tokens; None takes the likeliest.
+        top_k: see `Workload`.
     """
 
     prompts: tuple[tuple[int, ...], ...]
     new_tokens: int
+    seed: int | None = None
+    top_k: int | None = None
 
     @property
     def body(self) -> str:
         """Returns the request's body."""
+        parameters: dict[str, int | bool] = {"max_new_tokens": self.new_tokens}
+        if self.seed is not None:
+            parameters |= {"do_sample": True, "seed": self.seed}
+        if self.top_k is not None:
+            parameters["top_k"] = self.top_k
         return json.dumps(
             {
                 "inputs": [" ".join(map(word, prompt)) for prompt in self.prompts],
-                "parameters": {"max_new_tokens": self.new_tokens},
+                "parameters": parameters,
             }
         )
 
@@ -75,8 +84,10 @@ def make_requests(workload: Workload, model: Model, seed: int) -> tuple[Request,
                 for _ in range(workload.texts)
             ),
             new_tokens=count,
+            seed=number if workload.is_sampled else None,
+            top_k=workload.top_k,
         )
-        for count in new_tokens
+        for number, count in enumerate(new_tokens)
     )
 
 

@@ -16,6 +16,8 @@ from benchmarks.tensorrt.design import (
     GPT2_124M,
     MIXED,
     SAMPLE,
+    SAMPLED,
+    TOP_K,
     Cell,
     System,
     full_design,
@@ -28,20 +30,30 @@ from benchmarks.tensorrt.workloads import Request, generated_tokens, make_reques
 FULL = full_design(
     trials=3, stated_trials=1, cores=2, max_batch_size=80, workers=None, longest_seconds=60, seed=1
 )
-PUBLISHED = (System.SLIPWAY, System.CACHED, System.UNCACHED)
+PUBLISHED = (System.SLIPWAY, System.BARE, System.CACHED, System.UNCACHED)
 QUICK = quick(FULL)
 
 
-def test_the_published_table_is_measured_of_all_three_servers():
+def test_the_published_table_is_measured_of_all_servers_and_the_bare_loop():
     cells = FULL.cells(GPT2_124M)
     batch = [(cell.concurrency, cell.system) for cell in cells if cell.workload == BATCH]
-    assert batch == [(number, system) for number in (1, 2, 3, 4, 8, 16) for system in PUBLISHED]
+    assert batch == [
+        (number, system)
+        for number in (1, 2, 3, 4, 8, 16)
+        for system in PUBLISHED
+        # A batch of the server's has no more texts than those of eight requests.
+        if (number, system) != (16, System.BARE)
+    ]
     mixed = [(cell.concurrency, cell.system) for cell in cells if cell.workload == MIXED]
     assert mixed == [
         (number, system)
         for number in (1, 8, 16, 32)
         for system in (System.SLIPWAY, System.STATIC, System.CACHED)
     ]
+    for workload in (SAMPLED, TOP_K):
+        assert [cell.key for cell in cells if cell.workload == workload] == [
+            f"gpt2-124m {workload.name} slipway x1"
+        ]
     assert FULL.cells(SAMPLE) == [replace(cell, model=SAMPLE) for cell in cells]
 
 
@@ -50,10 +62,12 @@ def test_the_goals_are_about_the_large_model():
     assert goals == [
         ("gpt2-124m batch slipway x1", "gpt2-124m batch pytorch-uncached x1", 2.9),
         ("gpt2-124m batch slipway x1", "gpt2-124m batch pytorch-cached x1", 1.3),
-        ("gpt2-124m batch slipway x8", "gpt2-124m batch slipway x1", 3.0),
+        ("gpt2-124m batch slipway x8", "gpt2-124m batch bare-loop x8", 0.95),
+        ("gpt2-124m sampled slipway x1", "gpt2-124m batch slipway x1", 0.9),
+        ("gpt2-124m top-k slipway x1", "gpt2-124m batch slipway x1", 0.9),
         ("gpt2-124m mixed slipway x8", "gpt2-124m mixed slipway x1", 3.0),
     ]
-    assert FULL.overhead_model == SAMPLE
+    assert FULL.overhead_starts == 8
 
 
 @pytest.mark.parametrize("model", [GPT2_124M, SAMPLE])
@@ -63,12 +77,15 @@ def test_what_a_goal_is_about_is_measured_more_often_in_shuffled_rounds(model):
     again = [[cell.key.removeprefix(f"{model.name} ") for cell in cells] for cells in rounds[1:]]
     assert [sorted(keys) for keys in again] == [
         [
+            "batch bare-loop x8",
             "batch pytorch-cached x1",
             "batch pytorch-uncached x1",
             "batch slipway x1",
             "batch slipway x8",
             "mixed slipway x1",
             "mixed slipway x8",
+            "sampled slipway x1",
+            "top-k slipway x1",
         ]
     ] * 2
     assert rounds == FULL.rounds(model)
@@ -80,6 +97,19 @@ def test_a_quick_run_has_every_goal_and_every_way_to_make_a_model():
     assert [bool(model.sample) for model in QUICK.models] == [False, True]
     assert QUICK.is_quick
     assert not FULL.is_quick
+
+
+def test_sampled_requests_are_the_batchs_with_a_seed_each():
+    # Lengths and texts are those that the goal compares with.
+    assert (SAMPLED.texts, SAMPLED.prompt_tokens) == (BATCH.texts, BATCH.prompt_tokens)
+    for workload, added in ((SAMPLED, {}), (TOP_K, {"top_k": 50})):
+        for number, request in enumerate(make_requests(workload, SAMPLE, seed=1)):
+            assert json.loads(request.body)["parameters"] == {
+                "max_new_tokens": 30,
+                "do_sample": True,
+                "seed": number,
+                **added,
+            }
 
 
 @pytest.mark.parametrize("workload", [BATCH, MIXED])

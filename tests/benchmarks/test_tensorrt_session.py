@@ -1,7 +1,6 @@
 """The TensorRT container's benchmark with real servers: what runs without PyTorch and nginx."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,14 +8,11 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.program import ROOT
-from benchmarks.servers import server_variables
 from benchmarks.tensorrt import session
 from benchmarks.tensorrt.design import SAMPLE, Cell, System, Workload, full_design, quick
-from benchmarks.tensorrt.models import ensure_model, make
-from benchmarks.tensorrt.overhead import measure_overhead
+from benchmarks.tensorrt.models import ensure_model
 from benchmarks.tensorrt.servers import ServerKey, Servers
 from benchmarks.tensorrt.session import measure_model
-from benchmarks.tensorrt.workloads import make_requests
 
 OURS = (System.SLIPWAY,)
 FULL = full_design(
@@ -26,10 +22,10 @@ DESIGN = replace(
     quick(FULL),
     models=(SAMPLE,),
     workloads=(
-        Workload("batch", 2, 12, 5, 5, 1, OURS, (1, 3)),
+        Workload("batch", 2, 12, 5, 5, 1, (System.SLIPWAY, System.BARE), (1, 3)),
         Workload("mixed", 1, 12, 2, 9, 4, OURS, (1, 2)),
+        Workload("sampled", 2, 12, 5, 5, 1, OURS, (1,), is_sampled=True, top_k=3),
     ),
-    overhead_pairs=2,
     seconds=0.01,
 )
 
@@ -80,10 +76,8 @@ def test_everything_of_one_model_is_measured(tmp_path, models, model_directory):
         assert len(trial.result.latencies_seconds) == trial.cell.concurrency
         assert trial.result.requests_per_second > 0
     assert found.left_out == {}
-    # Nobody else answered.
-    assert found.agreement.texts == 0
-    assert found.overhead is not None
-    assert len(found.overhead.http_seconds) == len(found.overhead.bare_seconds) == 2
+    # The bare loop decodes the texts of as many requests as there are clients.
+    assert found.agreement == session.Agreement(texts=6, same=6)
     assert said[0] == "starting Slipway"
 
 
@@ -107,35 +101,12 @@ def test_answers_of_several_servers_are_compared(tmp_path, model_directory, monk
 OURS_KEY = ServerKey(System.SLIPWAY)
 
 
-def test_a_server_and_a_loop_that_differ_end_the_benchmark(tmp_path, models, model_directory):
-    other = tmp_path / "other"
-    other.mkdir()
-    make(replace(SAMPLE, sample="samples/gpt2-autocomplete/model"), other, 1)
-    # The same weights, asked through a tokenizer that names the tokens otherwise.
-    text = (other / "tokenizer.json").read_text()
-    vocabulary = json.loads(text)
-    vocabulary["model"]["vocab"]["t1"], vocabulary["model"]["vocab"]["t2"] = 2, 1
-    (other / "tokenizer.json").write_text(json.dumps(vocabulary))
-    request = make_requests(DESIGN.workloads[1], SAMPLE, 1)[0]
-    swapped = replace(request, prompts=((1, 2, 1, 1, 2, 1, 2, 2, 2, 1, 1, 2),))
-    with (
-        Servers(
-            tmp_path, other, max_batch_size=8, threads=2, environ=os.environ, say=nothing_said
-        ) as servers,
-        pytest.raises(BenchmarkError, match="the server and the decode loop differ"),
-    ):
-        measure_overhead(
-            servers.port(OURS_KEY), model_directory, swapped, threads=2, pairs=1, seed=1,
-            variables=server_variables(os.environ),
-        )  # fmt: skip
-
-
 def test_a_server_that_does_not_start_is_reported_with_its_last_words(tmp_path):
     (tmp_path / "logs").mkdir()
     with (
         Servers(
             tmp_path / "logs", tmp_path / "nothing", max_batch_size=8, threads=2,
-            environ=os.environ, say=nothing_said,
+            environ={}, say=nothing_said,
         ) as servers,
         pytest.raises(BenchmarkError, match="nothing is not a directory: no model data"),
     ):  # fmt: skip

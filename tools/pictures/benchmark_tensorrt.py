@@ -11,6 +11,7 @@ _RESULTS = results("tensorrt")
 _SYSTEMS: dict[str, tuple[str, Tone, bool]] = {
     "slipway": ("Slipway", "accent", False),
     "slipway-static": ("Slipway, static\nbatching", "accent", True),
+    "bare-loop": ("bare decode loop", "plain", True),
     "pytorch-cached": ("published layout\nwith a cache", "plain", False),
     "pytorch-uncached": ("published layout", "plain", True),
 }
@@ -34,7 +35,10 @@ def _value(cell: dict[str, Any]) -> Value:
 
 
 def _picture(model: dict[str, Any], title: str) -> Lines:
-    batch, single = _RESULTS["design"]["workloads"]
+    batch, single = (
+        next(each for each in _RESULTS["design"]["workloads"] if each["name"] == name)
+        for name in ("batch", "mixed")
+    )
     return Lines(
         name=f"benchmark-tensorrt-{model['model']}",
         title=f"{title}: requests per second of the TensorRT container on a CPU",

@@ -1,10 +1,15 @@
-"""A server that computes nothing: Slipway's, or an echo on uvicorn to compare it with.
+"""A server whose model computes nothing: Slipway's, or an echo on uvicorn to compare it with.
+
+    python -m benchmarks.stub_server slipway
 
 It prints its port, then its processor time in seconds for each line on standard input.
 """
 
+from __future__ import annotations
+
 import asyncio
 import json
+import os
 import socket
 import sys
 import threading
@@ -17,14 +22,17 @@ import uvicorn
 
 from containers.serving.json_requests import parse_json_object
 from containers.serving.logs import configure_logging
-from containers.serving.server import ModelServer
+from containers.serving.server import ModelServer, event_loop_factory
 from containers.serving.settings import ServingSettings
 
 
 class _Stub:
+    """A `containers.serving.predictor.Predictor` that answers with the inputs."""
+
     def load(self, model_dir: Path) -> None:
         pass
 
+    # Any: JSON, as below.
     def parse(self, body: bytes) -> tuple[Any, ...]:
         return tuple(parse_json_object(body)["inputs"])
 
@@ -44,9 +52,10 @@ async def _serve_slipway() -> None:
     await serving
 
 
+# Any: ASGI's own types.
 async def _echo(scope: Any, receive: Any, send: Any) -> None:
     body = b""
-    while True:
+    while scope["method"] == "POST":
         message = await receive()
         body += message["body"]
         if not message["more_body"]:
@@ -57,7 +66,10 @@ async def _echo(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def _serve_echo() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    # asyncio turns Nagle's algorithm off only if the protocol is named; see `server`.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(2048)
         print(listener.getsockname()[1], flush=True)
         # uvicorn as pip installs it: h11 and asyncio.
         settings = uvicorn.Config(
@@ -69,11 +81,22 @@ async def _serve_echo() -> None:
 def _tell_processor_time() -> None:
     for _ in sys.stdin:
         print(time.process_time(), flush=True)
+    # Its input ends with the benchmark.
+    os._exit(0)
+
+
+def main(kind: str) -> None:
+    """Serves `slipway` or `echo` until standard input ends."""
+    # Log lines are written as in a container, and nobody reads them here.
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        configure_logging("INFO", nowhere)
+        threading.Thread(target=_tell_processor_time, daemon=True).start()
+        if kind == "slipway":
+            with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
+                runner.run(_serve_slipway())
+        else:
+            asyncio.run(_serve_echo())
 
 
 if __name__ == "__main__":
-    # Log lines are written as in a container, and nobody reads them here.
-    with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
-        configure_logging("INFO", nowhere)
-        threading.Thread(target=_tell_processor_time, daemon=True).start()
-        asyncio.run(_serve_slipway() if sys.argv[1] == "slipway" else _serve_echo())
+    main(sys.argv[1])

@@ -1,0 +1,244 @@
+"""The server's own work for a request: a model that computes nothing, beside an echo on uvicorn.
+
+Medians of the same program differ from process to process, by more than a server adds. Each program
+is therefore started several times, in turn, and a start counts as one trial.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Estimate, Verdict, estimate, ratio_of_medians, resampled_medians
+from benchmarks.load import LoadSpecification, drive_from_own_process
+from benchmarks.processes import answers_ping, kill_group, start_group
+from benchmarks.program import ROOT, Say
+from benchmarks.report import MILLISECONDS, milliseconds, rounded
+from benchmarks.summary import latencies_of
+from benchmarks.trials import Trial, carry_out, shuffled
+
+CONNECTIONS = 64
+LONGEST_P50_SECONDS = 0.0012
+"""Goal: the p50 of a lone request."""
+MOST_TIMES_THE_ECHO = 1.5
+"""Goal: processor time of a request with `CONNECTIONS`, as a multiple of the echo's."""
+
+_BODIES = ('{"inputs": ["some text"]}',)
+_LONE_WARM_UP_REQUESTS = 200
+_WARM_UP_REQUESTS = 5
+
+
+class Program(StrEnum):
+    """A server that computes nothing."""
+
+    SLIPWAY = "slipway"
+    ECHO = "echo"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a request in one life of a program.
+
+    Args:
+        p50_seconds: median latency of one client's requests.
+        processor_seconds: the server's processor time of a request, with `CONNECTIONS`.
+    """
+
+    p50_seconds: float
+    processor_seconds: float
+
+
+Costs = tuple[Trial[Program, Cost], ...]
+
+
+class StubServer:
+    """A running program.
+
+    Args:
+        process: has pipes for standard input and output.
+    """
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self.port = int(self._read())
+
+    def is_ready(self) -> bool:
+        """Returns whether it answers /ping."""
+        return answers_ping(self.port)
+
+    def processor_seconds(self) -> float:
+        """Returns the processor time of its process so far."""
+        assert self._process.stdin is not None  # noqa: S101  # a pipe
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return float(self._read())
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None  # noqa: S101  # a pipe
+        line: str = self._process.stdout.readline()
+        if not line:
+            raise BenchmarkError("the server that computes nothing ended")
+        return line
+
+
+@contextmanager
+def stub_server(program: Program, variables: Mapping[str, str]) -> Iterator[StubServer]:
+    """Starts a program; stops it at the end of the context.
+
+    Args:
+        program: Slipway's server, or the echo.
+        variables: its environment.
+
+    Raises:
+        BenchmarkError: it did not start.
+    """
+    process = start_group(
+        (sys.executable, "-m", "benchmarks.stub_server", program),
+        ROOT,
+        variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            server = StubServer(process)
+            while not server.is_ready():
+                server.processor_seconds()  # fails once the process has ended
+            yield server
+        finally:
+            kill_group(process)
+
+
+def measure_overhead(
+    starts: int, seconds: float, *, seed: int, variables: Mapping[str, str], say: Say
+) -> Costs:
+    """Starts each program several times, and measures each life.
+
+    Args:
+        starts: of each program.
+        seconds: of each of the two loads of a life.
+        seed: seed of the order.
+        variables: environment of the programs.
+        say: called with lines of progress.
+
+    Raises:
+        BenchmarkError: a program did not start, or a request failed.
+    """
+
+    def live(program: Program) -> Cost:
+        with stub_server(program, variables) as server:
+            lone = drive_from_own_process(
+                server.port,
+                LoadSpecification(
+                    _BODIES, 1, warm_up_requests=_LONE_WARM_UP_REQUESTS, seconds=seconds
+                ),
+            )
+            before = server.processor_seconds()
+            many = drive_from_own_process(
+                server.port,
+                LoadSpecification(
+                    _BODIES, CONNECTIONS, warm_up_requests=_WARM_UP_REQUESTS, seconds=seconds
+                ),
+            )
+            used = server.processor_seconds() - before
+            requests = sum(count for _, _, count in many.answers)
+        return Cost(latencies_of(lone.all_latencies_seconds).p50, used / requests)
+
+    return carry_out(shuffled([tuple(Program)] * starts, f"{seed} overhead"), live, _described, say)
+
+
+def _described(program: Program, cost: Cost) -> str:
+    return (
+        f"p50 {cost.p50_seconds * MILLISECONDS:.2f} ms, "
+        f"{cost.processor_seconds * MILLISECONDS:.3f} ms of processor time a request  {program}"
+    )
+
+
+@dataclass(frozen=True)
+class OverheadSummary:
+    """The results.
+
+    Args:
+        starts: of each program.
+        p50_seconds: median of the p50s of each program's lives.
+        p50: the estimate for Slipway's.
+        p50_verdict: verdict on the goal.
+        processor_seconds: median of each program's lives.
+        ratio: Slipway's processor time as a multiple of the echo's.
+        ratio_verdict: verdict on the goal.
+    """
+
+    starts: int
+    p50_seconds: Mapping[Program, float]
+    p50: Estimate
+    p50_verdict: Verdict
+    processor_seconds: Mapping[Program, float]
+    ratio: Estimate
+    ratio_verdict: Verdict
+
+
+def summarize_overhead(costs: Costs, generator: np.random.Generator) -> OverheadSummary:
+    """Computes medians of the lives, intervals and verdicts.
+
+    Args:
+        costs: one trial for each life.
+        generator: draws the bootstrap samples.
+    """
+
+    def lives(program: Program) -> list[Cost]:
+        return [trial.result for trial in costs if trial.cell is program]
+
+    p50s = {program: [each.p50_seconds for each in lives(program)] for program in Program}
+    used = {program: [each.processor_seconds for each in lives(program)] for program in Program}
+    own = p50s[Program.SLIPWAY]
+    p50 = (
+        estimate(median(own), resampled_medians(own, generator))
+        if len(own) > 1
+        else Estimate(own[0], None, None)
+    )
+    ratio = ratio_of_medians(used[Program.SLIPWAY], used[Program.ECHO], generator)
+    return OverheadSummary(
+        starts=len(own),
+        p50_seconds={program: median(values) for program, values in p50s.items()},
+        p50=p50,
+        p50_verdict=p50.at_most(LONGEST_P50_SECONDS),
+        processor_seconds={program: median(values) for program, values in used.items()},
+        ratio=ratio,
+        ratio_verdict=ratio.at_most(MOST_TIMES_THE_ECHO),
+    )
+
+
+# Any: JSON.
+def overhead_as_json(summary: OverheadSummary, costs: Sequence[Trial[Program, Cost]]) -> Any:
+    """Returns the results and every life; times are in milliseconds.
+
+    Args:
+        summary: the computed results.
+        costs: one trial for each life.
+    """
+    return {
+        "connections": CONNECTIONS,
+        "p50_goal_milliseconds": LONGEST_P50_SECONDS * MILLISECONDS,
+        "p50_milliseconds": rounded(summary.p50, per_unit=MILLISECONDS),
+        "p50_verdict": summary.p50_verdict,
+        "most_processor_ratio": MOST_TIMES_THE_ECHO,
+        "processor_ratio": rounded(summary.ratio),
+        "processor_verdict": summary.ratio_verdict,
+        "lives": [
+            {
+                "program": trial.cell,
+                "round": trial.round,
+                "p50_milliseconds": milliseconds(trial.result.p50_seconds),
+                "processor_milliseconds": milliseconds(trial.result.processor_seconds),
+            }
+            for trial in costs
+        ],
+    }

@@ -1,0 +1,32 @@
+"""The server's own work for a request, measured on real processes that compute nothing."""
+
+import os
+
+import pytest
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.overhead import Program, measure_overhead, stub_server
+from benchmarks.servers import server_variables
+
+VARIABLES = server_variables(os.environ)
+
+
+@pytest.mark.size("all")
+def test_each_start_of_each_program_is_a_trial() -> None:
+    said: list[str] = []
+    costs = measure_overhead(2, 0.05, seed=1, variables=VARIABLES, say=said.append)
+    assert sorted((trial.round, trial.cell) for trial in costs) == [
+        (number, program) for number in (1, 2) for program in (Program.ECHO, Program.SLIPWAY)
+    ]
+    for trial in costs:
+        assert trial.result.p50_seconds > 0
+        assert trial.result.processor_seconds > 0
+    assert len(said) == 4
+
+
+def test_a_program_that_does_not_start_is_reported() -> None:
+    with (
+        pytest.raises(BenchmarkError, match="the server that computes nothing ended"),
+        stub_server(Program.ECHO, VARIABLES | {"PYTHONHOME": "/nowhere"}),
+    ):
+        pass
