@@ -1,17 +1,18 @@
 """Computes throughputs, latencies, intervals and verdicts from trials."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.estimates import Estimate, Verdict, ratio_of_medians
 from benchmarks.neuron.design import (
-    LEAST_THROUGHPUT_RATIO,
+    FULL,
     MOST_P95_RATIO,
     Cell,
     Design,
     Goal,
+    least_throughput_ratio,
 )
 from benchmarks.neuron.session import ModelSession
 from benchmarks.summary import CellSummary, summarize_cells
@@ -23,17 +24,26 @@ class GoalSummary:
 
     Args:
         goal: the two cells that are compared.
+        least_throughput: goal for the throughput.
         throughput: as a multiple of the naive server's.
         throughput_verdict: verdict on the throughput.
         p95: 95th percentile as a multiple of the naive server's.
         p95_verdict: verdict on the 95th percentile.
+        without_padding: the ratio of throughputs with questions that no server pads.
     """
 
     goal: Goal
+    least_throughput: float
     throughput: Estimate
     throughput_verdict: Verdict
     p95: Estimate
     p95_verdict: Verdict
+    without_padding: Estimate
+
+    @property
+    def padding_factor(self) -> float:
+        """Returns the part of the throughput's ratio that comes from padding saved, as a factor."""
+        return self.throughput.value / self.without_padding.value
 
 
 @dataclass(frozen=True)
@@ -66,10 +76,16 @@ def _goal(
         [each.p95 for each in baseline.trial_latencies],
         generator,
     )
+    least = least_throughput_ratio(goal.cell.model, goal.cell.server.batch_size)
+    full, full_baseline = (
+        cells[replace(cell, workload=FULL)].throughputs for cell in (goal.cell, goal.baseline)
+    )
     return GoalSummary(
         goal,
+        least,
         throughput,
-        throughput.at_least(LEAST_THROUGHPUT_RATIO),
+        throughput.at_least(least),
         p95,
         p95.at_most(MOST_P95_RATIO),
+        ratio_of_medians(full, full_baseline, generator),
     )

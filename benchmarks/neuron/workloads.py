@@ -79,19 +79,35 @@ def make_requests(workload: Workload, tokenizer_file: Path, seed: int) -> tuple[
     """Returns the requests of a workload, the same for the same seed.
 
     Args:
-        workload: gives the least length of a request.
+        workload: says whether contexts are filled up.
         tokenizer_file: counts the tokens.
         seed: seed of the questions.
     """
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     found: list[Request] = []
     for example in _corpus().examples(held_out=True, seed=seed):
-        tokens = len(tokenizer.encode(example.question, example.context))
-        if workload.least_tokens <= tokens <= SEQUENCE_LENGTHS[-1]:
-            found.append(Request(example.question, example.context, tokens))
+        context = example.context
+        if workload.is_filled:
+            context = _filled(tokenizer, example.question, context)
+        tokens = len(tokenizer.encode(example.question, context))
+        if tokens <= SEQUENCE_LENGTHS[-1]:
+            found.append(Request(example.question, context, tokens))
             if len(found) == _BODIES:
                 break
     return tuple(found)
+
+
+def _filled(tokenizer: Tokenizer, question: str, context: str) -> str:
+    """Returns the context with as many of its own words behind it as the naive server's length has.
+
+    A word may be several tokens, so that the last few may stay free.
+    """
+    words = context.split()
+    for word in words * (SEQUENCE_LENGTHS[-1] // len(words) + 1):
+        longer = f"{context} {word}"
+        if len(tokenizer.encode(question, longer)) <= SEQUENCE_LENGTHS[-1]:
+            context = longer
+    return context
 
 
 def read_answer(request: Request, answer: str) -> Answer:

@@ -9,12 +9,13 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.neuron import __main__ as program
 from benchmarks.neuron.design import (
     BERT_BASE,
-    LONG,
+    FULL,
     MIXED,
     SAMPLE,
     Server,
     System,
     full_design,
+    least_throughput_ratio,
     quick,
 )
 from benchmarks.neuron.models import SAMPLE_TOKENIZER
@@ -22,7 +23,7 @@ from benchmarks.neuron.servers import container_variables
 from benchmarks.neuron.workloads import Answer, Request, make_requests, read_answer
 from benchmarks.program import ROOT
 
-FULL = full_design(trials=3, stated_trials=1, seed=1)
+WHOLE = full_design(trials=3, stated_trials=1, seed=1)
 REQUEST = Request("Who?", "Ada wrote it.", 9)
 
 
@@ -36,16 +37,16 @@ def test_batches_of_1_and_6_and_1_and_2_workers_are_measured_beside_the_naive_se
         (System.SLIPWAY, 2, 6),
         (System.NAIVE, 2, 1),
     ]
-    cells = FULL.cells(BERT_BASE)
+    cells = WHOLE.cells(BERT_BASE)
     assert [(cell.concurrency, cell.server) for cell in cells if cell.workload == MIXED] == [
         (clients, server) for clients in (1, 4, 16) for server in MIXED.servers
     ]
-    assert FULL.cells(SAMPLE) == [replace(cell, model=SAMPLE) for cell in cells]
+    assert WHOLE.cells(SAMPLE) == [replace(cell, model=SAMPLE) for cell in cells]
 
 
 def test_every_goal_compares_equal_workers_at_16_clients():
-    for model in FULL.models:
-        goals = FULL.goals(model)
+    for model in WHOLE.models:
+        goals = WHOLE.goals(model)
         found = [
             (each.cell.server.workers, each.cell.server.batch_size, each.baseline.server)
             for each in goals
@@ -59,24 +60,38 @@ def test_every_goal_compares_equal_workers_at_16_clients():
 
 
 def test_what_a_goal_is_about_is_measured_more_often_in_shuffled_rounds():
-    rounds = FULL.rounds(BERT_BASE)
+    rounds = WHOLE.rounds(BERT_BASE)
     assert sorted(cell.key for cell in rounds[0]) == sorted(
-        cell.key for cell in FULL.cells(BERT_BASE)
+        cell.key for cell in WHOLE.cells(BERT_BASE)
     )
-    about = {each for goal in FULL.goals(BERT_BASE) for each in (goal.cell, goal.baseline)}
+    goals = WHOLE.goals(BERT_BASE)
+    about = {each for goal in goals for each in (goal.cell, goal.baseline)}
+    # The same without padding to save, which says where a ratio comes from.
+    about |= {replace(each, workload=FULL) for each in about}
     assert [set(cells) for cells in rounds[1:]] == [about, about]
-    assert rounds == FULL.rounds(BERT_BASE)
-    assert rounds != replace(FULL, seed=2).rounds(BERT_BASE)
+    assert rounds == WHOLE.rounds(BERT_BASE)
+    assert rounds != replace(WHOLE, seed=2).rounds(BERT_BASE)
 
 
 def test_a_quick_run_has_every_goal_and_every_way_to_make_a_model():
-    hasty = quick(FULL)
+    hasty = quick(WHOLE)
     assert [bool(model.sample) for model in hasty.models] == [False, True]
-    assert len(hasty.goals(hasty.models[0])) == len(FULL.goals(BERT_BASE))
-    assert (hasty.is_quick, FULL.is_quick) == (True, False)
+    assert len(hasty.goals(hasty.models[0])) == len(WHOLE.goals(BERT_BASE))
+    assert (hasty.is_quick, WHOLE.is_quick) == (True, False)
 
 
-@pytest.mark.parametrize(("workload", "least"), [(MIXED, 20), (LONG, 65)])
+def test_the_goal_is_lower_for_the_samples_lone_sentences():
+    goals = {
+        (model.name, size): least_throughput_ratio(model, size)
+        for model in (BERT_BASE, SAMPLE)
+        for size in (1, 6)
+    }
+    assert goals == {
+        ("bert-base", 1): 2.0, ("bert-base", 6): 2.0, ("bert-qa", 1): 1.6, ("bert-qa", 6): 2.0
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("workload", "least"), [(MIXED, 20), (FULL, 125)])
 def test_questions_are_of_one_window_and_the_same_for_a_seed(workload, least):
     requests = make_requests(workload, SAMPLE_TOKENIZER, 1)
     assert requests == make_requests(workload, SAMPLE_TOKENIZER, 1)
