@@ -32,9 +32,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default=None,
         help="one of the two alone; the result then goes where that of --quick goes",
     )
-    parser.add_argument("--trials", type=positive, default=3, help="starts of each server")
+    parser.add_argument("--trials", type=positive, default=6, help="starts of each server")
     parser.add_argument(
-        "--transfer-trials", type=positive, default=3, help="of each way to fetch the weights"
+        "--transfer-trials", type=positive, default=6, help="of each way to fetch the weights"
     )
     parser.add_argument(
         "--cores",

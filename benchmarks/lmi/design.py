@@ -25,6 +25,7 @@ class System(StrEnum):
     DJL_GRAPH = "djl-graph"
     DJL_GRAPH_SINGLE = "djl-graph-single"
     DJL_TRANSFORMERS = "djl-transformers"
+    DJL_TRANSFORMERS_BATCHES = "djl-transformers-batches"
 
     @property
     def label(self) -> str:
@@ -35,6 +36,7 @@ class System(StrEnum):
             System.DJL_GRAPH: "DJL Serving, same graph, its batches",
             System.DJL_GRAPH_SINGLE: "DJL Serving, same graph, one at a time",
             System.DJL_TRANSFORMERS: "DJL Serving, its own handler, PyTorch",
+            System.DJL_TRANSFORMERS_BATCHES: "DJL Serving, its own handler, its batches",
         }[self]
 
     @property
@@ -45,7 +47,12 @@ class System(StrEnum):
     @property
     def takes_batches(self) -> bool:
         """Returns whether requests that are present together are computed together."""
-        return self in (System.SLIPWAY, System.DJL_GRAPH)
+        return self in (System.SLIPWAY, System.DJL_GRAPH, System.DJL_TRANSFORMERS_BATCHES)
+
+    @property
+    def is_own_handler(self) -> bool:
+        """Returns whether DJL Serving's own handler computes, with PyTorch."""
+        return self in (System.DJL_TRANSFORMERS, System.DJL_TRANSFORMERS_BATCHES)
 
 
 class Way(StrEnum):
@@ -121,7 +128,8 @@ class Design:
         trials: starts of each server; with each start every concurrency is measured once.
         concurrencies: numbers of clients.
         seconds: least time that the clients of a measurement are measured for.
-        warm_up_seconds: time that a server answers requests before it is measured.
+        warm_up_seconds: time of each round of requests before a server is measured.
+        most_warm_ups: most such rounds; they end once a round is hardly faster than the best one.
         cores: threads that each server computes with.
         max_batch_size: largest batch of the servers that take batches.
         transfer_trials: trials of each way to fetch weights.
@@ -137,6 +145,7 @@ class Design:
     concurrencies: tuple[int, ...]
     seconds: float
     warm_up_seconds: float
+    most_warm_ups: int
     cores: int
     max_batch_size: int
     transfer_trials: int
@@ -190,7 +199,8 @@ def full_design(
         trials=trials,
         concurrencies=(1, 8),
         seconds=3.0,
-        warm_up_seconds=1.5,
+        warm_up_seconds=3.0,
+        most_warm_ups=10,
         cores=cores,
         max_batch_size=8,
         transfer_trials=transfer_trials,
@@ -208,6 +218,7 @@ def quick(design: Design) -> Design:
         trials=1,
         seconds=0.3,
         warm_up_seconds=0.1,
+        most_warm_ups=2,
         transfer_trials=2,
         block_bytes=1_024_000,
         is_quick=True,

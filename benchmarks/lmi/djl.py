@@ -36,7 +36,8 @@ _SHARED_PACKAGES = ("numpy", "onnxruntime", "tokenizers")
 _HANDLER_PACKAGES = ("torch", "transformers", "peft", "pillow")
 _VERSION_SECONDS = 60
 _HANDLER = Path(__file__).parent / "onnx_handler" / "model.py"
-_MAX_BATCH_DELAY_MILLISECONDS = 10
+MAX_BATCH_DELAY_MILLISECONDS = 10
+"""What DJL Serving waits for more requests of a batch, as its own default."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,12 @@ def package(system: System, model: Path, *, threads: int, max_batch_size: int) -
         "maxWorkers": "1",
         "option.model_id": str(model),
     }
-    if system is System.DJL_TRANSFORMERS:
+    if system.takes_batches:
+        properties |= {
+            "batch_size": str(max_batch_size),
+            "max_batch_delay": str(MAX_BATCH_DELAY_MILLISECONDS),
+        }
+    if system.is_own_handler:
         properties |= {
             "option.entryPoint": "djl_python.huggingface",
             "option.rolling_batch": "disable",
@@ -168,11 +174,6 @@ def package(system: System, model: Path, *, threads: int, max_batch_size: int) -
         }
         return {"serving.properties": java_properties.render(properties)}
     properties["option.intra_op_threads"] = str(threads)
-    if system.takes_batches:
-        properties |= {
-            "batch_size": str(max_batch_size),
-            "max_batch_delay": str(_MAX_BATCH_DELAY_MILLISECONDS),
-        }
     return {
         "model.py": _HANDLER.read_bytes(),
         "serving.properties": java_properties.render(properties),

@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmarks.driver import CLOSED_LOOP
 from benchmarks.lmi.design import BASELINE, Content, Design
+from benchmarks.lmi.djl import MAX_BATCH_DELAY_MILLISECONDS
 from benchmarks.lmi.prompts import MAX_NEW_TOKENS, PROMPTS
 from benchmarks.lmi.summary import (
     ComparisonSummary,
@@ -88,6 +89,7 @@ def _serving_json(summary: ServingSummary) -> dict[str, Any]:
                 "round": trial.round,
                 "order": order,
                 **rounded(trial.result.start, _DIGITS),
+                "warm_up_requests_per_second": [round(rate, 3) for rate in trial.result.warm_ups],
                 "requests_per_second": [
                     {
                         "clients": clients,
@@ -196,7 +198,9 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
     return [
         "## The sample model through DJL Serving and through Slipway's core",
         table(comparisons, [_comparison(found) for found in summary.comparisons]),
-        "A number is the ratio of the medians. The range of the rounds is in brackets.",
+        "A number is the ratio of the medians. In brackets is the range of the ratios of "
+        f"{counted(design.trials, 'round')}, which covers the true median with "
+        f"{1 - 0.5 ** (design.trials - 1):.0%}.",
         *_plot(design, "benchmark-lmi", "Requests per second and the time to ready, by server"),
         table(
             ["server", "ready s", "first answer s"],
@@ -219,7 +223,13 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
             f"During it, {agreement.same:,} of {agreement.answers:,} answers were that text.",
             f"Servers: one worker, {design.cores} threads, float32.",
             f"*Its batches*: `batch_size` {design.max_batch_size}, decoded together to the end of "
-            "the longest text.",
+            "the longest text. DJL Serving waits up to "
+            f"{MAX_BATCH_DELAY_MILLISECONDS} ms for more requests (`max_batch_delay`), also with 1 "
+            "client.",
+            "Warm-up: rounds of "
+            f"{design.warm_up_seconds:g} s with {counted(several, 'client')}, until a round is "
+            "less than 2 % faster than the best one before, but at most "
+            f"{design.most_warm_ups}. Java has compiled the frequent code then.",
             f"*Shared batches*: up to {design.max_batch_size} texts, which join and leave between "
             "two tokens.",
             "*Requests/s*: all answers divided by the time from the first request to the last "

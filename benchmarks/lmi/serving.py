@@ -16,6 +16,8 @@ from benchmarks.program import Say
 from benchmarks.trials import Trial, carry_out
 
 _TIMEOUT_SECONDS = 120.0
+# A round of the warm-up that is faster than the best one by less than this ends it.
+_QUIET = 1.02
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,12 @@ class Life:
 
     Args:
         start: the times of its start.
+        warm_ups: answers per second of each round before the measurement.
         loads: the clients' measurements, by their number.
     """
 
     start: Start
+    warm_ups: tuple[float, ...]
     loads: dict[int, LoadResult]
 
 
@@ -120,18 +124,32 @@ def measure_serving(
         ) as server:
             texts = [completion(index, server.ask(body)) for index, body in enumerate(BODIES)]
             answers.compare(system, texts)
-            # Java compiles frequent code while it runs; several clients use every path.
-            _load(server, system, max(design.concurrencies), design.warm_up_seconds)
+            warm_ups = _warm_up(server, system, design)
             loads = {
                 clients: _load(server, system, clients, design.seconds)
                 for clients in generator.sample(design.concurrencies, len(design.concurrencies))
             }
         for load in loads.values():
             answers.count(load)
-        return Life(server.start, loads)
+        return Life(server.start, warm_ups, loads)
 
     trials = carry_out(design.serving_rounds(), live, _described, say)
     return ServingSession(trials, Agreement(answers.timed, answers.same))
+
+
+def _warm_up(server: Server, system: System, design: Design) -> tuple[float, ...]:
+    """Loads a server until it gets no faster; returns the answers per second of each round.
+
+    Java compiles frequent code while it runs, and several clients use every path.
+    """
+    rates: list[float] = []
+    while len(rates) < design.most_warm_ups:
+        load = _load(server, system, max(design.concurrencies), design.warm_up_seconds)
+        is_quiet = bool(rates) and load.answers_per_second < _QUIET * max(rates)
+        rates.append(load.answers_per_second)
+        if is_quiet:
+            break
+    return tuple(rates)
 
 
 def _described(system: System, life: Life) -> str:

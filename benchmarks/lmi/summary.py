@@ -75,6 +75,7 @@ COMPARISONS = (
         "the same graph, one request at a time", System.SLIPWAY_SINGLE, System.DJL_GRAPH_SINGLE
     ),
     Comparison("the same graph, in batches", System.SLIPWAY, System.DJL_GRAPH),
+    Comparison("DJL's own handler, in batches", System.SLIPWAY, System.DJL_TRANSFORMERS_BATCHES),
     Comparison("each as it comes", System.SLIPWAY, System.DJL_TRANSFORMERS),
 )
 """From what the server alone costs to what a user of either would see."""

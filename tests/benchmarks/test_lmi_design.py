@@ -193,6 +193,10 @@ def test_packages_differ_in_what_is_compared_alone():
         "option.rolling_batch": "disable",
         "option.dtype": "fp32",
     }
+    assert properties[System.DJL_TRANSFORMERS_BATCHES] == properties[System.DJL_TRANSFORMERS] | {
+        "batch_size": "8",
+        "max_batch_delay": "10",
+    }
     assert list(given[System.DJL_TRANSFORMERS]) == ["serving.properties"]
     assert given[System.DJL_GRAPH]["model.py"] == given[System.DJL_GRAPH_SINGLE]["model.py"]
 

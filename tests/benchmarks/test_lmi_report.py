@@ -32,6 +32,7 @@ CONTEXT = Context(
 REQUEST_SECONDS = {
     System.SLIPWAY: 0.02, System.SLIPWAY_SINGLE: 0.02, System.DJL_GRAPH: 0.03,
     System.DJL_GRAPH_SINGLE: 0.025, System.DJL_TRANSFORMERS: 0.1,
+    System.DJL_TRANSFORMERS_BATCHES: 0.1,
 }  # fmt: skip
 READY_SECONDS = {system: 6.0 if system.is_djl else 1.5 for system in System}
 TRANSFER_SECONDS = {Way.SYNC: 2.0, Way.COPY: 2.2, Way.STREAMED: 6.0, Way.STORED: 9.0}
@@ -55,6 +56,7 @@ def serving_session() -> ServingSession:
             number,
             Life(
                 Start(READY_SECONDS[system] * slower, 7.0),
+                (9.0, 10.0),
                 {clients: load(system, clients, slower) for clients in (8, 1)},
             ),
         )
@@ -85,11 +87,12 @@ def seconds(transfer: Transfer, number: int, sync_seconds: tuple[float, ...]) ->
 def test_servers_are_compared_round_by_round():
     summary = summarize(DESIGN, serving_session(), None).serving
     assert summary is not None
-    single, batches, whole = summary.comparisons
+    single, batches, own_batches, whole = summary.comparisons
     # Both sides of a round had the same machine: its speed is not in the range.
     assert single.ready.value == pytest.approx(4.0)
     assert single.throughputs[1].value == pytest.approx(1.25)
     assert batches.throughputs[8].value == pytest.approx(1.5)
+    assert own_batches.throughputs[8].value == pytest.approx(5.0)
     assert whole.throughputs[8].value == pytest.approx(20.0)
     for ratio in (single.ready, single.throughputs[1], whole.throughputs[8]):
         assert ratio.low == pytest.approx(ratio.value)
@@ -173,6 +176,9 @@ def test_the_page_says_what_was_checked_and_what_it_does_not_say():
     text = page()
     assert "1,233 of 1,234 answers were that text" in text
     assert "- *Requests/s*: all answers divided by the time from the first request to" in text
+    assert "DJL Serving waits up to 10 ms for more requests (`max_batch_delay`), also with" in text
+    assert "- Warm-up: rounds of 3 s with 8 clients, until a round is less than 2 % faster" in text
+    assert "ratios of 3 rounds, which covers the true median with 75%." in text
     assert "1.50 GB/s over 1 connection, 2.25 GB/s over 8 connections" in text
     assert "100.0% of the size for random bytes and 92.6% of the size for normal float32" in text
     assert text.count("**What it does not say**\n\n- Nothing about") == 2
@@ -195,8 +201,9 @@ def test_the_document_has_every_trial():
     assert document["benchmark"] == "lmi"
     assert document["design"]["block_bytes"] == DESIGN.block_bytes
     trials = document["serving"]["trials"]
-    assert [trial["order"] for trial in trials] == list(range(1, 16))
+    assert [trial["order"] for trial in trials] == list(range(1, 19))
     assert [each["clients"] for each in trials[0]["requests_per_second"]] == [1, 8]
+    assert trials[0]["warm_up_requests_per_second"] == [9.0, 10.0]
     assert {trial["ready_seconds"] for trial in trials} == {1.5, 1.65, 2.1, 6.0, 6.6, 8.4}
     assert len(document["weights"]["trials"]) == 18
     sync, copy, *_ = document["weights"]["transfers"]

@@ -77,6 +77,22 @@ def test_every_system_is_measured_in_every_round(tmp_path, monkeypatch):
     assert found.agreement.answers == found.agreement.same > 2 * len(order)
 
 
+@pytest.mark.parametrize(
+    ("rates", "rounds"),
+    [((10, 12, 12.1, 20), 3), ((10, 8, 20), 2), ((10, 11, 12, 13, 14), 4)],
+)
+def test_a_server_is_warm_when_it_gets_no_faster(monkeypatch, rates, rounds):
+    left = list(rates)
+
+    class Load:
+        def __init__(self) -> None:
+            self.answers_per_second = left.pop(0)
+
+    monkeypatch.setattr(serving, "_load", lambda *_: Load())
+    design = replace(DESIGN, most_warm_ups=4)
+    assert serving._warm_up(None, System.DJL_GRAPH, design) == rates[:rounds]
+
+
 def test_servers_that_answer_differently_end_the_benchmark(tmp_path, monkeypatch):
     class Another(OnlySlipway):
         def ask(self, body: str) -> str:

@@ -14,6 +14,7 @@ _SYSTEMS = {
     "djl-graph": "DJL Serving, same graph, its batches",
     "djl-graph-single": "DJL Serving, same graph, one at a time",
     "djl-transformers": "DJL Serving, its own handler, PyTorch",
+    "djl-transformers-batches": "DJL Serving, its own handler, its batches",
 }
 _WAYS = {
     "s5cmd-sync": "prefix, `s5cmd sync`",
