@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.program import ROOT
-from benchmarks.tensorrt import session
+from benchmarks.tensorrt import session, step
 from benchmarks.tensorrt.design import SAMPLE, Cell, System, Workload, full_design, quick
 from benchmarks.tensorrt.models import ensure_model
 from benchmarks.tensorrt.servers import ServerKey, Servers
@@ -99,6 +99,14 @@ def test_answers_of_several_servers_are_compared(tmp_path, model_directory, monk
 
 
 OURS_KEY = ServerKey(System.SLIPWAY)
+
+
+def test_the_step_of_a_batch_that_stays_full_is_measured(model_directory):
+    found = step.measure(model_directory, SAMPLE, rows=3, tokens=60, threads=1)
+    assert (found["rows"], found["model"]) == (3, "gpt2-autocomplete")
+    # Each step makes a token for each row, and never fewer.
+    assert 60 <= found["tokens"] < 60 + 6
+    assert found["processor_milliseconds_per_token"] > 0
 
 
 def test_a_server_that_does_not_start_is_reported_with_its_last_words(tmp_path):
