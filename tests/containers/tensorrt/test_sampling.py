@@ -1,6 +1,7 @@
 """Sampling: what may be drawn, how often, and that a seed decides it whatever else is computed."""
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -158,3 +159,18 @@ def test_without_a_seed_every_generation_differs() -> None:
     model = HistoryModel(1000, spread=0.1)
     together = generate(model, [prompt] * 4, eos_token_ids=NO_END)
     assert len({tokens for [tokens] in together}) == 4
+
+
+def test_threads_that_sample_at_the_same_time_do_not_disturb_each_other() -> None:
+    # Rankings of one thread share their memory, of a whole vocabulary and of a few tokens.
+    random = np.random.default_rng(3)
+    rows = [random.standard_normal(size).astype(np.float32) for size in (20_000, 50, 30_000)]
+
+    def drawn(seed: int) -> list[int]:
+        sampling = Sampling(seed=seed, top_p=0.9)
+        stream = sampling.generator()
+        return [choose_token(rows[number % 3], sampling, stream) for number in range(60)]
+
+    alone = [drawn(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(drawn, range(4))) == alone
