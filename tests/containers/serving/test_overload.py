@@ -1,0 +1,84 @@
+"""Far beyond its capacity, a server answers as many requests as it can compute."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from containers.serving.settings import ServingSettings
+from tests.containers.serving.timed_program import BATCH_SECONDS, MAX_QUEUE_LENGTH
+
+pytestmark = [pytest.mark.anyio, pytest.mark.size("all")]
+
+ROOT = Path(__file__).parents[3]
+REQUEST = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+PING = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n"
+PEAK_PER_SECOND = ServingSettings.max_batch_size / BATCH_SECONDS
+# Each has one request under way, and asks again at once after a refusal.
+CLIENTS = 3 * MAX_QUEUE_LENGTH
+WARM_UP_SECONDS, SECONDS = 1.5, 3.0
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.containers.serving.timed_program"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+class Client:
+    """A connection that sends one request after the other."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def status(self, request: bytes) -> int:
+        self._writer.write(request)
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        await self._reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+        return int(head.split()[1])
+
+
+async def test_clients_that_ignore_retry_after_leave_most_of_the_throughput(port: int) -> None:
+    begin = time.monotonic() + WARM_UP_SECONDS
+    end = begin + SECONDS
+    statuses: Counter[int] = Counter()
+    pings: list[float] = []
+
+    async def insist() -> None:
+        client = Client(*await asyncio.open_connection("127.0.0.1", port))
+        while time.monotonic() < end:
+            status = await client.status(REQUEST)
+            statuses[status] += begin <= time.monotonic() < end
+        client.close()
+
+    async def ping() -> None:
+        client = Client(*await asyncio.open_connection("127.0.0.1", port))
+        while time.monotonic() < end:
+            sent_at = time.monotonic()
+            assert await client.status(PING) == 200
+            pings.append(time.monotonic() - sent_at)
+            await asyncio.sleep(0.01)
+        client.close()
+
+    await asyncio.gather(ping(), *(insist() for _ in range(CLIENTS)))
+    print(f"{statuses[200] / SECONDS:.0f} of {PEAK_PER_SECOND:.0f} answers a second; {statuses}")
+    assert statuses[503] > 0
+    assert statuses[200] / SECONDS >= PEAK_PER_SECOND / 2
+    assert sorted(pings)[int(len(pings) * 0.99)] < 1.0

@@ -1,0 +1,48 @@
+"""A server process whose batches take a fixed time, so that its highest throughput is known."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from containers.serving.logs import configure_logging
+from containers.serving.server import ModelServer, event_loop_factory
+from containers.serving.settings import ServingSettings
+
+BATCH_SECONDS = 0.025
+MAX_QUEUE_LENGTH = 64
+
+
+class TimedPredictor:
+    def load(self, model_dir: Path) -> None:
+        pass
+
+    def parse(self, body: bytes) -> tuple[Any, ...]:
+        return (body,)
+
+    def predict(self, batch: Sequence[Any]) -> list[Any]:
+        time.sleep(BATCH_SECONDS)
+        return list(batch)
+
+    def render(self, outputs: Sequence[Any]) -> bytes:
+        return b"{}"
+
+
+async def serve() -> None:
+    """Prints the port, and serves."""
+    server = ModelServer(
+        TimedPredictor(), ServingSettings(port=0, max_queue_length=MAX_QUEUE_LENGTH)
+    )
+    serving = asyncio.create_task(server.serve())
+    await server.listening.wait()
+    print(server.port, flush=True)
+    await serving
+
+
+if __name__ == "__main__":
+    # Log lines are written as in a container, and nobody reads them here.
+    with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
+        configure_logging("INFO", nowhere)
+        with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
+            runner.run(serve())
