@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from containers.serving.errors import InvalidRequestError
+from containers.serving.json_requests import parse_json_object
 from containers.serving.predictor import ModelLoadError
+from containers.tensorrt import bodies
 from containers.tensorrt.answers import Answers
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
+from tests.support.servers import running_server
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_new_tokens=12)
@@ -42,6 +45,24 @@ def test_the_prompt_comes_first_where_asked(predictor: TextGenerationPredictor) 
     texts = answer(predictor, ["Amazon S3 bucket", "Specifies the"], return_full_text=True)
     assert texts[0] == "Amazon S3 bucket name for the Amazon S3 bucket."
     assert texts[1].startswith("Specifies the ")
+
+
+@pytest.mark.anyio
+async def test_a_body_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+
+    def parse(body: bytes) -> dict[str, Any]:
+        parsed.append(body)
+        return parse_json_object(body)
+
+    monkeypatch.setattr(bodies, "parse_json_object", parse)
+    async with running_server(TextGenerationPredictor(SETTINGS), model_dir=SAMPLE) as running:
+        for is_streamed in (False, True):
+            body = {"inputs": "Amazon S3 bucket", "stream": is_streamed}
+            answered = await running.client.post("/invocations", json=body)
+            assert answered.status_code == 200
+            assert answered.headers["content-type"].startswith("text/event") is is_streamed
+    assert len(parsed) == 2
 
 
 def test_equal_prompts_of_one_request_are_sampled_apart(
