@@ -71,8 +71,8 @@ def _key(stack: SlipwayStack) -> str:
 
 @pytest.mark.parametrize(
     ("case", "make"),
-    [("vpc", network_ids), ("volume-key", volume_key), ("data-capture", capture_place),
-     ("async", queue_place), ("async-from-zero", queue_of_zero)],
+    [("vpc", network_ids), ("scale-to-zero-vpc", network_ids), ("volume-key", volume_key),
+     ("data-capture", capture_place), ("async", queue_place), ("async-from-zero", queue_of_zero)],
 )  # fmt: skip
 def test_its_import_gives_the_same_plan(
     stack: SlipwayStack, imported: ImportedPlan, case: str, make: Any
