@@ -44,6 +44,8 @@ _SCHEDULE = {
 }  # fmt: skip
 _LINEAR = {"rollout.strategy": "linear", "rollout.step_percent": 25}
 _COMPONENT = {"max_copies": 2, "target_concurrent_requests_per_copy": 5}
+_SLEEPING = {"mode": "scale_to_zero", "instance_count": 1}
+_OF_COPIES = {"name": "a", "at": "cron(0 8 ? * * *)", "min_copies": 1, "max_copies": 4}
 _VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
 _QUEUE = {
     "input": "s3://in/", "output": "s3://out/",
@@ -65,15 +67,10 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
         {"autoscaling": _SCALING | {"steps": [{"from_times_target": 2, "add_instances": 1}]}},
     ),
     "scheduled": (LOCAL, {"autoscaling": _SCALING | {"schedules": [_SCHEDULE]}}),
-    "sleeping": (
+    "sleeping": (LOCAL, {"endpoint": _SLEEPING | {"scale_to_zero": _COMPONENT}}),
+    "woken": (
         LOCAL,
-        {
-            "endpoint": {
-                "mode": "scale_to_zero",
-                "scale_to_zero": _COMPONENT,
-                "instance_count": 1,
-            }
-        },
+        {"endpoint": _SLEEPING | {"scale_to_zero": _COMPONENT | {"schedules": [_OF_COPIES]}}},
     ),
     "variants": (LOCAL, {"endpoint": {"variants": _VARIANTS}}),
     "async": (LOCAL, {"endpoint": {"mode": "async", "async_inference": _QUEUE}}),
@@ -322,6 +319,10 @@ CHANGES: Mapping[str, Change] = {
         "template", "sleeping", "endpoint.scale_to_zero.",
         max_copies=3, target_concurrent_requests_per_copy=6, vcpus_per_copy=1,
         copy_memory_mib=2048, scale_in_cooldown_seconds=9, scale_out_cooldown_seconds=9,
+    ),
+    **_changes(
+        "template", "woken", "endpoint.scale_to_zero.schedules.",
+        name="b", at="cron(0 9 ? * * *)", time_zone="Europe/Zurich", min_copies=2, max_copies=5,
     ),
     "endpoint.scale_to_zero.target_invocations_per_copy_per_minute": Change(
         "template", "sleeping", 9,

@@ -46,8 +46,11 @@ def test_every_page_that_is_named_has_the_heading(run):
     for document in documents:
         text = (ROOT / document["page"]).read_text("utf-8")
         assert f"\n## {document['code']}: {document['title']}\n" in text
-        for page in re.findall(r"\((docs/[^)]*)\)", document["cause"] + document["remedy"]):
-            assert (ROOT / page).is_file(), document
+        for named in re.findall(r"\((docs/[^)]*)\)", document["cause"] + document["remedy"]):
+            page, _, anchor = named.partition("#")
+            text = (ROOT / page).read_text("utf-8")
+            headings = re.findall(r"(?m)^#+ (.*)$", text)
+            assert not anchor or anchor in [each.lower().replace(" ", "-") for each in headings]
 
 
 def test_one_entry_as_json(run):
