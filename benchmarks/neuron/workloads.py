@@ -103,11 +103,15 @@ def _filled(tokenizer: Tokenizer, question: str, context: str) -> str:
     A word may be several tokens, so that the last few may stay free.
     """
     words = context.split()
+    # Two words share no token.
+    tokens_of = {word: len(tokenizer.encode(word, add_special_tokens=False)) for word in words}
+    free = SEQUENCE_LENGTHS[-1] - len(tokenizer.encode(question, context))
+    added = []
     for word in words * (SEQUENCE_LENGTHS[-1] // len(words) + 1):
-        longer = f"{context} {word}"
-        if len(tokenizer.encode(question, longer)) <= SEQUENCE_LENGTHS[-1]:
-            context = longer
-    return context
+        if tokens_of[word] <= free:
+            added.append(word)
+            free -= tokens_of[word]
+    return " ".join([context, *added])
 
 
 def read_answer(request: Request, answer: str) -> Answer:

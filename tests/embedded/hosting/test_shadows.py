@@ -22,7 +22,7 @@ def config_with_shadow(account: Account, mode: str = "ok", *, share: float = 1.0
 def served(account: Account, config: str) -> str:
     name = account.begin(config)
     described = account.settled(name)
-    assert described["EndpointStatus"] == "InService", described
+    assert described["EndpointStatus"] == "InService", described.get("FailureReason")
     return name
 
 

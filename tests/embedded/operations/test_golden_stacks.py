@@ -27,11 +27,8 @@ STAND_IN = ContainerProgram((sys.executable, str(PROGRAM)))
 REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 
 
-# Between them they have each section that an import reads.
-_IMPORTED_FIRST = (
-    "capacity-reservation", "every-alarm", "gpu-scaling", "instance-pool", "metrics",
-    "rollout-canary", "scale-to-zero", "schedules", "shadow", "steps", "weighted-variants",
-)  # fmt: skip
+# The cases in every run of the tests; `make test-all` has the others.
+_FIRST = ("every-alarm", "rollout-canary", "scale-to-zero", "schedules", "weighted-variants")
 
 
 def local_plans() -> dict[str, dict[str, Any]]:
@@ -48,6 +45,13 @@ def local_plans() -> dict[str, dict[str, Any]]:
         and plan["artifact"]["published"]
         and not {"vpc", "volume_key_arn", "asynchronous", "execution_role_arn"} & plan.keys()
     }
+
+
+def cases() -> Iterator[Any]:
+    """The cases, each with the size of the runs that have it."""
+    for name in local_plans():
+        marks = () if name in _FIRST else (pytest.mark.size("all"),)
+        yield pytest.param(name, marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +85,7 @@ def lay_own_artifacts(stacks: Stacks, plan: dict[str, Any]) -> None:
     )
 
 
-@pytest.fixture(scope="module", params=local_plans())
+@pytest.fixture(scope="module", params=list(cases()))
 def deployed(stacks: Stacks, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """Deploys a case for all tests of it, and lets none of it stay; gives its plan."""
     case = request.param
@@ -125,14 +129,6 @@ def test_it_answers_and_leaves_nothing(stacks: Stacks, deployed: dict[str, Any])
         assert answer["Body"].read() == b"ping"
 
 
-def imports() -> Iterator[Any]:
-    """The cases to import, those of `_IMPORTED_FIRST` in every run of the tests."""
-    for name in local_plans():
-        marks = () if name in _IMPORTED_FIRST else (pytest.mark.size("all"),)
-        yield pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("deployed", list(imports()), indirect=True)
 def test_its_import_gives_the_same_plan(
     stacks: Stacks, deployed: dict[str, Any], imported: ImportedPlan
 ) -> None:
