@@ -16,6 +16,9 @@ from benchmarks.tensorrt.models import make
 from benchmarks.tensorrt.workloads import Request, generated_tokens
 from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.settings import EncoderSettings
+from containers.tensorrt.generation import Prompt, generate
+from containers.tensorrt.model_directory import read_config
+from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from tests.support.groups import load
 
 REQUEST = Request(((5, 6, 7), (8, 9, 10)), new_tokens=6)
@@ -74,14 +77,16 @@ def test_the_application_gives_what_the_decode_loop_gives(tmp_path):
     torch = load("torch", group="torch")
     load("transformers", group="torch")
     from benchmarks.baselines.published import create_app
-    from benchmarks.tensorrt.bare import open_decode_loop
 
     model, ready = tmp_path / "model", tmp_path / "ready"
     model.mkdir()
     ready.mkdir()
     make(GPT2_SMALL, model, 1)
-    decode = open_decode_loop(model, 1)
-    expected = tuple(tuple(decode(prompt, 6)) for prompt in REQUEST.prompts)
+    config = read_config(model)
+    session = OnnxRuntimeSession(model, config, intra_op_threads=1)
+    prompts = [Prompt(tuple(prompt), 6) for prompt in REQUEST.prompts]
+    found = generate(session, prompts, eos_token_ids=config.eos_token_ids)
+    expected = tuple(tuple(tokens) for [tokens] in found)
     threads = torch.get_num_threads()
     try:
         for cache in ("true", "false"):
