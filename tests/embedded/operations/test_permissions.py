@@ -69,11 +69,8 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
     # The CDK CLI assumes its bootstrap's roles.
     unused = {("Deploy", "sts:AssumeRole")}
     if plan.component is not None:
-        # Commands make these calls for an endpoint whose variants are scaled.
-        unused |= {
-            ("ListWhatHasNoNarrowerResource", "application-autoscaling:DescribeScheduledActions"),
-            ("ReadStack", "cloudformation:ListStackResources"),
-        }
+        # Commands make this call for an endpoint whose variants are scaled.
+        unused |= {("ReadStack", "cloudformation:ListStackResources")}
     assert recorded.unused_of(policy) == unused
     assert "*" not in "".join(action for each in policy["Statement"] for action in each["Action"])
     assert json.loads(json.dumps(policy)) == policy
