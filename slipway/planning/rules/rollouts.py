@@ -127,9 +127,8 @@ def settings_have_effect(situation: Situation) -> Iterator[Problem]:
 def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
     """Guardrails shift traffic between fleets; a component is updated copy by copy.
 
-    Its DeploymentConfig has no other policy than a rolling one:
-    https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_InferenceComponentDeploymentConfig.html,
-    read 2026-11-25.
+    Its DeploymentConfig has no other policy than a rolling one, and needs it: botocore's model of
+    InferenceComponentDeploymentConfig, 2026-11-25.
     """
     config = situation.config
     rollout = config.rollout
