@@ -408,13 +408,17 @@ async def test_clients_that_left_make_room_before_another_is_refused(predictor_t
         # Its data is read before the ends of the connections that were made later.
         reader, writer = await connect(running)
         clients = [await connect(running) for _ in range(5)]
-        for _, each in clients:
+        clients[0][1].write(request)
+        # The other four fit only if the compute thread has taken this one.
+        service = running.server.service
+        await until(lambda: service.is_computing and not service.queue_length)
+        for _, each in clients[1:]:
             each.write(request)
-        await until(lambda: running.server.service.queue_length == 4)
+        await until(lambda: service.queue_length == 4)
         writer.write(request)
         for _, each in clients[1:]:
             each.close()
-        await until(lambda: running.server.service.requests_in_flight == 2)
+        await until(lambda: service.requests_in_flight == 2)
         predictor.release(2)
         assert (await answer(reader))[0].startswith(b"HTTP/1.1 200 ")
         for _, each in (clients[0], (reader, writer)):
