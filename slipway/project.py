@@ -18,12 +18,14 @@ from pydantic import ValidationError
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.load import (
+    ConfigFile,
     InvalidConfigError,
     LoadedConfig,
     config_files,
     environment_names,
-    load_config,
     load_environment,
+    read_config,
+    seen_by,
 )
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.config.sections.base import UnknownValueError
@@ -125,10 +127,13 @@ class Project:
         Raises:
             UserError: every problem of the config.
         """
+        return seen_by(environment, self._read(name), self.environment_names)
+
+    def _read(self, name: str) -> ConfigFile:
         if name not in self.files:
             # Says what there is, with the nearest name.
             self.select([glob.escape(name)])
-        return load_config(self.files[name], self.root, environment, self.environment_names)
+        return read_config(self.files[name], self.root)
 
     def situation(self, name: str, environment: Environment) -> Situation:
         """Returns what planning knows of one model config in an environment.
@@ -284,7 +289,7 @@ class Project:
         deploying: list[str] = []
         loaded: dict[str, LoadedConfig] = {}
         idle: list[tuple[Situation, LoadedConfig]] = []
-        lock = functools.cache(self.lock)
+        read, lock = functools.cache(self._read), functools.cache(self.lock)
         for environment in environments:
             known = next(iter(loaded.values()), None)
             section = environment.name
@@ -292,7 +297,7 @@ class Project:
                 section = ""
             try:
                 if section not in loaded:
-                    loaded[section] = self.config(name, environment.name)
+                    loaded[section] = seen_by(environment.name, read(name), self.environment_names)
                 there = loaded[section]
                 situation = situation_of(there.config, environment)
                 if not has_source(situation):
@@ -389,4 +394,6 @@ class Project:
             raise UserError(loaded.locate([*error.problems, *findings.problems])) from None
         if findings.problems:
             raise UserError(loaded.locate(findings.problems))
+        if not findings.warnings:
+            return plan
         return replace(plan, warnings=(*plan.warnings, *findings.warnings))

@@ -46,6 +46,22 @@ class LoadedConfig:
         return _in_file_order(self.document, problems)
 
 
+@dataclass(frozen=True)
+class ConfigFile:
+    """A model config as it is written, before the section of an environment is laid over it.
+
+    Args:
+        path: the YAML file.
+        document: its content.
+        problems: the problems that it has in every environment: of its text, secrets, a second file
+            for the same model.
+    """
+
+    path: Path
+    document: Document
+    problems: tuple[Problem, ...]
+
+
 class InvalidConfigError(UserError):
     """Everything that is wrong with a config's form and values, and the part that is right.
 
@@ -81,7 +97,7 @@ def config_files(root: Path) -> dict[str, Path]:
 def load_config(
     path: Path, root: Path, environment: str, known_environments: Collection[str]
 ) -> LoadedConfig:
-    """Loads one model config as an environment sees it.
+    """Reads one model config, and returns it as an environment sees it.
 
     Args:
         path: the YAML file.
@@ -93,8 +109,37 @@ def load_config(
         InvalidConfigError: every problem of the file's form and values.
         UserError: the file cannot be read.
     """
+    return seen_by(environment, read_config(path, root), known_environments)
+
+
+def read_config(path: Path, root: Path) -> ConfigFile:
+    """Reads one model config for all environments.
+
+    Args:
+        path: the YAML file.
+        root: the project, to which paths in messages are relative.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
     document = read_document(path, relative(path, root))
-    problems = [*document.problems, *_twins(path), *secrets_in(document)]
+    return ConfigFile(path, document, (*document.problems, *_twins(path), *secrets_in(document)))
+
+
+def seen_by(
+    environment: str, file: ConfigFile, known_environments: Collection[str]
+) -> LoadedConfig:
+    """Returns a model config as an environment sees it.
+
+    Args:
+        environment: its section of `environments` is laid over the rest of the file.
+        file: what was read.
+        known_environments: names that such a section may have.
+
+    Raises:
+        InvalidConfigError: every problem of the file's form and values.
+    """
+    path, document, problems = file.path, file.document, [*file.problems]
     overlays = document.content.get(OVERLAYS)
     if isinstance(overlays, dict):
         problems += _misplaced(overlays, known_environments)
@@ -123,7 +168,7 @@ def _twins(path: Path) -> Iterator[Problem]:
     """Yields the problem of a second file for the same model."""
     for suffix in SUFFIXES:
         twin = path.with_suffix(suffix)
-        if twin != path and twin.is_file():
+        if suffix != path.suffix and twin.is_file():
             yield Problem(
                 Code.TWO_FILES,
                 Kind.SHAPE,

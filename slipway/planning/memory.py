@@ -115,7 +115,7 @@ class Layout:
 
 
 def estimate(situation: Situation, instance: InstanceFacts) -> MemoryEstimate | None:
-    """Estimates what the model takes on an instance type.
+    """Estimates what the model takes on an instance type, once for each type of a situation.
 
     Each family's `memory_layout`, `cached_tokens` and `memory_share` say what is assumed of its
     container.
@@ -125,6 +125,13 @@ def estimate(situation: Situation, instance: InstanceFacts) -> MemoryEstimate | 
         container without `dtype`. It is also None if a container cannot run on them, which a rule
         reports.
     """
+    known = situation.memory_estimates
+    if instance.name not in known:
+        known[instance.name] = _estimate(situation, instance)
+    return known[instance.name]
+
+
+def _estimate(situation: Situation, instance: InstanceFacts) -> MemoryEstimate | None:
     config, accelerator = situation.config, instance.accelerator
     dtype = config.serving.dtype
     if accelerator is None or accelerator.memory_gib is None or dtype is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from slipway.config.sections.base import UnknownValueError
@@ -16,17 +16,23 @@ if TYPE_CHECKING:
 SituationT = TypeVar("SituationT", bound=Situation)
 
 
-def found_by(rule: Callable[[SituationT], Iterator[Problem]], of: SituationT) -> Iterator[Problem]:
-    """Yields what a rule finds, up to the first value that it needs and that is not known.
+def found_by(
+    rules: Iterable[Callable[[SituationT], Iterator[Problem]]], of: SituationT
+) -> list[Problem]:
+    """Returns what rules find, each up to the first value that it needs and that is not known.
 
     Args:
-        rule: a function that takes a situation and yields problems.
+        rules: functions that take a situation and yield problems.
         of: the situation of a valid config, or of the valid part of a config.
     """
-    try:
-        yield from rule(of)
-    except UnknownValueError:
-        return
+    found: list[Problem] = []
+    for rule in rules:
+        try:
+            for problem in rule(of):
+                found.append(problem)  # keeps what comes before an unknown value
+        except UnknownValueError:
+            continue
+    return found
 
 
 class UnknownFamily(Situation):

@@ -66,7 +66,7 @@ def resolve(
         UserError: every incompatibility, with its field; the caller fills in the places.
     """
     situation = situation_of(config, environment, instances)
-    problems = list(_problems(situation))
+    problems = known_problems(situation)
     if problems:
         # What the rules are about may be needed to go on.
         raise UserError([*problems, *_state(situation, lock, allow_unpublished=allow_unpublished)])
@@ -134,20 +134,17 @@ def resolve(
 def known_problems(situation: Situation) -> list[Problem]:
     """Returns the incompatibilities among the values that are valid.
 
+    Variants that share their instances share problems, so each is returned once.
+
     Args:
-        situation: of the valid part of a config: its other fields raise `UnknownValueError`.
+        situation: of a valid config, or of the valid part of a config: its other fields raise
+            `UnknownValueError`.
     """
-    return list(_problems(situation))
-
-
-def _problems(situation: Situation) -> Iterator[Problem]:
-    """Yields every incompatibility once: variants that share their instances share problems."""
     found: list[Problem] = []
     with contextlib.suppress(UnknownValueError):  # the container
         found += FAMILIES[situation.container].problems(situation)
-    for rule in RULES:
-        found += found_by(rule, situation)
-    yield from dict.fromkeys(found)
+    found += found_by(RULES, situation)
+    return list(dict.fromkeys(found))
 
 
 def _warnings(subject: Subject) -> Iterator[PlanWarning]:

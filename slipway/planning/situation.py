@@ -29,7 +29,7 @@ from slipway.planning.texts import TextProtocol
 # Its modules ask the situation.
 if TYPE_CHECKING:
     from slipway.planning.compiling import CompilePlan
-    from slipway.planning.memory import Layout
+    from slipway.planning.memory import Layout, MemoryEstimate
 
 # SageMaker's console gives a single variant this name.
 DEFAULT_VARIANT_NAME = "AllTraffic"
@@ -228,6 +228,11 @@ class Situation(ABC):
         return None
 
     # The memory
+
+    @cached_property
+    def memory_estimates(self) -> dict[str, MemoryEstimate | None]:
+        """Returns the estimates that `slipway.planning.memory` has made, by instance type."""
+        return {}
 
     @abstractmethod
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:

@@ -42,14 +42,13 @@ class Family(Generic[SituationT]):
     weights_variable: str | None = None
     is_known: Callable[[SituationT], bool] = lambda _: True
 
-    def problems(self, situation: SituationT) -> Iterator[Problem]:
-        """Yields every problem that a rule of the family finds."""
+    def problems(self, situation: SituationT) -> list[Problem]:
+        """Returns every problem that a rule of the family finds."""
         try:
             rules = self.rules if self.is_known(situation) else self.rules[:1]
         except UnknownValueError:
             rules = self.rules  # each of them that needs the unknown value finds nothing
-        for rule in rules:
-            yield from found_by(rule, situation)
+        return found_by(rules, situation)
 
     def warnings(self, situation: SituationT) -> Iterator[PlanWarning]:
         """Yields every piece of the family's advice."""
