@@ -172,6 +172,7 @@ def test_the_foundations_version_is_that_of_its_template(
     golden("foundation-version.json", json.dumps(content, indent=2) + "\n")
 
 
+@pytest.mark.size("all")
 @pytest.mark.parametrize("case", STACKS)
 def test_cfn_lint_finds_nothing(
     case: str, templates: dict[str, Path], findings: dict[Path, list[Match]]

@@ -130,6 +130,7 @@ def linted(paths: Sequence[Path]) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.size("all")
 def test_cfn_lint_finds_nothing(subjects: dict[str, Subject]):
     found = linted([subject.path for subject in subjects.values()])
     assert {name: (found[name], subjects[name].config) for name in found} == {}
@@ -236,6 +237,7 @@ def test_the_services_would_refuse_a_wrong_value(
     assert any(said in one for one in found), found
 
 
+@pytest.mark.size("all")
 def test_cfn_lint_would_find_a_wrong_value(subjects: dict[str, Subject], tmp_path: Path):
     # What it has a rule for: it knows other limits than the models of the APIs.
     known = {"CreateEndpoint", "CreateEndpointConfig", "RegisterScalableTarget", "PutMetricAlarm"}

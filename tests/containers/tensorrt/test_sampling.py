@@ -32,7 +32,7 @@ def session() -> OnnxRuntimeSession:
     return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
 
 
-def frequencies(sampling: Sampling, *, draws: int = 20_000) -> list[float]:
+def frequencies(sampling: Sampling, *, draws: int = 5_000) -> list[float]:
     random = replace(sampling, seed=5).generator()
     counts = Counter(choose_token(LOGITS, sampling, random) for _ in range(draws))
     return [counts[token] / draws for token in range(LOGITS.size)]
@@ -63,8 +63,8 @@ def test_tokens_are_drawn_as_often_as_their_probability_says(
 ) -> None:
     measured = frequencies(sampling)
     assert [frequency > 0 for frequency in measured] == [share > 0 for share in expected]
-    # Four standard deviations of 20 000 draws are at most 0.0142.
-    assert measured == pytest.approx(expected, abs=0.0142)
+    # Four standard deviations of 5 000 draws are at most 0.0283.
+    assert measured == pytest.approx(expected, abs=0.0283)
 
 
 def choose_by_sorting(

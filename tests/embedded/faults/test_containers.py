@@ -68,6 +68,7 @@ class Client:
             self._begun.set()
 
 
+@pytest.mark.size("all")
 def test_a_container_that_never_answers_ping(stack: SlipwayStack) -> None:
     begun = time.monotonic()
     assert stack.create("unready") == "ROLLBACK_COMPLETE"
@@ -89,6 +90,7 @@ def test_a_container_that_never_answers_ping(stack: SlipwayStack) -> None:
     assert stack.delete() == "DELETE_COMPLETE"
 
 
+@pytest.mark.size("all")
 def test_a_failed_create_that_is_kept_shows_its_log(stack: SlipwayStack) -> None:
     assert stack.create("dead", DisableRollback=True) == "CREATE_FAILED"
     status = find_status(NAME, stack.access, plan=None, log_line_count=5)
@@ -139,6 +141,7 @@ def test_an_update_to_a_broken_container_loses_no_request(stack: SlipwayStack) -
     assert find_status(NAME, stack.access, plan=None, log_line_count=0).troubles() == []
 
 
+@pytest.mark.size("all")
 def test_an_update_to_a_good_container_loses_no_request(stack: SlipwayStack) -> None:
     assert stack.create("ok") == "CREATE_COMPLETE"
     (old,) = stack.running()

@@ -93,6 +93,7 @@ def quota(deployed: SlipwayStack) -> Iterator[Quota]:
     allow(found["Value"])
 
 
+@pytest.mark.size("all")
 def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(
     deployed: SlipwayStack, quota: Quota
 ) -> None:

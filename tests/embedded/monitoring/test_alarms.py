@@ -60,6 +60,7 @@ def on_metric(name: str, **members: Any) -> dict[str, Any]:
     return {member: value for member, value in described.items() if value is not None}
 
 
+@pytest.mark.size("all")
 def test_machines_alarm_knows_nothing_until_the_role_may_publish(account: Any, clock: Any) -> None:
     account.endpoint("machine")
     for name, treatment in (("memory", "missing"), ("trusting", "notBreaching")):
@@ -206,6 +207,7 @@ def test_failing_endpoint_raises_its_alarm(account: Any, clock: Any) -> None:
     assert mailbox.is_empty()
 
 
+@pytest.mark.size("all")
 def test_latency_percentiles(account: Any, clock: Any) -> None:
     account.endpoint("slow")
     for statistic in ("p50", "p90"):
@@ -290,6 +292,7 @@ def test_state_set_by_hand_acts_and_lasts_until_the_next_evaluation(
         account.cloudwatch.set_alarm_state(AlarmName="no", StateValue="OK", StateReason="x")
 
 
+@pytest.mark.size("all")
 def test_other_actions_are_not_carried_out_and_said_so(
     account: Any, clock: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -218,6 +218,7 @@ def test_a_foundation_is_made_guarded_destroyed_and_made_again_with_its_files_an
     assert new["SSEKMSKeyId"] == deployed
 
 
+@pytest.mark.size("all")
 def test_a_foundation_from_before_the_guard_takes_it_and_keeps_its_key(stacks, render):
     name = PRODUCTION.stack_name("foundation")
     assert stacks.create(name, RELEASED.read_text("utf-8")) == "CREATE_COMPLETE"

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from slipway.access import Access
 from slipway.project import Project
 from slipway.publishing.promotion import promote
@@ -21,6 +23,7 @@ staging: *account
 """
 
 
+@pytest.mark.size("all")
 def test_a_promoted_artifact_serves(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()

@@ -17,6 +17,7 @@ def own(tmp_path: Path) -> Iterator[SlipwayStack]:
         yield stack
 
 
+@pytest.mark.size("all")
 def test_other_instances_are_one_deployment(own: SlipwayStack) -> None:
     changed = json.dumps(own.template("ok")).replace("ml.g4dn.xlarge", "ml.g4dn.2xlarge")
     assert own.stacks.update(NAME, changed) == "UPDATE_COMPLETE"

@@ -176,6 +176,7 @@ def interrupt() -> str:
     raise KeyboardInterrupt
 
 
+@pytest.mark.size("all")
 def test_a_deploy_that_fails_is_told_and_destroyed(account: Account, verify: Verify) -> None:
     def fails() -> str:
         account.usually("cdk deploy verify-aws")

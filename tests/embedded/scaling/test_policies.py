@@ -131,6 +131,7 @@ def test_a_realtime_fleet_follows_its_requests(fleet: Fleet) -> None:
     assert left["MetricAlarms"] == []
 
 
+@pytest.mark.size("all")
 def test_an_async_fleet_goes_to_zero_wakes_and_drains(fleet: Fleet) -> None:
     account = fleet.account
     account.s3.create_bucket(Bucket="answers")
@@ -188,6 +189,7 @@ def test_an_async_fleet_goes_to_zero_wakes_and_drains(fleet: Fleet) -> None:
     eventually(lambda: answers() == set(sent))
 
 
+@pytest.mark.size("all")
 def test_other_metrics_are_refused(fleet: Fleet) -> None:
     fleet.deploy(1, 2)
     other = {"PredefinedMetricType": "SageMakerVariantProvisionedConcurrencyUtilization"}

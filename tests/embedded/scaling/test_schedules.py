@@ -49,6 +49,7 @@ def fleet(stack: SlipwayStack, clock: MovableClock) -> Fleet:
     return Fleet(stack)
 
 
+@pytest.mark.size("all")
 def test_schedules_follow_the_local_time_across_daylight_saving_time(
     fleet: Fleet, clock: MovableClock
 ) -> None:
@@ -126,6 +127,7 @@ def test_bounds_that_a_schedule_set_are_no_difference(
     assert files is None
 
 
+@pytest.mark.size("all")
 def test_the_alarm_is_raised_at_the_maximum_and_not_below(
     stack: SlipwayStack, fleet: Fleet, clock: MovableClock
 ) -> None:
@@ -171,6 +173,7 @@ def test_the_alarm_is_raised_at_the_maximum_and_not_below(
     eventually(lambda: not raised(name), seconds=10)
 
 
+@pytest.mark.size("all")
 def test_suspended_schedules_change_nothing(fleet: Fleet, clock: MovableClock) -> None:
     fleet.scaling.register_scalable_target(
         **TARGET, SuspendedState={"ScheduledScalingSuspended": True}

@@ -108,6 +108,7 @@ def test_a_reviewer_reads_how_it_will_be_partitioned(publishing: Publishing):
     assert "\npartition" not in describe_plan(served_as_they_are)
 
 
+@pytest.mark.size("all")
 def test_the_same_is_partitioned_once_whatever_else_is_served(publishing: Publishing):
     publishing.run(STAGING)
     first = publishing.locked(STAGING)
@@ -122,6 +123,7 @@ def test_the_same_is_partitioned_once_whatever_else_is_served(publishing: Publis
     assert len(publishing.jobs()) == 1
 
 
+@pytest.mark.size("all")
 def test_another_degree_is_another_job(publishing: Publishing):
     publishing.run(STAGING)
     publishing.edit_config("tensor_parallel_degree: 4", "tensor_parallel_degree: 2")
@@ -174,6 +176,7 @@ def test_the_embedded_aws_serves_the_weights_as_they_are(publishing: Publishing)
     assert not {"option.checkpoint", "option.parallel_loading"} & set(plan.serving_properties)
 
 
+@pytest.mark.size("all")
 def test_the_command_says_what_the_container_loads(publishing: Publishing):
     process: subprocess.Popen[str] = publishing.command()
     output, errors = process.communicate(timeout=60)

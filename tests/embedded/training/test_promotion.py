@@ -61,6 +61,7 @@ def test_nothing_is_compiled_again_by_the_promotion_or_by_a_later_publish(
     assert len(publishing.jobs()) == 1
 
 
+@pytest.mark.size("all")
 def test_what_was_built_from_other_inputs_since_is_not_taken_for_it(
     publishing: Publishing,
 ) -> None:

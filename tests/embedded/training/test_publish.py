@@ -147,6 +147,7 @@ def test_what_changes_the_result_is_compiled_anew_and_nothing_else_is(publishing
     assert len(publishing.jobs()) == 2
 
 
+@pytest.mark.size("all")
 def test_each_environment_compiles_its_own_and_keeps_the_others(publishing: Publishing):
     publishing.run()
     embedded = json.loads(publishing.lock_path.read_text())["environments"]["local"]
@@ -162,6 +163,7 @@ def test_each_environment_compiles_its_own_and_keeps_the_others(publishing: Publ
     assert project.plan("tiny", EMBEDDED).artifact.target == "cpu"
 
 
+@pytest.mark.size("all")
 def test_a_failed_job_is_told_with_the_end_of_its_log_and_tried_again(publishing: Publishing):
     publishing.write("fail")
     error = publishing.refused()
@@ -204,6 +206,7 @@ def test_a_job_that_takes_too_long_is_told(publishing: Publishing):
     assert not publishing.lock_path.exists()
 
 
+@pytest.mark.size("all")
 def test_a_job_that_somebody_stopped_is_told(publishing: Publishing, begin: Any):
     publishing.write("slow")
     publishing.build_image()
@@ -217,6 +220,7 @@ def test_a_job_that_somebody_stopped_is_told(publishing: Publishing, begin: Any)
     assert "Run the command again to start another." in errors
 
 
+@pytest.mark.size("all")
 def test_a_result_that_is_gone_is_made_again(publishing: Publishing):
     first = publishing.run()
     # Everything but what was uploaded: as when the output expired before it was copied.
@@ -323,6 +327,7 @@ def test_without_the_image_no_job_is_started(publishing: Publishing):
     assert publishing.jobs() == []
 
 
+@pytest.mark.size("all")
 def test_an_older_foundation_has_to_be_deployed_again(publishing: Publishing):
     publishing.account.client("ssm").delete_parameter(Name="/slipway/local/compile-role-arn")
     try:

@@ -27,6 +27,7 @@ def test_a_job_that_takes_too_long_is_stopped(hurried):
     )  # fmt: skip
 
 
+@pytest.mark.size("all")
 def test_a_program_that_ignores_the_end_is_killed(hurried):
     name = hurried.start("stubborn")
     pid = hurried.pid(name)
