@@ -131,8 +131,9 @@ class Component:
         group = self.group
         with self.lock:
             # S311: used for routing, not for cryptography.
-            is_pending = bool(self.pending) and random.random() < self.pending_share  # noqa: S311
-            copies = self.pending if is_pending else self.copies
+            is_pending = random.random() < self.pending_share  # noqa: S311
+            # An update of a component without copies has pending copies alone.
+            copies = self.pending if is_pending or not self.copies else self.copies
             candidates = [copy for copy in copies if copy.is_healthy] or copies
             if not candidates:
                 return None

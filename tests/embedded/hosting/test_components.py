@@ -318,11 +318,9 @@ def test_an_update_that_fails_leaves_the_old_copies(hosted: Hosted) -> None:
     hosted.account.delete(endpoint)
 
 
-def test_an_alarm_undoes_an_update(hosted: Hosted) -> None:
-    endpoint = hosted.endpoint()
-    name = hosted.component(endpoint, "old ")
-    cloudwatch = hosted.account.cloudwatch
-    cloudwatch.put_metric_alarm(
+def update_under_alarm(hosted: Hosted, name: str, **more: Any) -> dict[str, Any]:
+    """Begins an update that waits an hour after each copy; returns its DeploymentConfig."""
+    hosted.account.cloudwatch.put_metric_alarm(
         AlarmName=f"{name}-errors",
         Namespace="AWS/SageMaker",
         MetricName="Invocation5XXErrors",
@@ -333,7 +331,7 @@ def test_an_alarm_undoes_an_update(hosted: Hosted) -> None:
         Threshold=1,
         ComparisonOperator="GreaterThanOrEqualToThreshold",
     )
-    batch = {"MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1}, "WaitIntervalInSeconds": 60}
+    batch = {"MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1}, "WaitIntervalInSeconds": 3600}
     config = {
         "RollingUpdatePolicy": batch,
         "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": f"{name}-errors"}]},
@@ -342,17 +340,49 @@ def test_an_alarm_undoes_an_update(hosted: Hosted) -> None:
         InferenceComponentName=name,
         Specification=hosted.specification(mark="new "),
         DeploymentConfig=config,
+        **more,
     )
-    eventually(lambda: hosted.invoke(endpoint, name) == "new x")
-    cloudwatch.set_alarm_state(
+    return config
+
+
+def undone(hosted: Hosted, name: str) -> dict[str, Any]:
+    """The description of the component after its alarm has undone the update."""
+    hosted.account.cloudwatch.set_alarm_state(
         AlarmName=f"{name}-errors", StateValue="ALARM", StateReason="as a test"
     )
     described = hosted.settled(name)
     assert described["FailureReason"] == (
         f"The update was rolled back because of alarms in state ALARM: {name}-errors."
     )
-    assert described["LastDeploymentConfig"] == config
+    return described
+
+
+def test_an_alarm_undoes_an_update(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint, "old ")
+    config = update_under_alarm(hosted, name)
+    eventually(lambda: hosted.invoke(endpoint, name) == "new x")
+    assert undone(hosted, name)["LastDeploymentConfig"] == config
     assert hosted.invoke(endpoint, name) == "old x"
+    hosted.delete(name)
+    hosted.account.delete(endpoint)
+
+
+def test_an_update_of_a_sleeping_component_answers_with_its_first_copy(hosted: Hosted) -> None:
+    endpoint = hosted.endpoint()
+    name = hosted.component(endpoint, copies=0)
+    update_under_alarm(hosted, name, RuntimeConfig={"CopyCount": 2})
+
+    def is_awake() -> bool:
+        try:
+            return hosted.invoke(endpoint, name) == "new x"
+        except ClientError:
+            return False
+
+    eventually(is_awake)
+    # With old copies, half of the requests would go to them.
+    assert {hosted.invoke(endpoint, name) for _ in range(20)} == {"new x"}
+    assert undone(hosted, name)["RuntimeConfig"] == {"DesiredCopyCount": 0, "CurrentCopyCount": 0}
     hosted.delete(name)
     hosted.account.delete(endpoint)
 
