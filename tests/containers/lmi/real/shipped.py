@@ -16,7 +16,10 @@ from tests.containers.lmi.real.servers import DjlServing, Home
 ENVIRONMENT = "local"
 DIGEST = "f5" * 32
 # A small model in place of the one that the config names.
-SMALL_MODEL = {"parameters": 1_000_000, "layers": 2}
+SMALL_MODEL = {
+    "model": {"parameters": 1_000_000, "layers": 2},
+    "artifacts": {"size_gb": 0.004},
+}
 
 
 def config_on_cpu(name: str, directory: Path, **serving: Any) -> ModelConfig:
@@ -32,7 +35,7 @@ def config_on_cpu(name: str, directory: Path, **serving: Any) -> ModelConfig:
     configs = directory / "model_configs"
     configs.mkdir()
     shipped = (servers.ROOT / "model_configs" / f"{name}.yaml").read_text("utf-8")
-    changes = {"environments": {ENVIRONMENT: {"model": SMALL_MODEL, "serving": serving}}}
+    changes = {"environments": {ENVIRONMENT: {**SMALL_MODEL, "serving": serving}}}
     (configs / f"{name}.yaml").write_text(shipped + yaml.safe_dump(changes), "utf-8")
     environments = (servers.ROOT / "environments.yaml").read_bytes()
     (directory / "environments.yaml").write_bytes(environments)
