@@ -9,7 +9,8 @@ from slipway.codes.code import Code
 from slipway.config.sections.serving.dtype import LmiDtype
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import UserError, nearest
-from slipway.facts.lmi.versions import OptionFacts, lmi_version
+from slipway.facts.lmi.options import OptionFacts
+from slipway.facts.lmi.versions import lmi_version
 from slipway.importing.draft import (
     NO_SECRETS,
     FieldName,

@@ -13,8 +13,9 @@ import pytest
 
 from slipway.facts import images
 from slipway.facts.images import UnknownFrameworkError, UnknownVersionError
-from slipway.facts.lmi import versions as lmi
-from slipway.facts.lmi.versions import CUSTOM, lmi_version
+from slipway.facts.lmi import options as lmi_options
+from slipway.facts.lmi.options import CUSTOM
+from slipway.facts.lmi.versions import lmi_version
 from tools.refresh_facts.tables import render
 
 TEXTS = {
@@ -636,7 +637,8 @@ def test_importing_reads_no_table():
 
 def test_reading_is_a_matter_of_milliseconds():
     def seconds() -> float:
-        for cache in (lmi._table, lmi._positions, lmi._covers, lmi._options, lmi.lmi_version):
+        read = (lmi_options.table_of, lmi_options._positions, lmi_options.covers)
+        for cache in (*read, lmi_options.options_of, lmi_version):
             cache.cache_clear()
         start = time.process_time()
         lmi_version("djl-lmi", "0.36.0").options_for("vllm_async")

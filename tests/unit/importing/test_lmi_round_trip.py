@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from slipway import java_properties
 from slipway.config.schema import ModelConfig
 from slipway.facts.images import versions
-from slipway.facts.lmi.versions import OptionFacts, lmi_version
+from slipway.facts.lmi.options import OptionFacts
+from slipway.facts.lmi.versions import lmi_version
 from slipway.importing.draft import Given
 from slipway.importing.lmi.images import FRAMEWORKS
 from slipway.planning.families import situation_of

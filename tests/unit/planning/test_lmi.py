@@ -6,7 +6,8 @@ import pytest
 
 from slipway.config.schema import ModelConfig
 from slipway.facts.images import UnknownVersionError, frameworks, versions
-from slipway.facts.lmi.versions import CUSTOM, lmi_version
+from slipway.facts.lmi.options import CUSTOM
+from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.families.lmi.handlers import our_handler
 from slipway.planning.families.lmi.setup import lmi_setup
 from slipway.planning.families.lmi.situation import Lmi

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from slipway.facts.images import versions
-from slipway.facts.lmi.versions import CUSTOM
+from slipway.facts.lmi.options import CUSTOM
 from slipway.planning.families import FAMILIES
 from slipway.planning.families.lmi.frameworks import splits_layers
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks

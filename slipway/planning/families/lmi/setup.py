@@ -6,7 +6,8 @@ from functools import cached_property
 
 from slipway.config.sections.serving.lmi import LmiServing, OptionValue
 from slipway.facts.instances import Accelerator
-from slipway.facts.lmi.versions import CUSTOM, LmiVersion, OptionFacts, lmi_version
+from slipway.facts.lmi.options import CUSTOM, OptionFacts
+from slipway.facts.lmi.versions import LmiVersion, lmi_version
 from slipway.planning.families.lmi.handlers import OurHandler, brings_handler, our_handler
 
 OFF = "disable"

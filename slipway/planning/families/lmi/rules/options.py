@@ -13,7 +13,8 @@ from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import OptionValue
 from slipway.errors import Problem, nearest
 from slipway.facts.images import versions
-from slipway.facts.lmi.versions import OptionFacts, lmi_version
+from slipway.facts.lmi.options import OptionFacts
+from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
 from slipway.planning.families.lmi.situation import Lmi

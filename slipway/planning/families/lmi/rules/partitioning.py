@@ -13,8 +13,8 @@ from slipway.errors import Problem
 from slipway.facts.images import versions
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.facts.lmi.frameworks import images_with
+from slipway.facts.lmi.options import CUSTOM
 from slipway.facts.lmi.partition import PartitionMethod, partition_method
-from slipway.facts.lmi.versions import CUSTOM
 from slipway.planning.families.lmi.partitioning import Partitioning, job_settings
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.situation import problem
