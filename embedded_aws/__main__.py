@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +33,13 @@ def main(arguments: list[str] | None = None) -> int:
         type=StricterRule,
         choices=list(StricterRule),
         help="refuse what public reports saw refused; may be repeated",
+    )
+    parser.add_argument(
+        "--without-capacity",
+        action="append",
+        default=[],
+        metavar="TYPE",
+        help="have no capacity of this instance type; may be repeated",
     )
     parser.add_argument("--ready-file", type=Path, help="written when it answers")
     options = parser.parse_args(arguments)
@@ -70,7 +76,11 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
             engine = stack.enter_context(open_engine(engine_directory(os.environ)))
         try:
             server = EmbeddedAws(
-                port=port, directory=options.directory, engine=engine, stricter=options.refuse
+                port=port,
+                directory=options.directory,
+                engine=engine,
+                stricter=options.refuse,
+                without_capacity=options.without_capacity,
             )
         except OSError as error:
             raise LocalAwsError(
@@ -80,7 +90,7 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
         stack.enter_context(server)
         logging.getLogger("embedded_aws").info("listening at %s", server.url)
         if ready_file is not None:
-            _write_state(ready_file, server, engine, options.refuse)
+            _write_state(ready_file, server, engine, options)
         signal.sigwait(stops)
         logging.getLogger("embedded_aws").info("stopping")
 
@@ -89,14 +99,15 @@ def _write_state(
     ready_file: Path,
     server: "EmbeddedAws",
     engine: Engine | None,
-    refused: Sequence[StricterRule],
+    options: argparse.Namespace,
 ) -> None:
     state = {
         "pid": os.getpid(),
         "port": server.port,
         "url": server.url,
         "engine": None if engine is None else engine.name,
-        "refused": sorted(set(refused)),
+        "refused": sorted(set(options.refuse)),
+        "without_capacity": sorted(set(options.without_capacity)),
         "started_at": datetime.now(UTC).isoformat(),
     }
     # Renamed into place, so that nobody who waits for the file reads half of it.

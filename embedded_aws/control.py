@@ -49,6 +49,7 @@ class LocalState:
         started_at: in UTC.
         engine: the container engine that runs endpoints in their images; None: they are processes.
         refused: refusals of public reports that it makes, in alphabetical order.
+        without_capacity: instance types that it has no capacity of, in alphabetical order.
     """
 
     pid: int
@@ -57,6 +58,7 @@ class LocalState:
     started_at: datetime
     engine: str | None = None
     refused: tuple[StricterRule, ...] = ()
+    without_capacity: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def start(
     *,
     containers: bool = False,
     refuse: Collection[StricterRule] = (),
+    without_capacity: Collection[str] = (),
 ) -> LocalState:
     """Starts the embedded AWS of a project, or returns the running one, whatever its port.
 
@@ -100,15 +103,22 @@ def start(
         containers: whether endpoints must run in their images. Without it, the running one may do
             either.
         refuse: refusals of public reports that it must make. The running one may make more.
+        without_capacity: instance types that it must have no capacity of. The running one may lack
+            more.
 
     Raises:
         NoEngineError: endpoints must run in their images, and there is no container engine.
         LocalAwsError: it does not start, for example because the port is taken.
     """
     directory = _directory(project_directory)
+    options = [
+        *(["--containers"] if containers else []),
+        *(f"--refuse {rule}" for rule in sorted(refuse)),
+        *(f"--without-capacity {each}" for each in sorted(without_capacity)),
+    ]
     running = _await_state(directory)
     if running is not None:
-        return _as_asked(running, containers=containers, refuse=refuse)
+        return _as_asked(running, options)
     _require_free(port)
     directory.mkdir(parents=True, exist_ok=True)
     ready_file = directory / "state.json"
@@ -121,8 +131,7 @@ def start(
             [
                 *(sys.executable, "-m", "embedded_aws", "--port", str(port)),
                 *("--directory", str(directory), "--ready-file", str(ready_file)),
-                *(["--containers"] if containers else []),
-                *(f"--refuse={rule}" for rule in sorted(refuse)),
+                *(part for option in options for part in option.split()),
             ],
             env=_server_environment(),
             cwd=Path(__file__).resolve().parents[1],
@@ -139,7 +148,7 @@ def start(
         if ended.wait(_POLL_SECONDS):
             faster = _await_state(directory)
             if faster is not None:
-                return _as_asked(faster, containers=containers, refuse=refuse)
+                return _as_asked(faster, options)
             told = log_file.read_bytes()[begun:].decode(errors="replace").rstrip()
             if process.returncode == os.EX_UNAVAILABLE:
                 raise NoEngineError(told)
@@ -156,22 +165,24 @@ def start(
     return state
 
 
-def _as_asked(
-    running: LocalState, *, containers: bool, refuse: Collection[StricterRule]
-) -> LocalState:
-    if containers and running.engine is None:
+def _as_asked(running: LocalState, options: Collection[str]) -> LocalState:
+    if "--containers" in options and running.engine is None:
         raise LocalAwsError(
             f"The embedded AWS runs already (process {running.pid}), and its endpoints run as "
             "processes. Run `slipway local stop`, then start it with `--containers`. What is "
             "deployed and published there is lost."
         )
-    missing = sorted(set(refuse) - set(running.refused))
+    has = {
+        "--containers",
+        *(f"--refuse {rule}" for rule in running.refused),
+        *(f"--without-capacity {each}" for each in running.without_capacity),
+    }
+    missing = [option for option in options if option not in has]
     if missing:
-        options = " ".join(f"--refuse {rule}" for rule in missing)
         raise LocalAwsError(
-            f"The embedded AWS runs already (process {running.pid}), without `{options}`. Run "
-            "`slipway local stop`, then start it with the option. What is deployed and published "
-            "there is lost."
+            f"The embedded AWS runs already (process {running.pid}), without "
+            f"`{' '.join(missing)}`. Run `slipway local stop`, then start it with the option. What "
+            "is deployed and published there is lost."
         )
     return running
 
@@ -360,6 +371,7 @@ def _read_state(directory: Path) -> LocalState | None:
             started_at=datetime.fromisoformat(content["started_at"]),
             engine=content["engine"],
             refused=tuple(StricterRule(rule) for rule in content["refused"]),
+            without_capacity=tuple(content["without_capacity"]),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # A power failure may leave the file empty; a running server writes its own.

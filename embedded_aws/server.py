@@ -41,6 +41,7 @@ class EmbeddedAws:
         clock: returns seconds since the epoch, for metrics, alarms and scheduled actions.
             Tests move it.
         stricter: refusals of public reports that AWS's documents contradict.
+        without_capacity: the instance types that AWS has no capacity of.
 
     Use as a context manager, or call `start` and `stop`.
 
@@ -59,6 +60,7 @@ class EmbeddedAws:
         response_timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS,
         clock: Callable[[], float] = time.time,
         stricter: Collection[StricterRule] = (),
+        without_capacity: Collection[str] = (),
     ) -> None:
         self._listener = Listener(port=port)
         self.port = self._listener.port
@@ -79,6 +81,7 @@ class EmbeddedAws:
             beside=self._training.operations,
             clock=clock,
             stricter=stricter,
+            without_capacity=without_capacity,
         )
         self._builds = Builds(self._clients, directory, time_scale=time_scale)
         self._cloudformation = CloudFormation(clients=self._clients)

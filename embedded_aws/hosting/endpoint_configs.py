@@ -181,10 +181,7 @@ def _check_ami(ami: str, types: list[str]) -> None:
 
 
 def choices(variant: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns each instance type with the name of the model that runs on it, in order of priority.
-
-    Every instance type is always available here, so the first one is taken.
-    """
+    """Returns each instance type with the name of the model that runs on it, by priority."""
     model_name: str = variant["ModelName"]
     if "InstanceType" in variant:
         return [(variant["InstanceType"], model_name)]

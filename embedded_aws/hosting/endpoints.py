@@ -13,6 +13,7 @@ from typing import Any
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.hosting.asynchronous.queue import AsyncQueue
 from embedded_aws.hosting.background import Background
+from embedded_aws.hosting.capacity import available_type
 from embedded_aws.hosting.components.instance_groups import InstanceGroup
 from embedded_aws.hosting.components.variants import hosts_components
 from embedded_aws.hosting.declared import Declared
@@ -213,7 +214,9 @@ class Endpoints:
             raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
         if hosts_components(config.parameters["ProductionVariants"][0]):
             groups = [
-                InstanceGroup(declared, config.parameters, config.name)
+                InstanceGroup(
+                    declared, config.parameters, config.name, self._context.without_capacity
+                )
                 for declared in config.parameters["ProductionVariants"]
             ]
             return Fleet(config, groups, now())
@@ -242,13 +245,15 @@ class Endpoints:
         config: Declared,
         declared: Mapping[str, Any],
     ) -> RunningVariant:
+        model_names = dict(choices(declared))
+        chosen = available_type(list(model_names), self._context.without_capacity)
         return RunningVariant(
             self._context,
             region=caller.region,
             endpoint_name=endpoint_name,
             config_name=config.name,
             declared=declared,
-            model=self._models.get(caller, choices(declared)[0][1]).parameters,
+            model=self._models.get(caller, model_names[chosen]).parameters,
             volume_key=config.parameters.get("KmsKeyId"),
         )
 

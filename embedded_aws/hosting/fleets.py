@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from embedded_aws.api import without_none
 from embedded_aws.hosting.asynchronous.queue import AsyncQueue
 from embedded_aws.hosting.asynchronous.requests import AsyncSettings
+from embedded_aws.hosting.capacity import NO_CAPACITY
 from embedded_aws.hosting.capture import CaptureConfig
 from embedded_aws.hosting.components.instance_groups import InstanceGroup
 from embedded_aws.hosting.declared import Declared
@@ -98,6 +99,8 @@ class Fleet:
             VariantStartError: the first failure, in the configuration's order.
         """
         every = self.every_variant.values()
+        if not all(variant.has_capacity for variant in every if variant.instance_count):
+            raise VariantStartError(NO_CAPACITY)
         with ThreadPoolExecutor(len(every), "variant-start") as pool:
             # A variant may keep the number of instances of its predecessor, which may be none.
             starts = [pool.submit(variant.start) for variant in every if variant.instance_count]

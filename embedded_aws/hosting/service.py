@@ -51,6 +51,7 @@ class Hosting:
         beside: SageMaker's operations that other objects handle and the same API answers.
         clock: returns seconds since the epoch. It gives metrics their date. Tests move it.
         stricter: refusals of public reports that AWS's documents contradict.
+        without_capacity: the instance types that AWS has no capacity of.
 
     Attributes:
         api: the WSGI application of the control plane.
@@ -71,6 +72,7 @@ class Hosting:
         beside: Mapping[str, Operation] | None = None,
         clock: Callable[[], float] = time.time,
         stricter: Collection[StricterRule] = (),
+        without_capacity: Collection[str] = (),
     ) -> None:
         follow_scaling_rules()
         follow_network_rules()
@@ -85,7 +87,7 @@ class Hosting:
         for left in ("instances", "logs"):
             shutil.rmtree(directory / left, ignore_errors=True)
         self.metrics = MetricPublisher(clock=clock)
-        self._context = HostingContext(clients, directory, launcher, time_scale)
+        self._context = HostingContext(clients, directory, launcher, time_scale, without_capacity)
         self.captures = self._context.captures
         tags = tags or Tags()
         models = Models(clients, tags)

@@ -1,9 +1,10 @@
 """The part of a production variant that needs no process: its name, its instances, its weight."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from embedded_aws.hosting.capacity import available_type
 from embedded_aws.hosting.endpoint_configs import instance_types
 
 
@@ -13,19 +14,24 @@ class Variant(ABC):
     Args:
         declared: the variant of the endpoint configuration.
         config_name: name of the endpoint configuration.
+        without_capacity: the instance types that AWS has no capacity of.
 
     Attributes:
         name: VariantName.
-        instance_type: the type with the first priority.
+        instance_type: the type with the first priority among those with capacity.
+        has_capacity: whether AWS has capacity of that type.
         weight: share of the requests, relative to the other variants' weights.
         instance_count: as declared or scaled since.
     """
 
-    def __init__(self, declared: Mapping[str, Any], config_name: str) -> None:
+    def __init__(
+        self, declared: Mapping[str, Any], config_name: str, without_capacity: Collection[str]
+    ) -> None:
         self.name: str = declared["VariantName"]
         self.declared = declared
         self.config_name = config_name
-        self.instance_type = instance_types(declared)[0]
+        self.instance_type = available_type(instance_types(declared), without_capacity)
+        self.has_capacity = self.instance_type not in without_capacity
         self.weight = float(declared["InitialVariantWeight"])
         self.instance_count = int(declared["InitialInstanceCount"])
 

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class HostingContext:
         directory: holds model directories, homes and logs.
         launcher: starts containers.
         time_scale: factor on every configured timeout and wait; tests shorten them.
+        without_capacity: the instance types that AWS has no capacity of.
         ports: ports for containers.
         logs: ships the containers' output.
         captures: writes captured requests and answers.
@@ -62,6 +63,7 @@ class HostingContext:
     directory: Path
     launcher: Launcher
     time_scale: float = 1.0
+    without_capacity: Collection[str] = ()
     ports: PortPool = field(default_factory=PortPool)
     logs: LogShipper = field(init=False)
     captures: CaptureWriter = field(init=False)
@@ -104,7 +106,7 @@ class RunningVariant(Variant):
         volume_key: str | None,
         component_name: str | None = None,
     ) -> None:
-        super().__init__(declared, config_name)
+        super().__init__(declared, config_name, context.without_capacity)
         self._context = context
         self._region = region
         # https://github.com/huggingface/skills, hf-cloud-sagemaker (read 2026-11-24) quotes the

@@ -2,7 +2,7 @@
 
 import contextlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +17,7 @@ from slipway.cli.output import (
 )
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
-from slipway.errors import UserError
+from slipway.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from embedded_aws.control import LocalState
@@ -55,6 +55,13 @@ def start(
             "repeated."
         ),
     ] = None,
+    without_capacity: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE",
+            help="Have no capacity of this instance type, such as ml.g5.xlarge; may be repeated.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start the embedded AWS, or find the running one."""
@@ -64,8 +71,13 @@ def start(
     with _user_errors():
         running = control.status(root)
         ended = control.ended_unasked(root)
-        asked = control.DEFAULT_PORT if port is None else port
-        state = control.start(root, port=asked, containers=containers, refuse=refuse or ())
+        state = control.start(
+            root,
+            port=control.DEFAULT_PORT if port is None else port,
+            containers=containers,
+            refuse=refuse or (),
+            without_capacity=_known_types(without_capacity or ()),
+        )
     if port and state.port != port:
         print_error(_other_port(state.port, port), as_json=as_json)
         raise typer.Exit(ANSWER_IS_NO)
@@ -152,7 +164,11 @@ def environment(as_json: JsonOption = False) -> None:
 
 
 def _settings(state: "LocalState") -> dict[str, object]:
-    return {"engine": state.engine, "refused": list(state.refused)}
+    return {
+        "engine": state.engine,
+        "refused": list(state.refused),
+        "without_capacity": list(state.without_capacity),
+    }
 
 
 def _print_settings(state: "LocalState") -> None:
@@ -160,6 +176,23 @@ def _print_settings(state: "LocalState") -> None:
         typer.echo(f"Endpoints run in their images. The engine is {state.engine}.")
     if state.refused:
         typer.echo(f"It also refuses: {', '.join(state.refused)}.")
+    if state.without_capacity:
+        typer.echo(f"It has no capacity of: {', '.join(state.without_capacity)}.")
+
+
+def _known_types(names: Sequence[str]) -> Sequence[str]:
+    """Returns instance types; refuses those that no table has, all at once."""
+    from slipway.facts.instances import instance_types
+
+    unknown = [name for name in names if name not in instance_types()]
+    if unknown:
+        guess = nearest(unknown[0], instance_types())
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            f"not a known hosting instance type: {', '.join(unknown)}",
+            f"Did you mean `{guess}`?" if guess else "slipway/facts/instances.json lists them.",
+        )
+    return names
 
 
 def _other_port(running: int, asked: int) -> UserError:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -16,6 +17,7 @@ from embedded_aws import control
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
+from embedded_aws.hosting.capacity import NO_CAPACITY
 from embedded_aws.stricter import StricterRule
 from tests.support.roles import make_role
 from tests.support.starts import count_start
@@ -36,7 +38,15 @@ def is_running(pid: int) -> bool:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, control.LocalState]]:
     project = tmp_path_factory.mktemp("project")
     count_start("embedded-aws")
-    yield project, control.start(project, 0, refuse=[StricterRule.MIN_INSTANCE_COUNT_0])
+    yield (
+        project,
+        control.start(
+            project,
+            0,
+            refuse=[StricterRule.MIN_INSTANCE_COUNT_0],
+            without_capacity=["ml.m5.xlarge"],
+        ),
+    )
     control.stop(project)
 
 
@@ -71,6 +81,44 @@ def test_a_start_with_refusals_does_not_find_one_without(
         "Run `slipway local stop`, then start it with the option. What is deployed and published "
         "there is lost."
     )
+
+
+def test_a_start_without_capacity_does_not_find_one_that_has_it(
+    running: tuple[Path, control.LocalState],
+) -> None:
+    project, state = running
+    assert state.without_capacity == ("ml.m5.xlarge",)
+    assert control.start(project, without_capacity=["ml.m5.xlarge"]) == state
+    with pytest.raises(LocalAwsError, match=r"without `--without-capacity ml\.m5\.large`"):
+        control.start(project, without_capacity=["ml.m5.large", "ml.m5.xlarge"])
+
+
+def test_types_without_capacity_reach_the_server(running: tuple[Path, control.LocalState]) -> None:
+    _, state = running
+    clients = LoopbackClients(state.url)
+    role = make_role(clients.client("iam", "us-east-1"), "scarce")
+    sagemaker = clients.client("sagemaker", "us-east-1")
+    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/tensorrt:1"
+    sagemaker.create_model(
+        ModelName="scarce", ExecutionRoleArn=role, PrimaryContainer={"Image": image}
+    )
+    variant = {
+        "VariantName": "main",
+        "ModelName": "scarce",
+        "InstanceType": "ml.m5.xlarge",
+        "InitialInstanceCount": 1,
+    }
+    sagemaker.create_endpoint_config(EndpointConfigName="scarce", ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName="scarce", EndpointConfigName="scarce")
+
+    def failed() -> dict[str, Any] | None:
+        described: dict[str, Any] = sagemaker.describe_endpoint(EndpointName="scarce")
+        return described if described["EndpointStatus"] == "Failed" else None
+
+    assert eventually(failed)["FailureReason"] == NO_CAPACITY
+    sagemaker.delete_endpoint(EndpointName="scarce")
+    eventually(lambda: not sagemaker.list_endpoints()["Endpoints"])
+    clients.close()
 
 
 def test_refusals_reach_the_server(running: tuple[Path, control.LocalState]) -> None:

@@ -16,7 +16,7 @@ def test_the_hint_is_given_while_it_runs_and_the_shell_points_elsewhere(tmp_path
     directory = tmp_path / ".slipway" / "local"
     directory.mkdir(parents=True)
     state = {"pid": 1, "port": 4599, "url": URL, "started_at": "2026-11-24T00:00:00+00:00"}
-    state |= {"engine": None, "refused": []}
+    state |= {"engine": None, "refused": [], "without_capacity": []}
     (directory / "state.json").write_text(json.dumps(state))
     assert unset_variables_hint(tmp_path, "local", {}) is None
     with control.held_lock(directory):

@@ -184,6 +184,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "slipway local start --refuse copy-count-0",
             "Refuse to create an inference component without copies.",
         ),
+        Example(
+            "slipway local start --without-capacity ml.g5.xlarge",
+            "See an endpoint take the next type of its pool.",
+        ),
     ),
     "local stop": (Example("slipway local stop", "Stop it; its account is lost."),),
     "local status": (Example("slipway local status", "See which endpoints it serves."),),

@@ -7,7 +7,7 @@ https://aws.amazon.com/blogs/machine-learning/unlock-cost-savings-with-the-new-s
 (read 2026-11-24). A start takes no time here, and minutes in AWS.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from embedded_aws.hosting.components.placement import Size, size_of_instance
@@ -25,6 +25,7 @@ class InstanceGroup(Variant):
         declared: the variant of the endpoint configuration.
         config: the endpoint configuration's request.
         config_name: its name.
+        without_capacity: the instance types that AWS has no capacity of.
 
     Attributes:
         instance_size: resources of one instance; None if they are unknown.
@@ -38,9 +39,13 @@ class InstanceGroup(Variant):
     """
 
     def __init__(
-        self, declared: Mapping[str, Any], config: Mapping[str, Any], config_name: str
+        self,
+        declared: Mapping[str, Any],
+        config: Mapping[str, Any],
+        config_name: str,
+        without_capacity: Collection[str] = (),
     ) -> None:
-        super().__init__(declared, config_name)
+        super().__init__(declared, config_name, without_capacity)
         self.instance_size: Size | None = size_of_instance(self.instance_type)
         scaling = declared.get("ManagedInstanceScaling", {})
         self.lowest_count = self.highest_count = self.instance_count

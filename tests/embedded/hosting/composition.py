@@ -28,6 +28,7 @@ def hosting(
     time_scale: float = 1.0,
     clock: Callable[[], float] = time.time,
     stricter: Collection[StricterRule] = (),
+    without_capacity: Collection[str] = (),
 ) -> Iterator[LoopbackClients]:
     listener = Listener(port=0)
     clients = LoopbackClients(listener.url)
@@ -38,6 +39,7 @@ def hosting(
         time_scale=time_scale,
         clock=clock,
         stricter=stricter,
+        without_capacity=without_capacity,
     )
     listener.mount("sagemaker", service.api)
     listener.mount_invocations(

@@ -346,3 +346,12 @@ def test_sections_of_other_environments_are_validated_too(run, root):
     assert code == 1
     assert errors.startswith("1 problem\n- model_configs/tiny.yaml:")
     assert "endpoint.volume_size_gb: ml.g4dn.xlarge stores on its local NVMe disk" in errors
+
+
+def test_types_without_capacity_are_checked_before_the_embedded_aws_starts(run, root):
+    code, output, errors = run(
+        "local", "start", "--without-capacity", "ml.g5.xlarg", "--without-capacity", "ml.g5.xlarge"
+    )
+    assert (code, output) == (1, "")
+    assert "not a known hosting instance type: ml.g5.xlarg [" in errors
+    assert "Did you mean `ml.g5.xlarge`?" in errors
