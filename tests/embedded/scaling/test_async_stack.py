@@ -43,14 +43,19 @@ PLACES = {
 }
 
 
-def plan_of(instance_type: str) -> DeploymentPlan:
+# An hour of the canary becomes 36 s: longer than the test takes.
+GUARDED = {"strategy": "canary", "step_percent": 50, "wait_seconds": 3600}
+
+
+def plan_of(instance_type: str, instance_count: int = 1, **more: Any) -> DeploymentPlan:
     endpoint = {
         "instances": [instance_type],
-        "instance_count": 1,
+        "instance_count": instance_count,
         "mode": "async",
         "async_inference": PLACES,
     }
-    config = model_config("queued", endpoint=endpoint, autoscaling=SCALING, alarms=ALARMS)
+    more = {"autoscaling": SCALING, "alarms": ALARMS, **more}
+    config = model_config("queued", endpoint=endpoint, **more)
     return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
 
 
@@ -66,14 +71,22 @@ class Fleet:
         for bucket in ("my-requests", "my-answers"):
             self.s3.create_bucket(Bucket=bucket)
         app = new_app(directory)
+        env = cdk.Environment(account=LOCAL.account, region=LOCAL.region)
         for each in (ONE, OTHER):
-            env = cdk.Environment(account=LOCAL.account, region=LOCAL.region)
             EndpointStack(app, each.replace(".", "-"), plan=plan_of(each), env=env)
+        guarded = plan_of(ONE, 2, rollout=GUARDED, autoscaling=SCALING | {"min_instance_count": 2})
+        EndpointStack(app, "guarded", plan=guarded, env=env)
         self._templates = Path(app.synth().directory)
 
-    def template(self, instance_type: str) -> dict[str, Any]:
-        file = self._templates / f"{instance_type.replace('.', '-')}.template.json"
-        text = file.read_text("utf-8").replace(DIGEST, self.stack.publish("ok"))
+    def template(self, name: str, mode: str = "ok") -> dict[str, Any]:
+        """A template, with weights that make the container behave as the mode says.
+
+        Args:
+            name: an instance type, or `guarded` for the first type and a canary.
+            mode: of the stand-in.
+        """
+        file = self._templates / f"{name.replace('.', '-')}.template.json"
+        text = file.read_text("utf-8").replace(DIGEST, self.stack.publish(mode))
         template: dict[str, Any] = json.loads(text)
         publish_functions(self.stack.stacks, template)
         return template
@@ -208,6 +221,37 @@ def test_a_queue_drains_to_zero_wakes_and_survives_an_update(fleet: Fleet) -> No
     assert fleet.stack.running() == []
     left = stacks.client("cloudwatch").describe_alarms()["MetricAlarms"]
     assert [each["AlarmName"] for each in left] == []
+
+
+def test_a_canary_that_fails_is_undone_and_no_request_is_lost(fleet: Fleet) -> None:
+    stacks = fleet.stack.stacks
+    assert stacks.create(NAME, fleet.template("guarded")) == "CREATE_COMPLETE"
+
+    def described() -> dict[str, Any]:
+        found: dict[str, Any] = fleet.sagemaker.describe_endpoint(EndpointName=NAME)
+        return found
+
+    old = described()["EndpointConfigName"]
+    stacks.start_update(NAME, fleet.template("guarded", "failing"))
+    eventually(lambda: described().get("PendingDeploymentSummary"))
+    sent = list[str]()
+
+    def some_failed() -> bool:
+        sent.extend(fleet.send(f"during-{len(sent)}"))
+        return any("/failed/" in place for place in fleet.written())
+
+    eventually(some_failed)
+    eventually(lambda: len(fleet.written()) == len(sent))
+    fleet.pass_minutes(1)
+    assert stacks.settled(NAME) == "UPDATE_ROLLBACK_COMPLETE"
+    assert described()["EndpointConfigName"] == old
+    # The queue outlives the update, and the old fleet answers what comes now.
+    answered = set(fleet.written())
+    after = fleet.send("one", "two", "three")
+    eventually(lambda: fleet.written() == answered | set(after))
+    troubles = find_status(NAME, fleet.stack.access, plan=None, log_line_count=0).troubles()
+    assert any("ServerErrorRate" in line and "during the rollout" in line for line in troubles)
+    assert stacks.delete(NAME) == "DELETE_COMPLETE"
 
 
 def test_alarms_tell_failures_old_requests_and_a_full_fleet(fleet: Fleet) -> None:
