@@ -8,9 +8,9 @@ from constructs import Construct
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.execution_rights import RoleContext, execution_rights
+from slipway.planning.placements import DEFAULT_VARIANT_NAME
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rights import Key
-from slipway.planning.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
 from stacks.constructs.asynchronous import async_config
 from stacks.constructs.capture import capture_config

@@ -6,17 +6,12 @@ from slipway.cli import costs
 from slipway.cli.output import human_size
 from slipway.cli.queue_text import describe_queue
 from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.planning.autoscaling import AutoscalingPlan
 from slipway.planning.capture import CapturePlan
 from slipway.planning.component import ComponentPlan
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.metrics import MetricsPlan
-from slipway.planning.plan import (
-    ArtifactPlan,
-    AutoscalingPlan,
-    DeploymentPlan,
-    VariantPlan,
-    counted,
-)
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan, VariantPlan, counted
 from slipway.planning.rollout_text import describe_rollout
 from slipway.planning.schedules import CopySchedulePlan, SchedulePlan
 from slipway.planning.vpc import VpcPlan
@@ -73,7 +68,7 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.memory is not None:
         yield "memory", describe_memory(plan.memory)
     if plan.component is not None:
-        yield from _component(plan.component)
+        yield from _component(plan.component, plan.variants[0])
     else:
         scaling = plan.autoscaling
         yield "autoscaling", _scaling(scaling) if scaling else "none: a fixed count"
@@ -150,7 +145,7 @@ def _steps(scaling: AutoscalingPlan) -> Iterator[str]:
         )
 
 
-def _component(component: ComponentPlan) -> Iterator[tuple[str, str]]:
+def _component(component: ComponentPlan, variant: VariantPlan) -> Iterator[tuple[str, str]]:
     target = (
         f"{component.target_invocations_per_copy_per_minute:g} invocations per minute each"
         if component.target_invocations_per_copy_per_minute is not None
@@ -165,10 +160,13 @@ def _component(component: ComponentPlan) -> Iterator[tuple[str, str]]:
     ]
     reserved = ", ".join(f"{amount:g} {unit}" for amount, unit in shares if amount is not None)
     yield "each copy", f"reserves {reserved}"
+    # A larger type of a pool may hold more.
+    is_pool = len(variant.instance_types) > 1
+    room = f"{'at least ' if is_pool else ''}{component.copies_per_instance}"
     yield (
         "to zero",
-        f"0 to {component.max_instance_count} instances, as the copies need; "
-        f"up to {component.copies_per_instance} copies on each",
+        f"0 to {component.max_instance_count} instances, as the copies need; room for {room} "
+        "copies on each",
     )
 
 
@@ -186,8 +184,9 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         f"{thresholds['model_latency_p99_microseconds'] / 1000:g} ms, for "
         f"{plan.alarms.evaluation_periods_minutes} minutes",
     )
-    if plan.alarms.at_max_capacity_instances is not None:
-        yield "at maximum", f"alarm at {plan.alarms.at_max_capacity_instances} instances"
+    if plan.alarms.at_max_capacity is not None:
+        unit = "instances" if plan.component is None else "copies"
+        yield "at maximum", f"alarm at {plan.alarms.at_max_capacity} {unit}"
     if plan.rollout is not None:
         for line in describe_rollout(plan.rollout, is_component=plan.component is not None):
             yield "rollout", line

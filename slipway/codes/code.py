@@ -91,6 +91,7 @@ class Code(StrEnum):
     ROLLOUT_WATCH = "SW336"
     ALARM_OF_MODE = "SW337"
     ASYNC_SETTING = "SW338"
+    COPIES_DIFFER = "SW339"
 
     # Of the LMI container.
     LMI_ENGINE = "SW340"

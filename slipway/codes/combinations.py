@@ -288,4 +288,12 @@ ENTRIES: Sequence[Entry] = (
         "A key of topics is for the topics that `async_inference` names.",
         "Name a topic, or remove the key.",
     ),
+    Entry(
+        Code.COPIES_DIFFER,
+        "Copies on a pool's types would differ",
+        "One specification of the inference component holds for all types of a pool. Without a "
+        "number of its own, a copy gets all accelerators of an instance, and types may have other "
+        "numbers of them.",
+        "Set the number that the message names under `scale_to_zero`.",
+    ),
 )

@@ -317,8 +317,9 @@ ENTRIES: Sequence[Entry] = (
         Code.CAPACITY_ALARM,
         "The fleet has no maximum to watch",
         "`alarms.at_max_capacity` is raised when the fleet is as large as `autoscaling` may make "
-        "it. A fleet of a fixed size has no such maximum, or is always at it.",
-        "Remove the alarm, or let `autoscaling` choose between two numbers of instances.",
+        "it. A fleet of a fixed size has no such maximum, or is always at it. With `mode: "
+        "scale_to_zero`, the same holds for `max_copies`.",
+        "Remove the alarm, or let the number of instances or copies grow.",
     ),
     Entry(
         Code.SCHEDULE,

@@ -20,7 +20,6 @@ from slipway.config.alarm_kinds import (
     MetricGroup,
     Watch,
 )
-from slipway.config.capacity_alarm import CAPACITY_WATCH
 
 ASYNC_REQUESTS = MetricGroup("Requests of a queue", "AWS/SageMaker", "notBreaching")
 QUEUE = MetricGroup("Queue", "AWS/SageMaker", "notBreaching", of_variant=False)
@@ -77,30 +76,6 @@ ASYNC_WATCHES: Mapping[str, Watch | None] = {
 Every other alarm reads the same metrics as in real time.
 """
 
-ASYNC_CAPACITY_WATCH = Watch(
-    "AtMaxCapacity",
-    "number of instances",
-    QUEUE,
-    (
-        Metric(
-            "ApproximateBacklogSize",
-            "Count",
-            "Average",
-            "Requests that wait or are computed.",
-            "backlog",
-        ),
-        Metric(
-            "ApproximateBacklogSizePerInstance",
-            "Count",
-            "Average",
-            "The same, divided by the number of instances.",
-            "backlog_per_instance",
-        ),
-    ),
-    (Formula("instances", "backlog / backlog_per_instance", "Instances"),),
-)
-"""The row of the alarm at maximum capacity: with an empty queue there is no data, and no alarm."""
-
 
 def watch_of(kind: AlarmKind, *, is_async: bool) -> Watch | None:
     """Returns what an alarm watches; None if the endpoint has no data for the alarm.
@@ -116,12 +91,3 @@ def watch_of(kind: AlarmKind, *, is_async: bool) -> Watch | None:
     if kind.watch.group is REQUESTS:
         return replace(kind.watch, group=ASYNC_REQUESTS)
     return kind.watch
-
-
-def capacity_watch(*, is_async: bool) -> Watch:
-    """Returns what the alarm at maximum capacity watches.
-
-    Args:
-        is_async: whether the endpoint is asynchronous.
-    """
-    return ASYNC_CAPACITY_WATCH if is_async else CAPACITY_WATCH

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway.config.alarm_kinds import AlarmKind, Watch
-from slipway.config.async_alarms import capacity_watch, watch_of
+from slipway.config.async_alarms import watch_of
+from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import ALARM_KINDS
 
 
@@ -46,7 +47,7 @@ def kind_of(alarm: Mapping[str, Any]) -> AlarmKind | None:
 
 def is_capacity_alarm(alarm: Mapping[str, Any]) -> bool:
     """Returns whether an alarm compares the size of the fleet with its maximum."""
-    return any(_reads(alarm, capacity_watch(is_async=is_async)) for is_async in (False, True))
+    return any(_reads(alarm, watch) for watch in CAPACITY_WATCHES.values())
 
 
 def _reads(alarm: Mapping[str, Any], watch: Watch) -> bool:

@@ -141,10 +141,10 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
         **{
             f"alarms.{kind.field}": threshold / kind.metric_units_per_field_unit
             for kind in ALARM_KINDS.values()
-            if (threshold := plan.alarms.metric_threshold(kind, variant)) is not None
+            if (threshold := plan.alarms.metric_threshold(kind, variant.gpu_count)) is not None
         },
         "alarms.evaluation_periods_minutes": plan.alarms.evaluation_periods_minutes,
-        "alarms.at_max_capacity": plan.alarms.at_max_capacity_instances is not None or None,
+        "alarms.at_max_capacity": plan.alarms.at_max_capacity is not None or None,
     }
     if scaling is not None:
         # Live steps have the metric's unit, which adds up over the GPUs of an instance.

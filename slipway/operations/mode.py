@@ -9,9 +9,12 @@ from slipway.errors import Kind, Problem
 from slipway.operations.live import describe_endpoint, described_config, hosts_components
 from slipway.planning.plan import DeploymentPlan
 
-_REAL_TIME = "real-time"
-_ASYNCHRONOUS = "asynchronous"
-_COMPONENTS = "an endpoint of inference components"
+# By the name in `endpoint.mode`.
+_WORDS = {
+    "realtime": "real-time",
+    "async": "asynchronous",
+    "scale_to_zero": "an endpoint of inference components",
+}
 
 
 def compare_mode(plan: DeploymentPlan, access: Access) -> tuple[list[str], list[Problem]]:
@@ -31,18 +34,18 @@ def compare_mode(plan: DeploymentPlan, access: Access) -> tuple[list[str], list[
     described = describe_endpoint(sagemaker, plan.endpoint_name)
     if described is None:
         return [], []
-    live, planned = _live_mode(sagemaker, described), _planned_mode(plan)
+    live = _live_mode(sagemaker, described)
     if live is None:
         config = described["EndpointConfigName"]
         return [f"not compared: the mode of {plan.endpoint_name}, as {config} was deleted"], []
-    if live == planned:
+    if live == plan.mode:
         return [], []
     return [], [
         Problem(
             Code.MODE_CHANGE,
             Kind.STATE,
-            f"{plan.endpoint_name} is {live} and would become {planned}: AWS documents no such "
-            "update",
+            f"{plan.endpoint_name} is {_WORDS[live]} and would become {_WORDS[plan.mode]}: AWS "
+            "documents no such update",
             f"Run `cdk destroy {plan.name} -c models={plan.name} -c env={plan.environment}` when "
             "nobody uses the endpoint, then deploy.",
         )
@@ -50,21 +53,15 @@ def compare_mode(plan: DeploymentPlan, access: Access) -> tuple[list[str], list[
 
 
 def _live_mode(sagemaker: Any, described: Mapping[str, Any]) -> str | None:
-    """Returns the mode of an endpoint; None if its configuration was deleted.
+    """Returns the mode of an endpoint, as `endpoint.mode`; None if its configuration was deleted.
 
     Args:
         sagemaker: boto3's client.
         described: DescribeEndpoint's answer.
     """
     if "AsyncInferenceConfig" in described:
-        return _ASYNCHRONOUS
+        return "async"
     config = described_config(sagemaker, described["EndpointConfigName"])
     if config is None:
         return None
-    return _COMPONENTS if hosts_components(config) else _REAL_TIME
-
-
-def _planned_mode(plan: DeploymentPlan) -> str:
-    if plan.asynchronous is not None:
-        return _ASYNCHRONOUS
-    return _REAL_TIME if plan.component is None else _COMPONENTS
+    return "scale_to_zero" if hosts_components(config) else "realtime"

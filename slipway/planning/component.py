@@ -11,11 +11,12 @@ Sources, read 2026-11-24:
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from slipway.config.sections.endpoint import Endpoint
+from slipway.config.sections.scale_to_zero import ScaleToZero
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.schedules import CopySchedulePlan
 
@@ -49,7 +50,7 @@ class ComponentPlan:
         name: InferenceComponentName, which requests name beside the endpoint.
         copies_at_creation: copies with which the component is created.
         max_copies: the most copies.
-        copies_per_instance: copies that fit on one instance.
+        copies_per_instance: copies that fit on one instance, of the smallest type of a pool.
         accelerators_per_copy: accelerators of one copy; None where the type has none.
         vcpus_per_copy: processors that are reserved for one copy; None for none.
         copy_memory_mib: main memory that is reserved for one copy.
@@ -82,31 +83,38 @@ class ComponentPlan:
         return math.ceil(most / self.copies_per_instance)
 
     @property
+    def alarming_copies(self) -> int:
+        """Returns the copies at their maximum, which schedules set if there are any."""
+        return max((each.max_copies for each in self.schedules), default=self.max_copies)
+
+    @property
     def log_group_name(self) -> str:
         """Returns the log group of the copies, to which SageMaker gives the component's name."""
         return f"/aws/sagemaker/InferenceComponents/{self.name}"
 
 
-def component_plan(endpoint: Endpoint, instance: InstanceFacts, name: str) -> ComponentPlan | None:
+def component_plan(
+    endpoint: Endpoint, instances: Sequence[InstanceFacts], name: str
+) -> ComponentPlan | None:
     """Returns the plan of an endpoint's inference component; None in another mode.
 
     Args:
         endpoint: of the config.
-        instance: its instance type.
+        instances: its instance types, the preferred type first. A copy's share is the same on each.
         name: of the endpoint, which its only component shares.
     """
     section = endpoint.scale_to_zero
     if endpoint.mode != SCALE_TO_ZERO or section is None:
         return None
-    accelerators = section.accelerators_per_copy or accelerators_of(instance) or None
-    vcpus = section.vcpus_per_copy
-    if vcpus is None and accelerators is None and instance.vcpus is not None:
-        vcpus = _VCPU_SHARE * instance.vcpus
+    accelerators, vcpus = share_of_copy(section, instances[0])
     return ComponentPlan(
         name,
         _COPIES_AT_CREATION,
         section.max_copies,
-        _copies_per_instance(instance, accelerators, vcpus, section.copy_memory_mib),
+        min(
+            _copies_per_instance(instance, accelerators, vcpus, section.copy_memory_mib)
+            for instance in instances
+        ),
         accelerators,
         vcpus,
         section.copy_memory_mib,
@@ -117,6 +125,20 @@ def component_plan(endpoint: Endpoint, instance: InstanceFacts, name: str) -> Co
         _WAKE_COOLDOWN_SECONDS,
         tuple(CopySchedulePlan.of(schedule) for schedule in section.schedules),
     )
+
+
+def share_of_copy(section: ScaleToZero, instance: InstanceFacts) -> tuple[int | None, float | None]:
+    """Returns the accelerators and the processors that a copy reserves; None for none.
+
+    Args:
+        section: of the config.
+        instance: a type that holds the copy.
+    """
+    accelerators = section.accelerators_per_copy or accelerators_of(instance) or None
+    vcpus = section.vcpus_per_copy
+    if vcpus is None and accelerators is None and instance.vcpus is not None:
+        vcpus = _VCPU_SHARE * instance.vcpus
+    return accelerators, vcpus
 
 
 def accelerators_of(instance: InstanceFacts) -> int:

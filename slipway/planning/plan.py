@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from slipway.config.alarm_kinds import AlarmKind
 from slipway.config.environments import parameter_prefix
-from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.planning.alarms import AlarmPlan
 from slipway.planning.artifact_place import ArtifactPlace, files_prefix
 from slipway.planning.asynchronous import AsyncPlan
+from slipway.planning.autoscaling import AutoscalingPlan
 from slipway.planning.capture import CapturePlan
 from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.metrics import MetricsPlan
 from slipway.planning.rollout import RolloutPlan
-from slipway.planning.schedules import SchedulePlan
 from slipway.planning.vpc import VpcPlan
 
 
@@ -177,103 +176,6 @@ class VariantPlan:
 
 
 @dataclass(frozen=True)
-class StepPlan:
-    """A larger step of a fleet that is far above its target.
-
-    Args:
-        from_times_target: load of an instance from which it applies, as a multiple of the target.
-        add_instances: how many.
-    """
-
-    from_times_target: float
-    add_instances: int
-
-
-@dataclass(frozen=True)
-class AutoscalingPlan:
-    """Target tracking of every variant; one of the targets is set. Steps are ascending."""
-
-    min_instance_count: int
-    max_instance_count: int
-    target_invocations_per_instance_per_minute: float | None
-    target_concurrent_requests_per_instance: float | None
-    scale_in_cooldown_seconds: int
-    scale_out_cooldown_seconds: int
-    schedules: tuple[SchedulePlan, ...] = ()
-    steps: tuple[StepPlan, ...] = ()
-    target_backlog_per_instance: float | None = None
-    target_gpu_utilization_percent: float | None = None
-
-    @property
-    def wakes(self) -> bool:
-        """Whether the fleet may have no instances, so that a waiting request must start one."""
-        return 0 in (self.min_instance_count, *(s.min_instance_count for s in self.schedules))
-
-    @property
-    def step_policy_count(self) -> int:
-        """Returns how many step policies a variant has, each with an alarm."""
-        return bool(self.steps) + self.wakes
-
-    @property
-    def target_value(self) -> float:
-        """Returns the target that is set, in its field's unit."""
-        targets = (
-            self.target_invocations_per_instance_per_minute,
-            self.target_concurrent_requests_per_instance,
-            self.target_backlog_per_instance,
-            self.target_gpu_utilization_percent,
-        )
-        return next(target for target in targets if target is not None)
-
-    @property
-    def alarming_count(self) -> int:
-        """Returns the size of a fleet at its maximum, which schedules set if there are any."""
-        return max((s.max_instance_count for s in self.schedules), default=self.max_instance_count)
-
-
-@dataclass(frozen=True)
-class AlarmPlan:
-    """The alarms of each variant.
-
-    Args:
-        thresholds: in the units of their metrics, by names that have the unit. An alarm without
-            a threshold has no entry.
-        evaluation_periods_minutes: minutes in a row above the threshold that raise an alarm.
-        at_max_capacity_instances: size of a fleet at its maximum; None without the alarm.
-    """
-
-    thresholds: Mapping[str, float]
-    evaluation_periods_minutes: int
-    at_max_capacity_instances: int | None = None
-
-    @property
-    def count(self) -> int:
-        """Returns the number of alarms of a variant."""
-        return len(self.thresholds) + (self.at_max_capacity_instances is not None)
-
-    def metric_threshold(self, kind: AlarmKind, variant: VariantPlan) -> float | None:
-        """Returns the threshold of a variant's alarm in its metric's unit; None without the alarm.
-
-        Args:
-            kind: the alarm. If its metric adds up over the GPUs, so does the threshold.
-            variant: the variant that is watched.
-        """
-        threshold = self.thresholds.get(kind.threshold_name)
-        if threshold is None or not kind.watch.gpu_part:
-            return threshold
-        return threshold * variant.gpu_count
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns every threshold, with None for an alarm that the model does not have."""
-        names = [kind.threshold_name for kind in ALARM_KINDS.values()]
-        return {
-            **{name: self.thresholds.get(name) for name in names},
-            "evaluation_periods_minutes": self.evaluation_periods_minutes,
-            "at_max_capacity_instances": self.at_max_capacity_instances,
-        }
-
-
-@dataclass(frozen=True)
 class PlanWarning:
     """A warning for a reviewer; it stops nothing.
 
@@ -378,6 +280,13 @@ class DeploymentPlan:
     log_key: str | None
     tags: Mapping[str, str]
     warnings: tuple[PlanWarning, ...]
+
+    @property
+    def mode(self) -> str:
+        """Returns the mode by its name in `endpoint.mode`."""
+        if self.asynchronous is not None:
+            return "async"
+        return "realtime" if self.component is None else "scale_to_zero"
 
     @property
     def every_variant(self) -> tuple[VariantPlan, ...]:

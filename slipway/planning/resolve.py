@@ -6,16 +6,17 @@ from dataclasses import replace
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.base import UnknownValueError
 from slipway.config.sections.endpoint import Shadow, Variant
 from slipway.errors import Problem, UserError
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.advice import ADVICE, Subject
+from slipway.planning.alarms import alarm_plan
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
 from slipway.planning.asynchronous import async_plan
+from slipway.planning.autoscaling import autoscaling_plan
 from slipway.planning.capture import capture_plan
 from slipway.planning.component import ComponentPlan, component_plan
 from slipway.planning.cost import Fleet, estimate_cost
@@ -25,18 +26,11 @@ from slipway.planning.lock import Lock
 from slipway.planning.memory import estimate
 from slipway.planning.metrics import metrics_plan
 from slipway.planning.partial import found_by
-from slipway.planning.plan import (
-    AlarmPlan,
-    AutoscalingPlan,
-    DeploymentPlan,
-    PlanWarning,
-    StepPlan,
-    VariantPlan,
-)
+from slipway.planning.placements import SHADOW_VARIANT_NAME, variants_of
+from slipway.planning.plan import DeploymentPlan, PlanWarning, VariantPlan
 from slipway.planning.rollout import rollout_plan
 from slipway.planning.rules import RULES
-from slipway.planning.schedules import SchedulePlan
-from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, variants_of
+from slipway.planning.situation import Situation
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 from slipway.planning.vpc import vpc_plan
 
@@ -76,7 +70,8 @@ def resolve(
         raise UserError([found for found in (parts, image) if isinstance(found, Problem)])
     full_name = environment.stack_name(config.name)
     variants, shadow = tuple(_variants(situation)), _shadow(situation)
-    component = component_plan(config.endpoint, situation.instance, full_name)
+    scaling = autoscaling_plan(config.autoscaling)
+    component = component_plan(config.endpoint, situation.instances, full_name)
     fleets = [_fleet(variant, config, component) for variant in variants]
     if shadow is not None:
         fleets.append(_fixed_fleet(shadow))
@@ -114,8 +109,8 @@ def resolve(
         neuron=situation.neuron_placement,
         memory=estimate(situation, situation.instance),
         cost=estimate_cost(fleets, environment.region),
-        autoscaling=_autoscaling(config),
-        alarms=_alarms(config),
+        autoscaling=scaling,
+        alarms=alarm_plan(config.alarms, scaling, component),
         rollout=rollout_plan(config),
         log_group_name=(
             f"/aws/sagemaker/Endpoints/{full_name}"
@@ -192,35 +187,6 @@ def _variant(
         volume_size_gb=endpoint.volume_size_gb,
         inference_ami_version=inference_ami(situation, own),
         gpu_count=own[0].gpu_count,
-    )
-
-
-def _alarms(config: ModelConfig) -> AlarmPlan:
-    alarms, scaling = config.alarms, _autoscaling(config)
-    thresholds = {
-        kind.threshold_name: threshold * kind.metric_units_per_field_unit
-        for kind in ALARM_KINDS.values()
-        if (threshold := alarms.threshold(kind)) is not None
-    }
-    at_maximum = scaling.alarming_count if scaling and alarms.at_max_capacity else None
-    return AlarmPlan(thresholds, alarms.evaluation_periods_minutes, at_maximum)
-
-
-def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
-    scaling = config.autoscaling
-    if scaling is None:
-        return None
-    return AutoscalingPlan(
-        scaling.min_instance_count,
-        scaling.max_instance_count,
-        scaling.target_invocations_per_instance_per_minute,
-        scaling.target_concurrent_requests_per_instance,
-        scaling.scale_in_cooldown_seconds,
-        scaling.scale_out_cooldown_seconds,
-        tuple(SchedulePlan.of(schedule) for schedule in scaling.schedules),
-        tuple(StepPlan(step.from_times_target, step.add_instances) for step in scaling.steps),
-        scaling.target_backlog_per_instance,
-        scaling.target_gpu_utilization_percent,
     )
 
 

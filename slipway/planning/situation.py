@@ -18,11 +18,11 @@ from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import Section
-from slipway.config.sections.endpoint import Variant
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
 from slipway.planning.directory import Directory, Findings, PublishedDirectory
+from slipway.planning.placements import Placement
 from slipway.planning.plan import ImagePlan, NeuronPlacement, PartitionPlan
 from slipway.planning.texts import TextProtocol
 
@@ -31,32 +31,11 @@ if TYPE_CHECKING:
     from slipway.planning.compiling import CompilePlan
     from slipway.planning.memory import Layout, MemoryEstimate
 
-# SageMaker's console gives a single variant this name.
-DEFAULT_VARIANT_NAME = "AllTraffic"
-SHADOW_VARIANT_NAME = "Shadow"
 CPU = "cpu"
 """Target of what the containers' CPU back ends serve; the embedded AWS has no accelerator."""
 
-# The compute capability that brought bf16.
-_BF16_SINCE = 80
-
 SectionT = TypeVar("SectionT", bound=Section)
 ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")
-
-
-@dataclass(frozen=True)
-class Placement:
-    """One instance type that a variant may run on.
-
-    Args:
-        field: where the file names it.
-        variant: name of the variant.
-        instance: facts of the type.
-    """
-
-    field: FieldPath
-    variant: str
-    instance: InstanceFacts
 
 
 @dataclass(frozen=True)
@@ -402,43 +381,6 @@ Rule = Callable[[Situation], Iterator[Problem]]
 Fits = Callable[[Situation, InstanceFacts], bool]
 
 
-def placements_of(
-    config: ModelConfig, instances: Mapping[str, InstanceFacts]
-) -> tuple[Placement, ...]:
-    """Returns the instance types of each variant and of the shadow, with their facts.
-
-    Args:
-        config: a valid config.
-        instances: facts of instance types by name; has every type of the config.
-    """
-    placements = [
-        Placement((*field, index), name, instances[instance_type])
-        for field, name, variant in variants_of(config)
-        for index, instance_type in enumerate(
-            (variant.instances if variant else None) or config.endpoint.instances
-        )
-    ]
-    if (shadow := config.endpoint.shadow) is not None:
-        field: FieldPath = ("endpoint", "instances")
-        if shadow.instances:
-            field = ("endpoint", "shadow", "instances")
-        placements += [
-            Placement((*field, index), SHADOW_VARIANT_NAME, instances[instance_type])
-            for index, instance_type in enumerate(shadow.instances or config.endpoint.instances)
-        ]
-    return tuple(dict.fromkeys(placements))
-
-
-def variants_of(config: ModelConfig) -> Iterator[tuple[FieldPath, str, Variant | None]]:
-    """Yields, for each variant, where its instance types stand, its name, and its own section."""
-    shared: FieldPath = ("endpoint", "instances")
-    if not config.endpoint.variants:
-        yield shared, DEFAULT_VARIANT_NAME, None
-    for index, variant in enumerate(config.endpoint.variants):
-        own: FieldPath = ("endpoint", "variants", index, "instances")
-        yield (own if variant.instances else shared), variant.name, variant
-
-
 def problem(code: Code, message: str, remedy: str, field: FieldPath) -> Problem:
     """Makes the problem of values that do not go together.
 
@@ -449,21 +391,3 @@ def problem(code: Code, message: str, remedy: str, field: FieldPath) -> Problem:
         field: path of the field in the file.
     """
     return Problem(code, Kind.COMPATIBILITY, message, remedy, field)
-
-
-def precision_of_two_bytes(situation: Situation, accelerator: Accelerator) -> str | None:
-    """Returns a precision of two bytes in which any server answers well, or None.
-
-    Args:
-        situation: names the model; T5 in fp16 answers degraded text (facts: lmi).
-        accelerator: bf16 came with NVIDIA's Ampere.
-    """
-    if situation.config.model.family != "t5":
-        return "fp16"
-    return "bf16" if has_bf16(accelerator) else None
-
-
-def has_bf16(accelerator: Accelerator) -> bool:
-    """Returns whether an accelerator has bf16, which came with NVIDIA's Ampere."""
-    capability = accelerator.compute_capability
-    return capability is None or int(capability.removeprefix("sm")) >= _BF16_SINCE

@@ -7,8 +7,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from slipway.config.alarm_kinds import REQUESTS, Metric, MetricGroup, Watch
-from slipway.config.async_alarms import capacity_watch, watch_of
-from slipway.config.capacity_alarm import MARGIN_INSTANCES
+from slipway.config.async_alarms import watch_of
+from slipway.config.capacity_alarm import CAPACITY_WATCHES, MARGIN
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
@@ -61,7 +61,7 @@ class VariantAlarms(Construct):
         for name in names:
             kind = ALARM_KINDS[name]
             watch = watch_of(kind, is_async=is_async)
-            threshold = plan.alarms.metric_threshold(kind, variant)
+            threshold = plan.alarms.metric_threshold(kind, variant.gpu_count)
             if threshold is None or watch is None:
                 continue
             self.by_name[name] = cloudwatch.CfnAlarm(
@@ -76,15 +76,15 @@ class VariantAlarms(Construct):
                 ok_actions=[topic_arn],
                 **self._watched(watch),
             )
-        if plan.alarms.at_max_capacity_instances is not None:
-            watch = capacity_watch(is_async=is_async)
+        if plan.alarms.at_max_capacity is not None:
+            watch = CAPACITY_WATCHES[plan.mode]
             cloudwatch.CfnAlarm(
                 self,
                 watch.construct_id,
                 alarm_description=f"{subject}: {watch.description}, of at most "
-                f"{plan.alarms.at_max_capacity_instances}",
+                f"{plan.alarms.at_max_capacity}",
                 comparison_operator="GreaterThanThreshold",
-                threshold=plan.alarms.at_max_capacity_instances - MARGIN_INSTANCES,
+                threshold=plan.alarms.at_max_capacity - MARGIN,
                 evaluation_periods=plan.alarms.evaluation_periods_minutes,
                 treat_missing_data=watch.group.missing_data,
                 alarm_actions=[topic_arn],

@@ -7,6 +7,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from slipway.planning.component import ComponentPlan
 from slipway.planning.plan import VariantPlan
+from stacks.constructs.instance_pools import instance_pools
 
 
 def component_variant(
@@ -15,13 +16,16 @@ def component_variant(
     """Returns the variant of an endpoint that scales to zero.
 
     Args:
-        variant: its instance type, and its count at creation.
+        variant: its instance types, and its count at creation.
         component: the copies.
         routing_strategy: how a copy is chosen for a request.
     """
+    pools = instance_pools(variant)
     return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
         variant_name=variant.name,
-        instance_type=variant.instance_type,
+        instance_type=None if pools else variant.instance_type,
+        instance_pools=pools,
+        variant_instance_provision_timeout_in_seconds=variant.instance_provision_timeout_seconds,
         initial_instance_count=variant.instance_count,
         initial_variant_weight=variant.weight,
         managed_instance_scaling=(

@@ -10,6 +10,7 @@ from constructs import Construct
 from slipway.planning.metrics import MetricsPlan
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 from stacks.constructs.component_variant import component_variant
+from stacks.constructs.instance_pools import instance_pools
 from stacks.constructs.mode_rights import ModeRights
 
 
@@ -136,19 +137,12 @@ def _production_variant(
     routing_strategy: str,
     reservation_arn: str | None,
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
-    pool = None
-    if len(variant.instance_types) > 1:
-        pool = [
-            sagemaker.CfnEndpointConfig.InstancePoolProperty(
-                instance_type=instance_type, priority=priority
-            )
-            for priority, instance_type in enumerate(variant.instance_types, 1)
-        ]
+    pools = instance_pools(variant)
     return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
         variant_name=variant.name,
         model_name=model.attr_model_name,
-        instance_type=None if pool else variant.instance_type,
-        instance_pools=pool,
+        instance_type=None if pools else variant.instance_type,
+        instance_pools=pools,
         variant_instance_provision_timeout_in_seconds=(variant.instance_provision_timeout_seconds),
         initial_instance_count=variant.instance_count,
         initial_variant_weight=variant.weight,

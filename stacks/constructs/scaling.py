@@ -4,7 +4,8 @@ from aws_cdk import aws_applicationautoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IDependable
 
-from slipway.planning.plan import AutoscalingPlan, VariantPlan
+from slipway.planning.autoscaling import AutoscalingPlan
+from slipway.planning.plan import VariantPlan
 from stacks.constructs.scaling_policies import step_policy, tracking_policy, wake_policy
 from stacks.constructs.scheduled_actions import scheduled_actions
 from stacks.constructs.step_scaling import StepScaling, add_policy

@@ -26,7 +26,8 @@ from slipway.planning.asynchronous import (
     BACKLOG_WITHOUT_CAPACITY,
     WAKE_POLICY,
 )
-from slipway.planning.plan import AutoscalingPlan, VariantPlan
+from slipway.planning.autoscaling import AutoscalingPlan
+from slipway.planning.plan import VariantPlan
 
 _WAKE_COOLDOWN_SECONDS = 300
 PERIOD_SECONDS = 60

@@ -145,6 +145,14 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             alarms=_FEWEST_ALARMS | {"at_max_capacity": True, "evaluation_periods_minutes": 5},
             autoscaling=_SCALING,
         ),
+        _plan(
+            "asleep",
+            endpoint={
+                "mode": "scale_to_zero",
+                "scale_to_zero": {"max_copies": 3, "target_concurrent_requests_per_copy": 5},
+            },
+            alarms=_FEWEST_ALARMS | {"at_max_capacity": True},
+        ),
     ]
     for plan in plans:
         env = cdk.Environment(account=plan.account, region=plan.region)
@@ -246,6 +254,28 @@ def test_the_alarm_of_a_full_fleet_divides_requests_by_requests_of_an_instance(
     assert alarm["Metrics"][-1]["Expression"] == "invocations / invocations_per_instance"
     others = [r["Properties"] for r in templates["unlike"].values() if "Alarm" in r["Type"]]
     assert not any(is_capacity_alarm(each) for each in others)
+
+
+def test_the_alarm_of_copies_at_their_maximum_divides_by_requests_of_a_copy(
+    templates: dict[str, dict[str, Any]],
+):
+    (alarm,) = (
+        resource["Properties"]
+        for logical_id, resource in templates["asleep"].items()
+        if "AtMaxCapacity" in logical_id
+    )
+    assert is_capacity_alarm(alarm)
+    assert alarm["AlarmDescription"] == "asleep-local: number of copies, of at most 3"
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 2.5)
+    for stat in _stats(alarm):
+        assert stat["Metric"]["Dimensions"] == [
+            {"Name": "InferenceComponentName", "Value": "asleep-local"}
+        ]
+    assert {stat["Metric"]["MetricName"]: stat["Stat"] for stat in _stats(alarm)} == {
+        "Invocations": "Sum",
+        "InvocationsPerCopy": "Sum",
+    }
+    assert alarm["Metrics"][-1]["Expression"] == "invocations / invocations_per_copy"
 
 
 def _stats(alarm: dict[str, Any]) -> list[dict[str, Any]]:

@@ -16,8 +16,8 @@ from containers.serving.settings import ServingSettings
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
-from slipway.config.async_alarms import ASYNC_REQUESTS, QUEUE, capacity_watch, watch_of
-from slipway.config.capacity_alarm import CAPACITY_WATCH
+from slipway.config.async_alarms import ASYNC_REQUESTS, QUEUE, watch_of
+from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 from tools.reference.configs import split_description
 
@@ -240,20 +240,18 @@ def _alarm_table() -> Iterator[str]:
         meaning, _ = split_description(Alarms.model_fields[kind.field].description or "")
         yield f"| {kind.watch.construct_id} | `{kind.field}` | `{name}` | {meaning} |"
     meaning, _ = split_description(Alarms.model_fields["at_max_capacity"].description or "")
-    yield f"| {CAPACITY_WATCH.construct_id} | none: `at_max_capacity` | none | {meaning} |"
+    construct_id = CAPACITY_WATCHES["realtime"].construct_id
+    yield f"| {construct_id} | none: `at_max_capacity` | none | {meaning} |"
     yield ""
 
 
 def _metric_tables() -> Iterator[str]:
-    watches = [
-        watch
+    by_mode = (
+        watch_of(kind, is_async=is_async)
         for is_async in (False, True)
-        for watch in (
-            *(watch_of(kind, is_async=is_async) for kind in ALARM_KINDS.values()),
-            capacity_watch(is_async=is_async),
-        )
-        if watch is not None
-    ]
+        for kind in ALARM_KINDS.values()
+    )
+    watches = [watch for watch in (*by_mode, *CAPACITY_WATCHES.values()) if watch is not None]
     for group in (REQUESTS, MACHINES, ASYNC_REQUESTS, QUEUE):
         yield f"### {group.title}\n"
         yield _GROUP.format(namespace=group.namespace, missing=group.missing_data)

@@ -233,7 +233,8 @@ class Alarms(Section):
     at_max_capacity: bool = Field(
         False,
         description="Raises an alarm when the fleet stays as large as autoscaling may make it. "
-        "With schedules, that is their largest `max_instance_count`.",
+        "With schedules, that is their largest `max_instance_count`. With `mode: scale_to_zero`, "
+        "it is the largest `max_copies`.",
         examples=[True],
     )
     evaluation_periods_minutes: int = Field(

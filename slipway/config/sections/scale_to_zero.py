@@ -79,3 +79,8 @@ class ScaleToZero(Section):
     schedules: Annotated[tuple[CopySchedule, ...], Field(strict=False)] = Field(
         (), max_length=20, description="Other bounds of the copies at certain times."
     )
+
+    @property
+    def largest_count(self) -> int:
+        """Returns the most copies at any time, schedules included."""
+        return max([self.max_copies, *(each.max_copies for each in self.schedules)])

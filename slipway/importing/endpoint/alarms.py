@@ -1,11 +1,11 @@
 """CloudWatch's alarms of an endpoint, as the section `alarms` has them."""
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from slipway.config.alarm_kinds import AlarmKind, Watch
-from slipway.config.async_alarms import capacity_watch, watch_of
+from slipway.config.async_alarms import watch_of
+from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import Alarms
 from slipway.importing.draft import DEFAULT_LATENCY_MILLISECONDS
 from slipway.importing.endpoint.described import Described, Raw
@@ -42,7 +42,7 @@ def alarms_section(
         kind = _same_kind(alarm)
         if kind is not None:
             _take(section, kind.field, _threshold(kind, alarm, gpu_count), alarm, found)
-        elif is_capacity_alarm(alarm) and _has_formulas(alarm, _both(capacity_watch)):
+        elif is_capacity_alarm(alarm) and _has_formulas(alarm, CAPACITY_WATCHES.values()):
             section["at_max_capacity"] = True
         else:
             found.leave_out(f"alarm {alarm['AlarmName']}", _described(alarm), _NO_KIND)
@@ -93,19 +93,19 @@ def _take(section: dict[str, Any], field: str, value: Any, alarm: Raw, found: Fi
 def _same_kind(alarm: Raw) -> AlarmKind | None:
     """Returns the row of the table of alarms that an alarm is; None for any other alarm."""
     kind = kind_of(alarm)
-    if kind is None or not _has_formulas(alarm, _both(functools.partial(watch_of, kind))):
+    if kind is None or not _has_formulas(alarm, _both(kind)):
         return None
     is_above = str(alarm.get("ComparisonOperator")).startswith("GreaterThan")
     return kind if is_above and "Threshold" in alarm else None
 
 
-def _both(watch: Callable[..., Watch | None]) -> list[Watch]:
+def _both(kind: AlarmKind) -> list[Watch]:
     """Returns what an alarm watches of a realtime and of an asynchronous endpoint."""
-    found = (watch(is_async=is_async) for is_async in (False, True))
+    found = (watch_of(kind, is_async=is_async) for is_async in (False, True))
     return [each for each in found if each is not None]
 
 
-def _has_formulas(alarm: Raw, watches: Sequence[Watch]) -> bool:
+def _has_formulas(alarm: Raw, watches: Iterable[Watch]) -> bool:
     expressions = {
         query["Expression"] for query in alarm.get("Metrics") or () if "Expression" in query
     }

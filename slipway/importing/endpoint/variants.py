@@ -8,7 +8,7 @@ from slipway.importing.endpoint.answers import Answer
 from slipway.importing.endpoint.components import component_fields, scales_to_zero
 from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import Findings
-from slipway.planning.situation import DEFAULT_VARIANT_NAME, SHADOW_VARIANT_NAME
+from slipway.planning.placements import DEFAULT_VARIANT_NAME, SHADOW_VARIANT_NAME
 
 # Of a variant to a field of `endpoint`, which all variants share.
 _SHARED: Mapping[str, str] = {

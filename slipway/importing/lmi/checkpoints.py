@@ -12,7 +12,7 @@ from slipway.importing.lmi.drafts import LmiDraft, lmi_draft
 from slipway.importing.lmi.images import known_versions
 from slipway.importing.lmi.source import LmiSource
 from slipway.planning.families.lmi.situation import fits_key_value_heads
-from slipway.planning.situation import has_bf16
+from slipway.planning.precision import has_bf16
 
 _FRAMEWORKS = {"gpu": "djl-lmi", "neuron": "djl-neuronx"}
 _BATCH = 16

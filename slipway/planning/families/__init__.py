@@ -17,7 +17,8 @@ from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.families import custom, lmi, neuron, tensorrt, triton
 from slipway.planning.families.family import Family
 from slipway.planning.partial import UnknownFamily
-from slipway.planning.situation import Situation, placements_of
+from slipway.planning.placements import placements_of
+from slipway.planning.situation import Situation
 
 FAMILIES: Mapping[str, Family[Any]] = {
     "tensorrt": tensorrt.FAMILY,

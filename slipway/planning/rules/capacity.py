@@ -6,7 +6,8 @@ from slipway.codes.code import Code
 from slipway.errors import FieldPath, Problem
 from slipway.planning.asynchronous import ASYNC
 from slipway.planning.component import SCALE_TO_ZERO
-from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, problem, variants_of
+from slipway.planning.placements import SHADOW_VARIANT_NAME, variants_of
+from slipway.planning.situation import Situation, problem
 
 _TARGETS = (
     "target_invocations_per_instance_per_minute",

@@ -4,7 +4,12 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import FieldPath, Problem
-from slipway.planning.component import SCALE_TO_ZERO, accelerators_of, memory_mib_of
+from slipway.planning.component import (
+    SCALE_TO_ZERO,
+    accelerators_of,
+    memory_mib_of,
+    share_of_copy,
+)
 from slipway.planning.situation import Situation, problem
 
 _TARGETS = ("target_concurrent_requests_per_copy", "target_invocations_per_copy_per_minute")
@@ -78,9 +83,7 @@ def component_is_supported(situation: Situation) -> Iterator[Problem]:
     if config.endpoint.mode != SCALE_TO_ZERO:
         return
     refused: list[tuple[FieldPath, str, bool]] = [
-        (("endpoint", "instances"), "a pool of instance types", len(config.endpoint.instances) > 1),
         (("endpoint", "data_capture"), "`data_capture`", config.endpoint.data_capture is not None),
-        (("alarms", "at_max_capacity"), "`at_max_capacity`", config.alarms.at_max_capacity),
     ]
     for field, what, is_set in refused:
         if is_set:
@@ -89,6 +92,27 @@ def component_is_supported(situation: Situation) -> Iterator[Problem]:
                 f"{what} with `mode: scale_to_zero` is not supported yet",
                 "Leave it out for now, or set `mode: realtime`.",
                 field,
+            )
+
+
+def copies_are_alike(situation: Situation) -> Iterator[Problem]:
+    """Refuses a pool on whose types a copy would reserve other shares: one specification holds."""
+    section = situation.config.endpoint.scale_to_zero
+    if section is None:
+        return
+    shares = {each.name: share_of_copy(section, each) for each in situation.instances}
+    for field, noun, index in (
+        ("accelerators_per_copy", "accelerators", 0),
+        ("vcpus_per_copy", "virtual processors", 1),
+    ):
+        amounts = {name: share[index] or 0 for name, share in shares.items()}
+        if len(set(amounts.values())) > 1:
+            told = ", ".join(f"{amount:g} of {name}" for name, amount in amounts.items())
+            yield problem(
+                Code.COPIES_DIFFER,
+                f"without `{field}` a copy gets other numbers of {noun} on each type: {told}",
+                f"Set `{field}` to a number that each type has, or name types that are alike.",
+                _SECTION,
             )
 
 
@@ -128,5 +152,6 @@ RULES = (
     copies_are_scaled_alone,
     component_has_one_target,
     component_is_supported,
+    copies_are_alike,
     component_fits_instance,
 )

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.placements import SHADOW_VARIANT_NAME
 from slipway.planning.plan import counted
-from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, problem
+from slipway.planning.situation import Situation, problem
 
 _FIELD = ("autoscaling", "target_gpu_utilization_percent")
 _BY_REQUESTS = "Scale by `target_concurrent_requests_per_instance`"

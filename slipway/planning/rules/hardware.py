@@ -9,7 +9,8 @@ from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami, inference_amis
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.images import ami_fits, inference_ami
-from slipway.planning.situation import Placement, Situation, problem
+from slipway.planning.placements import Placement
+from slipway.planning.situation import Situation, problem
 
 _NEURON_AMI = "al2-ami-sagemaker-inference-neuron-2"
 _CUDA_13_AMI = "al2023-ami-sagemaker-inference-gpu-4-1"

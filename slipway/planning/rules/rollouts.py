@@ -6,8 +6,9 @@ from slipway.codes.code import Code
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import Problem
 from slipway.planning.component import SCALE_TO_ZERO
+from slipway.planning.placements import variants_of
 from slipway.planning.rollout import ALL_AT_ONCE, LINEAR, ROLLING, shares_percent, waits_seconds
-from slipway.planning.situation import Situation, problem, variants_of
+from slipway.planning.situation import Situation, problem
 
 _SMALLEST_GUARDED_FLEET = 2
 _MOST_ROLLBACK_ALARMS = 10  # botocore's maximum of AutoRollbackConfig.Alarms

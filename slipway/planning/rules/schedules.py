@@ -103,11 +103,19 @@ def schedules_have_bounds(situation: Situation) -> Iterator[Problem]:
 def capacity_alarm_can_end(situation: Situation) -> Iterator[Problem]:
     """A fleet that cannot grow is always at its maximum."""
     config, scaling = situation.config, situation.config.autoscaling
-    # `component_is_supported` refuses the alarm of copies.
-    if not config.alarms.at_max_capacity or config.endpoint.mode == SCALE_TO_ZERO:
+    if not config.alarms.at_max_capacity:
         return
     field = ("alarms", "at_max_capacity")
-    if scaling is None:
+    if config.endpoint.mode == SCALE_TO_ZERO:
+        copies = config.endpoint.scale_to_zero
+        if copies is not None and copies.largest_count == 1:
+            yield problem(
+                Code.CAPACITY_ALARM,
+                "there is one copy at most, so every wake would raise this alarm",
+                "Raise `max_copies`, or remove this alarm.",
+                field,
+            )
+    elif scaling is None:
         yield problem(
             Code.CAPACITY_ALARM,
             "without `autoscaling` the fleet has no maximum",

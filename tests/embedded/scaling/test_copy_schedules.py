@@ -10,6 +10,7 @@ from embedded_aws.monitoring import evaluator
 from slipway.facts.instances import instance_types
 from slipway.operations.differences import find_differences
 from slipway.planning.resolve import resolve
+from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
@@ -66,7 +67,7 @@ def differing(stack: SlipwayStack, **over: Any) -> dict[str, tuple[str | None, s
             },
         },
         autoscaling=None,
-        alarms={"model_latency_p99_milliseconds": 600},
+        alarms={"model_latency_p99_milliseconds": 600, "at_max_capacity": True},
     )
     plan = resolve(model, instance_types(), LOCAL, lock_for(model), IMAGE_DIGESTS)
     described = stack.stacks.client("sagemaker").describe_endpoint(EndpointName=NAME)
@@ -122,4 +123,39 @@ def test_the_endpoint_is_awake_from_the_morning_to_the_evening(
     clock.move_to("2027-03-29T20:00:01+02:00")
     eventually(lambda: bounds() == (0, 2))
     pass_minutes_until((0, 0))
+    assert stack.delete() == "DELETE_COMPLETE"
+
+
+@pytest.mark.size("all")
+def test_the_alarm_is_raised_at_the_most_copies_and_not_below(
+    stack: SlipwayStack, clock: MovableClock
+) -> None:
+    alarm = CapacityAlarm(stack, NAME)
+    sagemaker = stack.stacks.client("sagemaker")
+    runtime = stack.stacks.client("sagemaker-runtime")
+
+    def serve_with(count: int) -> None:
+        sagemaker.update_inference_component_runtime_config(
+            InferenceComponentName=NAME, DesiredRuntimeConfig={"CopyCount": count}
+        )
+
+        def is_there() -> bool:
+            described = sagemaker.describe_inference_component(InferenceComponentName=NAME)
+            return (
+                described["InferenceComponentStatus"] == "InService"
+                and described["RuntimeConfig"]["CurrentCopyCount"] == count
+            )
+
+        eventually(is_there)
+        for _ in range(3):
+            for _ in range(7):
+                runtime.invoke_endpoint(EndpointName=NAME, InferenceComponentName=NAME, Body=b"x")
+            clock.pass_minute()
+
+    serve_with(5)
+    alarm.stays_ok_for_one_less()
+    serve_with(6)
+    alarm.is_raised_by(6)
+    serve_with(2)
+    alarm.ends()
     assert stack.delete() == "DELETE_COMPLETE"

@@ -8,6 +8,7 @@ from slipway.facts.instances import instance_types
 from slipway.operations.differences import find_differences
 from slipway.planning.resolve import resolve
 from tests.embedded.scaling.conftest import golden_template
+from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.support.slipway_stack import SlipwayStack
@@ -131,21 +132,8 @@ def test_bounds_that_a_schedule_set_are_no_difference(
 def test_the_alarm_is_raised_at_the_maximum_and_not_below(
     stack: SlipwayStack, fleet: Fleet, clock: MovableClock
 ) -> None:
-    cloudwatch = stack.stacks.client("cloudwatch")
-    name = stack.stacks.physical_id(NAME, "AlarmsAtMaxCapacity74DC2C5D")
+    alarm = CapacityAlarm(stack, NAME)
     runtime = stack.stacks.client("sagemaker-runtime")
-
-    def described() -> dict[str, Any]:
-        (alarm,) = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
-        return dict(alarm)
-
-    # The same alarm for one instance less: when it is raised, the minutes were evaluated.
-    members = ("ComparisonOperator", "EvaluationPeriods", "Metrics", "TreatMissingData")
-    cloudwatch.put_metric_alarm(
-        AlarmName="one-less",
-        Threshold=described()["Threshold"] - 1,
-        **{member: described()[member] for member in members},
-    )
 
     def serve_with(count: int) -> None:
         fleet.sagemaker.update_endpoint_weights_and_capacities(
@@ -159,18 +147,12 @@ def test_the_alarm_is_raised_at_the_maximum_and_not_below(
                 runtime.invoke_endpoint(EndpointName=NAME, Body=b"x")
             clock.pass_minute()
 
-    def raised(alarm: str) -> bool:
-        found = cloudwatch.describe_alarms(AlarmNames=[alarm], StateValue="ALARM")
-        return bool(found["MetricAlarms"])
-
     serve_with(19)
-    eventually(lambda: raised("one-less"), seconds=10)
-    assert described()["StateValue"] == "OK"
+    alarm.stays_ok_for_one_less()
     serve_with(20)
-    eventually(lambda: raised(name), seconds=10)
-    assert "[20.0 (" in described()["StateReason"]
+    alarm.is_raised_by(20)
     serve_with(7)
-    eventually(lambda: not raised(name), seconds=10)
+    alarm.ends()
 
 
 @pytest.mark.size("all")

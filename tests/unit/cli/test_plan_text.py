@@ -164,7 +164,7 @@ def test_copies_are_told_in_place_of_autoscaling():
     lines = dict(re.split("  +", line, maxsplit=1) for line in describe_plan(plan).splitlines())
     assert lines["copies"] == "0 to 6 at 5 concurrent requests each"
     assert lines["each copy"] == "reserves 1 accelerators, 1024 MiB of main memory"
-    assert lines["to zero"] == ("0 to 2 instances, as the copies need; up to 4 copies on each")
+    assert lines["to zero"] == ("0 to 2 instances, as the copies need; room for 4 copies on each")
     assert "autoscaling" not in lines
     assert lines["cost"].startswith("0 to ")
     assert "the first request then fails" in lines["warning"].lower()

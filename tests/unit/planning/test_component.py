@@ -9,10 +9,10 @@ from slipway.facts.instances import instance_types
 from slipway.planning.component import ComponentPlan, component_plan
 
 
-def planned(instance: str, **section: Any) -> ComponentPlan:
+def planned(*instances: str, **section: Any) -> ComponentPlan:
     section = {"max_copies": 5, "target_concurrent_requests_per_copy": 2, **section}
-    endpoint = Endpoint(instances=(instance,), mode="scale_to_zero", scale_to_zero=section)
-    plan = component_plan(endpoint, instance_types()[instance], "a-local")
+    endpoint = Endpoint(instances=instances, mode="scale_to_zero", scale_to_zero=section)
+    plan = component_plan(endpoint, [instance_types()[each] for each in instances], "a-local")
     assert plan is not None
     return plan
 
@@ -48,6 +48,12 @@ def test_a_copys_share_of_an_instance(
     assert plan.max_instance_count == instances
 
 
+def test_the_smallest_type_of_a_pool_decides_how_many_instances_there_may_be() -> None:
+    plan = planned("ml.g4dn.12xlarge", "ml.g4dn.xlarge", accelerators_per_copy=1)
+    assert (plan.accelerators_per_copy, plan.copies_per_instance) == (1, 1)
+    assert plan.max_instance_count == 5
+
+
 def test_schedules_count_for_the_most_instances() -> None:
     evening = {"name": "evening", "at": "rate(1 day)", "min_copies": 0, "max_copies": 3}
     fair = {"name": "fair", "at": "at(2027-03-01T06:00:00)", "min_copies": 2, "max_copies": 9}
@@ -61,4 +67,4 @@ def test_schedules_count_for_the_most_instances() -> None:
 
 def test_another_mode_has_no_component() -> None:
     endpoint = Endpoint(instances=("ml.g4dn.xlarge",))
-    assert component_plan(endpoint, instance_types()["ml.g4dn.xlarge"], "a-local") is None
+    assert component_plan(endpoint, [instance_types()["ml.g4dn.xlarge"]], "a-local") is None

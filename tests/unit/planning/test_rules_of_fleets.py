@@ -437,22 +437,43 @@ class TestScaleToZero:
 
     def test_settings_that_are_not_deployed_with_copies(self):
         rule = components.component_is_supported
-        settings: dict[str, Any] = {"alarms": {"at_max_capacity": True}}
-        more = {
-            "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"],
-            "data_capture": {"destination": "s3://captured/"},
-        }
+        more = {"data_capture": {"destination": "s3://captured/"}}
         remedy = "Leave it out for now, or set `mode: realtime`."
-        assert findings(rule, endpoint=self.endpoint(**more), **settings) == [
-            (field, f"{what} with `mode: scale_to_zero` is not supported yet", remedy)
-            for field, what in [
-                ("endpoint.instances", "a pool of instance types"),
-                ("endpoint.data_capture", "`data_capture`"),
-                ("alarms.at_max_capacity", "`at_max_capacity`"),
-            ]
+        assert findings(rule, endpoint=self.endpoint(**more)) == [
+            (
+                "endpoint.data_capture",
+                "`data_capture` with `mode: scale_to_zero` is not supported yet",
+                remedy,
+            )
         ]
         assert findings(rule, endpoint=self.endpoint()) == []
-        assert findings(rule, endpoint=more, **settings) == []
+        assert findings(rule, endpoint=more) == []
+
+    def test_a_copy_reserves_the_same_on_every_type(self):
+        rule = components.copies_are_alike
+        alike = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]}
+        assert findings(rule, endpoint=self.endpoint(**alike)) == []
+        gpus = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.12xlarge"]}
+        assert findings(rule, endpoint=self.endpoint(**gpus)) == [
+            (
+                "endpoint.scale_to_zero",
+                "without `accelerators_per_copy` a copy gets other numbers of accelerators on each "
+                "type: 1 of ml.g4dn.xlarge, 4 of ml.g4dn.12xlarge",
+                "Set `accelerators_per_copy` to a number that each type has, or name types that "
+                "are alike.",
+            )
+        ]
+        one = {"accelerators_per_copy": 1}
+        assert findings(rule, endpoint=self.endpoint(component=one, **gpus)) == []
+        processors = {"instances": ["ml.c5.xlarge", "ml.c5.2xlarge"]}
+        assert messages(rule, endpoint=self.endpoint(**processors)) == [
+            (
+                "endpoint.scale_to_zero",
+                "without `vcpus_per_copy` a copy gets other numbers of virtual processors on each "
+                "type: 3 of ml.c5.xlarge, 6 of ml.c5.2xlarge",
+            )
+        ]
+        assert findings(rule, endpoint=gpus) == []
 
     def test_a_copy_fits_the_instance(self):
         rule = components.component_fits_instance

@@ -176,3 +176,19 @@ class TestCapacityAlarm:
         # A schedule makes it grow.
         scaling |= {"schedules": [SCHEDULE]}
         assert findings(self.rule, alarms=self.alarms, autoscaling=scaling) == []
+
+    def test_one_copy_at_most_is_at_its_maximum_after_every_wake(self):
+        copies: dict[str, Any] = {"max_copies": 1, "target_concurrent_requests_per_copy": 5}
+        endpoint = {"mode": "scale_to_zero", "scale_to_zero": copies}
+        assert findings(self.rule, alarms=self.alarms, endpoint=endpoint) == [
+            (
+                "alarms.at_max_capacity",
+                "there is one copy at most, so every wake would raise this alarm",
+                "Raise `max_copies`, or remove this alarm.",
+            )
+        ]
+        copies["max_copies"] = 2
+        assert findings(self.rule, alarms=self.alarms, endpoint=endpoint) == []
+        schedule = {"name": "workday", "at": "rate(1 day)", "min_copies": 0, "max_copies": 2}
+        copies |= {"max_copies": 1, "schedules": [schedule]}
+        assert findings(self.rule, alarms=self.alarms, endpoint=endpoint) == []

@@ -9,7 +9,8 @@ from slipway.facts.neuron.drivers import neuron_inference_ami
 from slipway.planning.families.neuron.hardware import aws_neuron_image, aws_neuron_sdk
 from slipway.planning.memory import Layout
 from slipway.planning.plan import ImagePlan
-from slipway.planning.situation import Situation, precision_of_two_bytes
+from slipway.planning.precision import precision_of_two_bytes
+from slipway.planning.situation import Situation
 
 
 class Custom(Situation):

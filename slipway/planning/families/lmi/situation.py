@@ -23,7 +23,8 @@ from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, rendered
 from slipway.planning.families.lmi.variables import variables
 from slipway.planning.memory import Layout, layout_over_cores
 from slipway.planning.plan import ImagePlan, PartitionPlan
-from slipway.planning.situation import Fits, Situation, precision_of_two_bytes
+from slipway.planning.precision import precision_of_two_bytes
+from slipway.planning.situation import Fits, Situation
 from slipway.planning.timeouts import startup_timeout_seconds
 
 # The config's names of families, where Hugging Face's `model_type` is another.

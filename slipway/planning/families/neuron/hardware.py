@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from slipway.facts.images import ImageFacts, frameworks, image, regions, versions
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.situation import Placement, Situation
+from slipway.planning.placements import Placement
+from slipway.planning.situation import Situation
 
 # Family of instances to what is compiled for it. trn1n differs from trn1 in its network alone.
 TARGETS: Mapping[str, str] = {"inf1": "inf1", "inf2": "inf2", "trn1": "trn1", "trn1n": "trn1"}

@@ -13,7 +13,8 @@ from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.families.lmi.frameworks import splits_layers
 from slipway.planning.families.lmi.setup import LmiSetup, ordered
 from slipway.planning.families.lmi.situation import Lmi, fits_key_value_heads
-from slipway.planning.situation import has_bf16, problem
+from slipway.planning.precision import has_bf16
+from slipway.planning.situation import problem
 from slipway.planning.timeouts import startup_timeout_seconds
 
 # SageMaker's own limit of a realtime request.

@@ -1,0 +1,65 @@
+"""The instance types that the variants of a config may run on, each with its place in the file."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.endpoint import Variant
+from slipway.errors import FieldPath
+from slipway.facts.instances import InstanceFacts
+
+# SageMaker's console gives a single variant this name.
+DEFAULT_VARIANT_NAME = "AllTraffic"
+SHADOW_VARIANT_NAME = "Shadow"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One instance type that a variant may run on.
+
+    Args:
+        field: where the file names it.
+        variant: name of the variant.
+        instance: facts of the type.
+    """
+
+    field: FieldPath
+    variant: str
+    instance: InstanceFacts
+
+
+def placements_of(
+    config: ModelConfig, instances: Mapping[str, InstanceFacts]
+) -> tuple[Placement, ...]:
+    """Returns the instance types of each variant and of the shadow, with their facts.
+
+    Args:
+        config: a valid config.
+        instances: facts of instance types by name; has every type of the config.
+    """
+    placements = [
+        Placement((*field, index), name, instances[instance_type])
+        for field, name, variant in variants_of(config)
+        for index, instance_type in enumerate(
+            (variant.instances if variant else None) or config.endpoint.instances
+        )
+    ]
+    if (shadow := config.endpoint.shadow) is not None:
+        field: FieldPath = ("endpoint", "instances")
+        if shadow.instances:
+            field = ("endpoint", "shadow", "instances")
+        placements += [
+            Placement((*field, index), SHADOW_VARIANT_NAME, instances[instance_type])
+            for index, instance_type in enumerate(shadow.instances or config.endpoint.instances)
+        ]
+    return tuple(dict.fromkeys(placements))
+
+
+def variants_of(config: ModelConfig) -> Iterator[tuple[FieldPath, str, Variant | None]]:
+    """Yields, for each variant, where its instance types stand, its name, and its own section."""
+    shared: FieldPath = ("endpoint", "instances")
+    if not config.endpoint.variants:
+        yield shared, DEFAULT_VARIANT_NAME, None
+    for index, variant in enumerate(config.endpoint.variants):
+        own: FieldPath = ("endpoint", "variants", index, "instances")
+        yield (own if variant.instances else shared), variant.name, variant
