@@ -148,6 +148,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         _plan(
             "asleep",
             endpoint={
+                "instance_count": 1,
                 "mode": "scale_to_zero",
                 "scale_to_zero": {"max_copies": 3, "target_concurrent_requests_per_copy": 5},
             },
