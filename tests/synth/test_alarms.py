@@ -347,6 +347,7 @@ def test_the_cdk_cli_tells_the_rollout(paths: dict[str, Path]):
     assert told == {
         "unlike": [],
         "full": [],
+        "asleep": [],
         "guarded": [
             "Rollout of the next change: all at once, watched for 300 s; old fleet kept 120 s; "
             "takes at least 420 s and the start of the new instances; undone after 1800 s; undone "
