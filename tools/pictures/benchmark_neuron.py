@@ -65,7 +65,7 @@ def _goals() -> bars.Bars:
                 points=True,
             ),
         ],
-        label_width=160,
+        label_width=184,
         value_width=190,
         note="Lines through the points are 95 % intervals.",
     )
