@@ -228,8 +228,8 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
             "client.",
             "Warm-up: rounds of "
             f"{design.warm_up_seconds:g} s with {counted(several, 'client')}, at most "
-            f"{design.most_warm_ups}. The last one is less than 2 % faster than the best one before "
-            "it. Java has compiled the frequent code then.",
+            f"{design.most_warm_ups}. The last one is less than 2 % faster than the best one "
+            "before it. Java has compiled the frequent code then.",
             f"*Shared batches*: up to {design.max_batch_size} texts, which join and leave between "
             "two tokens.",
             "*Requests/s*: all answers divided by the time from the first request to the last "
