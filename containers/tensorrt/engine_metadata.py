@@ -23,6 +23,9 @@ TIMING_CACHE_FILE: Final = "timing.cache"
 PREFILL_PROFILE: Final = 0
 DECODE_PROFILE: Final = 1
 
+# More than the usual `top_k` of 50, and few enough that a row's candidates take a kilobyte.
+_CANDIDATES: Final = 128
+
 _BLOCK_BYTES: Final = 1 << 20
 
 REMEDY: Final = "publish the model again, which builds the engine anew"
@@ -129,6 +132,11 @@ def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
                 digest.update(block)
         lines.append(f"{digest.hexdigest()}  {path.name}\n")
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def candidate_count(vocabulary_size: int) -> int:
+    """Returns the number of likeliest tokens that an engine finds in each row."""
+    return min(_CANDIDATES, vocabulary_size)
 
 
 def write_metadata(model_dir: Path, metadata: EngineMetadata) -> None:

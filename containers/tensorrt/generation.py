@@ -19,8 +19,8 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from containers.tensorrt.beam_search import Beams, BeamSearch, TokenIds
-from containers.tensorrt.sampling import Sampling, choose_token
-from containers.tensorrt.stepping import Float32Array, Int64Array, StepSession
+from containers.tensorrt.sampling import Sampling, choose_candidate, choose_token
+from containers.tensorrt.stepping import Int64Array, Logits, StepSession
 
 # Text Generation Inference's names.
 FinishReason: TypeAlias = Literal["length", "eos_token", "stop_sequence"]
@@ -83,20 +83,31 @@ class Continuation:
             raise TypeError("the answers of a beam search end for reasons of their own")
         return self._search.finish_reason
 
-    def advance(self, logits: Float32Array, likeliest: Sequence[int]) -> list[tuple[int, int]]:
+    @property
+    def temperatures(self) -> list[float]:
+        """Returns the temperature of each row."""
+        if isinstance(self._search, BeamSearch):
+            return [1.0] * self._search.rows
+        return [self._search.temperature]
+
+    def advance(
+        self, logits: Logits, likeliest: Sequence[int], first_row: int
+    ) -> list[tuple[int, int]]:
         """Takes one step.
 
         Args:
-            logits: [rows, vocabulary].
-            likeliest: the token of the greatest logit in each row.
+            logits: of all rows of the batch.
+            likeliest: the token of the greatest logit in each of them.
+            first_row: the first row of this prompt.
 
         Returns:
-            For each row of the next step, the row that it continues and the token that it adds.
+            For each row of the next step, the row that it continues and the token that it adds. The
+                rows count from the prompt's first.
         """
         if isinstance(self._search, BeamSearch):
-            moves = self._search.advance(logits)
+            moves = self._search.advance(logits.of_rows(first_row, first_row + self.rows))
         else:
-            token = self._search.choose(logits[0], likeliest[0])
+            token = self._search.choose(logits, likeliest, first_row)
             moves = [] if token is None else [(0, token)]
         self.is_finished = not moves
         return moves
@@ -143,7 +154,7 @@ class DecodingBatch:
         joining = [Continuation(prompt, self._eos_token_ids) for prompt in prompts]
         input_ids, mask = left_pad([prompt.token_ids for prompt in prompts])
         positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
-        logits, cache = self._session.prefill(input_ids, mask, positions)
+        logits, cache = self._session.prefill(input_ids, mask, positions, _temperatures(joining))
         sources, tokens = _advance(joining, logits)
         if sources:
             mask, cache = self._select(mask, cache, sources)
@@ -165,7 +176,9 @@ class DecodingBatch:
         mask = np.concatenate((self._attention_mask, added), axis=1)
         positions = mask.sum(axis=1, keepdims=True) - 1
         input_ids = np.array(self._tokens, dtype=np.int64)[:, None]
-        logits, cache = self._session.step(input_ids, mask, positions, self._cache)
+        logits, cache = self._session.step(
+            input_ids, mask, positions, self._cache, _temperatures(self._live)
+        )
         sources, tokens = _advance(self._live, logits)
         finished = [each for each in self._live if each.is_finished]
         if sources:
@@ -236,6 +249,7 @@ class _SingleRow:
         self._prompt = prompt
         self._eos_token_ids = eos_token_ids
         self._random = prompt.sampling.generator() if prompt.sampling else None
+        self.temperature: Final = prompt.sampling.temperature if prompt.sampling else 1.0
         self._new_token_ids: list[int] = []
         self.finish_reason: FinishReason = "length"
 
@@ -243,12 +257,13 @@ class _SingleRow:
     def results(self) -> list[TokenIds]:
         return [tuple(self._new_token_ids)]
 
-    def choose(self, logits: Float32Array, likeliest: int) -> int | None:
-        """Returns the row's next token, or None when the row has ended."""
-        token = likeliest
+    def choose(self, logits: Logits, likeliest: Sequence[int], row: int) -> int | None:
+        """Returns the next token of a row of the batch, or None when the row has ended."""
         prompt = self._prompt
-        if self._random is not None and prompt.sampling is not None:
-            token = choose_token(logits, prompt.sampling, self._random)
+        if self._random is None or prompt.sampling is None:
+            token = likeliest[row]
+        else:
+            token = _sample(logits, row, prompt.sampling, self._random.random())
         if token in self._eos_token_ids:
             self.finish_reason = "eos_token"
             return None
@@ -292,22 +307,37 @@ def left_pad(sequences: Sequence[Sequence[int]]) -> tuple[Int64Array, Int64Array
     return token_ids, mask
 
 
-def _advance(live: Sequence[Continuation], logits: Float32Array) -> tuple[list[int], list[int]]:
+def _sample(logits: Logits, row: int, sampling: Sampling, share: float) -> int:
+    """Returns a row's token at a share of its distribution."""
+    candidates = logits.candidates(row)
+    token = None if candidates is None else choose_candidate(candidates, sampling, share)
+    if token is None:
+        [whole] = logits.of_rows(row, row + 1)
+        token = choose_token(whole, sampling, share)
+    return token
+
+
+def _temperatures(live: Sequence[Continuation]) -> list[float]:
+    """Returns the temperature of each row of the next step."""
+    return [temperature for each in live for temperature in each.temperatures]
+
+
+def _advance(live: Sequence[Continuation], logits: Logits) -> tuple[list[int], list[int]]:
     """Takes one step in every continuation.
 
     Returns:
         For each row of the next step, the row that it continues, and the token that it adds.
     """
-    likeliest: list[int] = logits.argmax(axis=-1).tolist()
+    likeliest = logits.likeliest()
     sources: list[int] = []
     tokens: list[int] = []
     first_row = 0
     for each in live:
-        end_row = first_row + each.rows
-        moves = each.advance(logits[first_row:end_row], likeliest[first_row:end_row])
+        rows = each.rows
+        moves = each.advance(logits, likeliest, first_row)
         sources += [first_row + row for row, _ in moves]
         tokens += [token for _, token in moves]
-        first_row = end_row
+        first_row += rows
     return sources, tokens
 
 

@@ -14,6 +14,8 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from containers.tensorrt.stepping import Candidates
+
 # The levels of `_Ranking` end where a weight, e^-40, no longer changes a sum of doubles.
 _LEVELS: Final = 4096
 _DEEPEST: Final = 40.0
@@ -47,22 +49,49 @@ class Sampling:
         )
 
 
-def choose_token(
-    logits: npt.NDArray[np.float32], sampling: Sampling, random: np.random.Generator
-) -> int:
-    """Samples one token.
+def choose_token(logits: npt.NDArray[np.float32], sampling: Sampling, share: float) -> int:
+    """Returns the token at a share of the distribution.
 
     Args:
         logits: [vocabulary], of one row.
         sampling: temperature and filters.
-        random: the row's own generator; one number is drawn from it.
+        share: at least 0 and below 1, drawn from the row's own generator.
     """
-    share = random.random()
     if sampling.top_k is None or sampling.top_k >= logits.size:
         return _Ranking(logits, sampling.temperature).token_at(share, sampling.top_p)
     kept = _likeliest(logits, sampling.top_k)
     ranking = _Ranking(logits[kept], sampling.temperature)
     return int(kept[ranking.token_at(share, sampling.top_p)])
+
+
+def choose_candidate(candidates: Candidates, sampling: Sampling, share: float) -> int | None:
+    """Returns the token that `choose_token` would return; None if it needs the other logits too.
+
+    Args:
+        candidates: of one row, weighted with the temperature of `sampling`.
+        sampling: temperature and filters.
+        share: at least 0 and below 1, drawn from the row's own generator.
+    """
+    logits = candidates.logits
+    # Of the tokens that are as likely as the last, others may be missing.
+    known = logits.size if candidates.is_whole else int((logits > logits[-1]).sum())
+    depths = (logits[0] - logits[:known]) / np.float32(sampling.temperature)
+    cumulative = np.cumsum(np.exp(-depths), dtype=np.float64)
+    total = candidates.total_weight
+    if sampling.top_k is not None and not (candidates.is_whole and sampling.top_k >= logits.size):
+        if sampling.top_k > known:
+            return None
+        # All that are as likely as the last of them, as in `_likeliest`.
+        kept = int((logits[:known] >= logits[sampling.top_k - 1]).sum())
+        cumulative = cumulative[:kept]
+        total = float(cumulative[-1])
+    if sampling.top_p < 1.0:
+        last = int(np.searchsorted(cumulative, sampling.top_p * total, "left"))
+        if last == cumulative.size:
+            return None
+        total = float(cumulative[last])
+    place = int(np.searchsorted(cumulative, min(share * total, np.nextafter(total, 0.0)), "right"))
+    return int(candidates.token_ids[place]) if place < cumulative.size else None
 
 
 class _Memory(threading.local):

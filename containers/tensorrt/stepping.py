@@ -1,6 +1,7 @@
 """The interface of a runtime to the decode loop: single steps, and moving rows of a cache."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -14,6 +15,12 @@ CacheT = TypeVar("CacheT")
 # Names of a step graph's tensors; `cache_names` returns the other names.
 STEP_INPUTS: Final = ("input_ids", "attention_mask", "position_ids")
 LOGITS: Final = "logits"
+
+# Tensors of an engine that finds the likeliest tokens itself; see `Candidates`.
+TEMPERATURES: Final = "temperatures"
+CANDIDATE_TOKENS: Final = "candidate_tokens"
+CANDIDATE_LOGITS: Final = "candidate_logits"
+TOTAL_WEIGHTS: Final = "total_weights"
 
 
 def cache_names(prefix: str, layers: int) -> list[str]:
@@ -37,6 +44,68 @@ def moves_in_place(rows: Sequence[int]) -> bool:
     return all(row == place or row >= len(rows) for place, row in enumerate(rows))
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """The likeliest tokens of a row.
+
+    Attributes:
+        token_ids: [count], the likeliest first, and of equal logits the lowest token first.
+        logits: [count].
+        total_weight: the sum of e^((logit - greatest logit) / temperature) over the vocabulary.
+        is_whole: whether the vocabulary has no other token.
+    """
+
+    token_ids: Int64Array
+    logits: Float32Array
+    total_weight: float
+    is_whole: bool
+
+
+class Logits(Protocol):
+    """The logits of a step, which may still lie where the runtime computes.
+
+    They are gone with the session's next step.
+    """
+
+    def likeliest(self) -> Sequence[int]:
+        """Returns the token of the greatest logit in each row."""
+
+    def of_rows(self, first: int, end: int) -> Float32Array:
+        """Returns all logits of neighbouring rows, [rows, vocabulary].
+
+        Args:
+            first: the first row.
+            end: the row after the last.
+        """
+
+    def candidates(self, row: int) -> Candidates | None:
+        """Returns the likeliest tokens of a row; None if only all logits are known."""
+
+
+class HostLogits:
+    """Logits in this process's memory.
+
+    Args:
+        logits: [rows, vocabulary].
+    """
+
+    def __init__(self, logits: Float32Array) -> None:
+        self._logits = logits
+
+    def likeliest(self) -> Sequence[int]:
+        """Returns the token of the greatest logit in each row."""
+        tokens: list[int] = self._logits.argmax(axis=-1).tolist()
+        return tokens
+
+    def of_rows(self, first: int, end: int) -> Float32Array:
+        """Returns all logits of neighbouring rows; see `Logits.of_rows`."""
+        return self._logits[first:end]
+
+    def candidates(self, row: int) -> None:
+        """Returns nothing: all logits are at hand."""
+        del row
+
+
 class StepSession(Protocol[CacheT]):
     """A runtime with the step graph loaded.
 
@@ -48,17 +117,22 @@ class StepSession(Protocol[CacheT]):
     """
 
     def prefill(
-        self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
-    ) -> tuple[Float32Array, CacheT]:
+        self,
+        input_ids: Int64Array,
+        attention_mask: Int64Array,
+        position_ids: Int64Array,
+        temperatures: Sequence[float],
+    ) -> tuple[Logits, CacheT]:
         """Runs whole prompts, without a cache.
 
         Args:
             input_ids: [rows, columns], padded on the left.
             attention_mask: [rows, columns], 0 on padding.
             position_ids: [rows, columns].
+            temperatures: of each row; `Candidates` are weighted with it.
 
         Returns:
-            Logits of the last column, [rows, vocabulary], and the prompts' cache.
+            Logits of the last column, and the prompts' cache.
         """
 
     def step(
@@ -67,7 +141,8 @@ class StepSession(Protocol[CacheT]):
         attention_mask: Int64Array,
         position_ids: Int64Array,
         cache: CacheT,
-    ) -> tuple[Float32Array, CacheT]:
+        temperatures: Sequence[float],
+    ) -> tuple[Logits, CacheT]:
         """Adds one token to every row.
 
         Args:
@@ -75,9 +150,10 @@ class StepSession(Protocol[CacheT]):
             attention_mask: [rows, columns + 1], 0 on padding.
             position_ids: [rows, 1].
             cache: taken over; of the same rows and columns.
+            temperatures: of each row; `Candidates` are weighted with it.
 
         Returns:
-            Logits, [rows, vocabulary], and the cache with one column more.
+            Logits, and the cache with one column more.
         """
 
     def select(self, cache: CacheT, rows: Sequence[int], first_column: int) -> CacheT:

@@ -180,7 +180,7 @@ class TensorRTSequenceSession:
             self._decoder.accept(context.set_tensor_address(name, address), name)
         self._logits.bind(self._decoder, context)
         self._decoder.accept(context.execute_async_v3(self._stream.handle), "the step")
-        return self._logits.read(rows), State(
+        return self._logits.read(0, rows), State(
             state.mask,
             self._cross.issue(cross, rows, columns),
             self._past.issue(target, rows, past_columns + 1),

@@ -14,6 +14,13 @@ import tensorrt as trt
 
 from containers.serving.logs import log_event
 from containers.tensorrt.compile.profiles import EngineBuildError, Profile
+from containers.tensorrt.stepping import (
+    CANDIDATE_LOGITS,
+    CANDIDATE_TOKENS,
+    LOGITS,
+    TEMPERATURES,
+    TOTAL_WEIGHTS,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -83,6 +90,7 @@ def build_engine(
     graph: Path,
     profiles: Sequence[Profile],
     *,
+    candidates: int = 0,
     timing_cache: bytes = b"",
     configure: Callable[[trt.IBuilderConfig], None] | None = None,
 ) -> BuiltEngine:
@@ -91,6 +99,8 @@ def build_engine(
     Args:
         graph: an ONNX file; its external data lies beside it.
         profiles: the engine's optimisation profiles, in the order of their numbers.
+        candidates: number of likeliest tokens that the engine finds in each row; 0 for an engine
+            that finds none.
         timing_cache: cache of an earlier build; a cache of another GPU or version is not used.
         configure: changes the builder's configuration last, for builders that must be told the GPU.
 
@@ -98,6 +108,8 @@ def build_engine(
         EngineBuildError: the graph is refused, or no engine can be built from it on this GPU.
     """
     parsed = ParsedGraph(graph)
+    if candidates:
+        _add_candidates(parsed.network, candidates)
     config = parsed.builder.create_builder_config()
     for profile in profiles:
         _add_profile(parsed, config, profile)
@@ -114,6 +126,42 @@ def build_engine(
         plan=memoryview(cast(bytes, plan)),
         timing_cache=None if measured is None else bytes(cast(bytes, measured.serialize())),
     )
+
+
+def _add_candidates(network: trt.INetworkDefinition, count: int) -> None:
+    """Adds the layers that find the likeliest tokens, after the logits.
+
+    Sums and quotients are float32, whatever the type of the logits.
+
+    Args:
+        network: a step graph, with logits of [rows, 1, vocabulary].
+        count: number of tokens.
+
+    Raises:
+        EngineBuildError: the graph has no logits.
+    """
+    outputs = [network.get_output(index) for index in range(network.num_outputs)]
+    logits = next((tensor for tensor in outputs if tensor.name == LOGITS), None)
+    if logits is None:
+        raise EngineBuildError(f"the graph is not a step graph: it has no output {LOGITS}")
+    temperatures = network.add_input(TEMPERATURES, trt.DataType.FLOAT, (-1, 1, 1))
+    vocabulary = 1 << 2  # the axis, as a set of bits
+    scores = network.add_cast(logits, trt.DataType.FLOAT).get_output(0)
+    likeliest = network.add_topk(scores, trt.TopKOperation.MAX, count, vocabulary)
+    greatest = network.add_reduce(scores, trt.ReduceOperation.MAX, vocabulary, True).get_output(0)
+    depths = network.add_elementwise(scores, greatest, trt.ElementWiseOperation.SUB).get_output(0)
+    depths = network.add_elementwise(depths, temperatures, trt.ElementWiseOperation.DIV).get_output(
+        0
+    )
+    weights = network.add_unary(depths, trt.UnaryOperation.EXP).get_output(0)
+    total = network.add_reduce(weights, trt.ReduceOperation.SUM, vocabulary, True).get_output(0)
+    for name, tensor in (
+        (CANDIDATE_LOGITS, likeliest.get_output(0)),
+        (CANDIDATE_TOKENS, likeliest.get_output(1)),
+        (TOTAL_WEIGHTS, total),
+    ):
+        tensor.name = name
+        network.mark_output(tensor)
 
 
 def _add_profile(parsed: ParsedGraph, config: trt.IBuilderConfig, sizes: Profile) -> None:

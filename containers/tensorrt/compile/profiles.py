@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from containers.tensorrt.engine_metadata import DECODE_PROFILE, PREFILL_PROFILE
+from containers.tensorrt.stepping import TEMPERATURES
 
 
 class EngineBuildError(Exception):
@@ -104,5 +105,6 @@ def _step(batch: Range, sequence: Range, past: Range) -> Profile:
             "position_ids": (batch, sequence),
             "attention_mask": (batch, columns),
             "past_key_values": (batch, None, past, None),
+            TEMPERATURES: (batch, None, None),
         },
     )

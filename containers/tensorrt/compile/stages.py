@@ -121,6 +121,8 @@ def build_engines(
     asked: Hyperparameters,
     config: ModelSizes,
     gpu: Gpu,
+    *,
+    candidates: int = 0,
 ) -> None:
     """Builds engines, and writes them with engine.json and the builder's timing cache.
 
@@ -132,6 +134,7 @@ def build_engines(
         asked: the precision of the graphs and the limits of the engines.
         config: the sizes of the model.
         gpu: this machine's GPU.
+        candidates: see `build_engine`.
 
     Raises:
         CompileError: TensorRT refuses a graph, or cannot build an engine.
@@ -145,7 +148,9 @@ def build_engines(
         with stage("build_engine", engine=name) as fields:
             try:
                 # Layers of several graphs that are alike are timed once.
-                built = build_engine(scratch / graph, profiles, timing_cache=timing_cache)
+                built = build_engine(
+                    scratch / graph, profiles, candidates=candidates, timing_cache=timing_cache
+                )
             except EngineBuildError as error:
                 raise CompileError(str(error)) from error
             (scratch / name).write_bytes(built.plan)

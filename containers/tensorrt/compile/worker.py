@@ -26,7 +26,7 @@ from containers.tensorrt.compile.stages import (
     sizes,
     write_configs,
 )
-from containers.tensorrt.engine_metadata import ENGINE_FILE
+from containers.tensorrt.engine_metadata import ENGINE_FILE, candidate_count
 from containers.tensorrt.model_directory import GRAPH_FILE
 
 
@@ -89,6 +89,7 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
             asked,
             checkpoint.config,
             gpu,
+            candidates=candidate_count(checkpoint.config.vocabulary_size),
         )
 
 

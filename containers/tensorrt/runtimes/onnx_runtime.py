@@ -23,6 +23,7 @@ from containers.tensorrt.stepping import (
     LOGITS,
     STEP_INPUTS,
     Float32Array,
+    HostLogits,
     Int64Array,
     cache_names,
 )
@@ -74,15 +75,21 @@ class OnnxRuntimeSession:
         return _PROVIDERS[self._session.get_providers()[0]]
 
     def prefill(
-        self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
-    ) -> tuple[Float32Array, HostCache]:
+        self,
+        input_ids: Int64Array,
+        attention_mask: Int64Array,
+        position_ids: Int64Array,
+        temperatures: Sequence[float] = (),
+    ) -> tuple[HostLogits, HostCache]:
         """Runs whole prompts; see `StepSession.prefill`.
 
         Args:
             input_ids: [rows, columns], padded on the left.
             attention_mask: [rows, columns], 0 on padding.
             position_ids: [rows, columns].
+            temperatures: not used, since all logits are on the host.
         """
+        del temperatures
         shape = (len(input_ids), self._config.heads, 0, self._config.head_dim)
         nothing = [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
         return self._run((input_ids, attention_mask, position_ids), nothing)
@@ -93,7 +100,8 @@ class OnnxRuntimeSession:
         attention_mask: Int64Array,
         position_ids: Int64Array,
         cache: HostCache,
-    ) -> tuple[Float32Array, HostCache]:
+        temperatures: Sequence[float] = (),
+    ) -> tuple[HostLogits, HostCache]:
         """Runs the graph once; see `StepSession.step`.
 
         Args:
@@ -101,7 +109,9 @@ class OnnxRuntimeSession:
             attention_mask: [rows, columns + 1], 0 on padding.
             position_ids: [rows, 1].
             cache: taken over; of the same rows and columns.
+            temperatures: not used, since all logits are on the host.
         """
+        del temperatures
         inputs = (input_ids, attention_mask, position_ids)
         result = self._run(inputs, cache.tensors)
         cache.give_back()
@@ -123,7 +133,7 @@ class OnnxRuntimeSession:
 
     def _run(
         self, inputs: tuple[Int64Array, Int64Array, Int64Array], past: Sequence[Float32Array]
-    ) -> tuple[Float32Array, HostCache]:
+    ) -> tuple[HostLogits, HostCache]:
         """Runs the graph once.
 
         Args:
@@ -135,7 +145,7 @@ class OnnxRuntimeSession:
         rows, columns = len(past[0]), past[0].shape[2] + inputs[0].shape[1]
         if rows * columns * self._column_bytes < _LEAST_BOUND_BYTES:
             logits, *present = self._session.run([LOGITS, *self._present_names], feeds)
-            return logits[:, -1, :], self._caches.adopt(present)
+            return HostLogits(logits[:, -1, :]), self._caches.adopt(present)
         cache = self._caches.reserve(rows, columns)
         binding = self._session.io_binding()
         # The binding has the addresses alone, so that the arrays must live until the run's end.
@@ -147,7 +157,7 @@ class OnnxRuntimeSession:
             binding.bind_output(name, "cpu", 0, np.float32, cache.shape, address)
         self._session.run_with_iobinding(binding)
         logits = binding.get_outputs_as_ortvaluevector()[0].numpy()
-        return logits[:, -1, :], cache
+        return HostLogits(logits[:, -1, :]), cache
 
     def _check_graph(self) -> None:
         expected = _TENSOR_TYPES | dict.fromkeys(self._past_names, _CACHE_TYPE)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from containers.tensorrt.stepping import Float32Array, Int64Array
+from containers.tensorrt.stepping import Float32Array, HostLogits, Int64Array
 
 
 class HistoryModel:
@@ -31,8 +31,12 @@ class HistoryModel:
         return (random.standard_normal(self._vocabulary) * self._spread).astype(np.float32)
 
     def prefill(
-        self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
-    ) -> tuple[Float32Array, Float32Array]:
+        self,
+        input_ids: Int64Array,
+        attention_mask: Int64Array,
+        position_ids: Int64Array,
+        temperatures: Sequence[float] = (),
+    ) -> tuple[HostLogits, Float32Array]:
         return self._compute(input_ids.astype(np.float32), attention_mask, position_ids)
 
     def step(
@@ -41,7 +45,8 @@ class HistoryModel:
         attention_mask: Int64Array,
         position_ids: Int64Array,
         cache: Float32Array,
-    ) -> tuple[Float32Array, Float32Array]:
+        temperatures: Sequence[float] = (),
+    ) -> tuple[HostLogits, Float32Array]:
         assert input_ids.shape == (len(cache), 1)
         history = np.concatenate([cache, input_ids.astype(np.float32)], axis=1)
         return self._compute(history, attention_mask, position_ids)
@@ -57,11 +62,11 @@ class HistoryModel:
 
     def _compute(
         self, history: Float32Array, attention_mask: Int64Array, position_ids: Int64Array
-    ) -> tuple[Float32Array, Float32Array]:
+    ) -> tuple[HostLogits, Float32Array]:
         self.batch_sizes.append(len(history))
         rows = [
             row[mask.astype(bool)].astype(int).tolist()
             for row, mask in zip(history, attention_mask, strict=True)
         ]
         assert position_ids[:, -1].tolist() == [len(row) - 1 for row in rows]
-        return np.stack([self.logits(row) for row in rows]), history
+        return HostLogits(np.stack([self.logits(row) for row in rows])), history

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from containers.tensorrt.beam_search import Beams
-from containers.tensorrt.generation import Float32Array, Prompt, generate
+from containers.tensorrt.generation import Prompt, generate
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
+from containers.tensorrt.stepping import Float32Array
 from tests.containers.tensorrt.history_model import HistoryModel
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
@@ -168,7 +169,7 @@ def test_the_sample_is_searched_with_a_cache_as_without_one() -> None:
         ids = np.array([token_ids], dtype=np.int64)
         positions = np.arange(len(token_ids))[None]
         logits, _ = session.prefill(ids, np.ones_like(ids), positions)
-        row: Float32Array = logits[0]
+        [row] = logits.of_rows(0, 1)
         return row
 
     prompt = Prompt((1163, 322, 19, 782), 10, beams=Beams(4, 3))

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from containers.tensorrt.compile.profiles import EngineLimits, profiles
 from containers.tensorrt.model_directory import ModelConfig, read_config
 from slipway.config.load import environment_names, load_config
 from slipway.config.sections.serving.tensorrt import TensorRTServing
+from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder
 from tests.support.groups import load
 
 trt = load("tensorrt_rtx_bindings", group="builder")
@@ -258,6 +260,23 @@ class TestHalfPrecision:
         size_bytes = network.build(architecture, serving)
         assert network.log.errors == []
         assert size_bytes is not None
+        assert size_bytes > self.least_bytes
+
+    @pytest.mark.parametrize("architecture", ARCHITECTURES)
+    def test_an_engine_finds_candidates(self, graph: Path, architecture: str) -> None:
+        """Half the vocabulary, in sums of float32 over logits of float16."""
+        with rtx_engine_builder() as engine_builder:
+            built = engine_builder.build_engine(
+                graph,
+                profiles(EngineLimits(4, 12, 10)),
+                candidates=self.MODEL.vocabulary_size // 2,
+                configure=building_for(architecture),
+            )
+        assert built.plan.nbytes > self.least_bytes
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes of the matrices alone."""
         width = self.MODEL.heads * self.MODEL.head_dim
         # Each block has matrices of 12 times the squared width: attention 4, the two layers 8.
-        assert size_bytes > 2 * self.MODEL.layers * 12 * width**2
+        return 2 * self.MODEL.layers * 12 * width**2

@@ -21,7 +21,7 @@ from containers.tensorrt.generation import (
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
-from containers.tensorrt.stepping import Float32Array, Int64Array, StepSession
+from containers.tensorrt.stepping import Int64Array, Logits, StepSession
 from tests.containers.tensorrt.history_model import HistoryModel
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
@@ -68,7 +68,7 @@ def test_the_cache_gives_what_recomputing_everything_gives(session: OnnxRuntimeS
     for _ in range(prompt.max_new_tokens):
         ids = np.array([tokens], dtype=np.int64)
         logits, _ = session.prefill(ids, np.ones_like(ids), np.arange(len(tokens))[None])
-        tokens.append(int(logits[0].argmax()))
+        tokens += logits.likeliest()
     assert tuple(tokens[len(prompt.token_ids) :]) == one(session, prompt)
 
 
@@ -114,16 +114,25 @@ class Recording:
         self.concatenate = session.concatenate
 
     def prefill(
-        self, input_ids: Int64Array, mask: Int64Array, positions: Int64Array
-    ) -> tuple[Float32Array, Any]:
+        self,
+        input_ids: Int64Array,
+        mask: Int64Array,
+        positions: Int64Array,
+        temperatures: Sequence[float],
+    ) -> tuple[Logits, Any]:
         self.shapes.append((mask.shape[0], mask.shape[1]))
-        return self._session.prefill(input_ids, mask, positions)
+        return self._session.prefill(input_ids, mask, positions, temperatures)
 
     def step(
-        self, input_ids: Int64Array, mask: Int64Array, positions: Int64Array, cache: Any
-    ) -> tuple[Float32Array, Any]:
+        self,
+        input_ids: Int64Array,
+        mask: Int64Array,
+        positions: Int64Array,
+        cache: Any,
+        temperatures: Sequence[float],
+    ) -> tuple[Logits, Any]:
         self.shapes.append((mask.shape[0], mask.shape[1]))
-        return self._session.step(input_ids, mask, positions, cache)
+        return self._session.step(input_ids, mask, positions, cache, temperatures)
 
 
 def test_a_prompt_that_joins_gives_what_it_gives_alone(session: OnnxRuntimeSession) -> None:

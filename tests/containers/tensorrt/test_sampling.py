@@ -12,7 +12,8 @@ import pytest
 from containers.tensorrt.generation import Prompt, generate
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
-from containers.tensorrt.sampling import Sampling, choose_token
+from containers.tensorrt.sampling import Sampling, choose_candidate, choose_token
+from containers.tensorrt.stepping import Candidates
 from tests.containers.tensorrt.history_model import HistoryModel
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
@@ -34,7 +35,7 @@ def session() -> OnnxRuntimeSession:
 
 def frequencies(sampling: Sampling, *, draws: int = 5_000) -> list[float]:
     random = replace(sampling, seed=5).generator()
-    counts = Counter(choose_token(LOGITS, sampling, random) for _ in range(draws))
+    counts = Counter(choose_token(LOGITS, sampling, random.random()) for _ in range(draws))
     return [counts[token] / draws for token in range(LOGITS.size)]
 
 
@@ -108,8 +109,57 @@ def test_a_draw_is_the_same_as_after_a_sort_of_the_vocabulary(
         values = spread * np.random.default_rng(seed).standard_normal(vocabulary) - 30
         logits = values.round(digits).astype(np.float32)
         fast, slow = (np.random.default_rng(seed) for _ in range(2))
-        drawn = [choose_token(logits, sampling, fast) for _ in range(5)]
+        drawn = [choose_token(logits, sampling, fast.random()) for _ in range(5)]
         assert drawn == [choose_by_sorting(logits, sampling, slow) for _ in range(5)]
+
+
+def candidates_of(logits: npt.NDArray[np.float32], count: int, temperature: float) -> Candidates:
+    """The candidates of a row, with the sum in float32, as an engine computes it."""
+    order = np.argsort(-logits, kind="stable")[:count]
+    depths = (logits - logits.max()) / np.float32(temperature)
+    return Candidates(order, logits[order], float(np.exp(depths).sum()), count >= logits.size)
+
+
+@pytest.mark.parametrize("vocabulary", [1, 64, 1_000, 20_000])
+@pytest.mark.parametrize(
+    ("sampling", "decided"),
+    [
+        (Sampling(), 0.5),
+        (Sampling(temperature=0.3), 0.9),
+        (Sampling(top_k=50), 1.0),
+        (Sampling(top_k=2_000), 0.0),
+        (Sampling(top_p=0.5), 0.3),
+        (Sampling(temperature=0.5, top_p=0.9), 0.9),
+        (Sampling(top_k=40, top_p=0.7), 1.0),
+    ],
+    ids=str,
+)
+def test_candidates_give_the_token_of_all_logits_or_none(
+    sampling: Sampling, decided: float, vocabulary: int
+) -> None:
+    known = 0
+    random = np.random.default_rng(vocabulary)
+    for digits in (1, 6):
+        for _ in range(50):
+            logits = (4 * random.standard_normal(vocabulary) - 30).round(digits).astype(np.float32)
+            share = random.random()
+            candidates = candidates_of(logits, min(128, vocabulary), sampling.temperature)
+            found = choose_candidate(candidates, sampling, share)
+            assert found in (None, choose_token(logits, sampling, share))
+            known += digits == 6 and found is not None
+    assert known / 50 >= (decided if vocabulary > 128 else 1.0)
+
+
+def test_candidates_do_not_decide_between_tokens_that_may_be_missing() -> None:
+    logits = np.array([3.0, 2.0, 2.0, 2.0], dtype=np.float32)
+    candidates = candidates_of(logits, 3, 1.0)
+    assert choose_candidate(candidates, Sampling(top_k=1), 0.9) == 0
+    # The third token of 2.0 is as likely as the two that are known.
+    assert choose_candidate(candidates, Sampling(top_k=2), 0.9) is None
+    assert choose_candidate(candidates, Sampling(), 0.4) == 0
+    assert choose_candidate(candidates, Sampling(), 0.5) is None
+    assert choose_candidate(candidates, Sampling(top_p=0.4), 0.9) == 0
+    assert choose_candidate(candidates, Sampling(top_p=0.5), 0.1) is None
 
 
 @pytest.mark.parametrize(
@@ -169,7 +219,7 @@ def test_threads_that_sample_at_the_same_time_do_not_disturb_each_other() -> Non
     def drawn(seed: int) -> list[int]:
         sampling = Sampling(seed=seed, top_p=0.9)
         stream = sampling.generator()
-        return [choose_token(rows[number % 3], sampling, stream) for number in range(60)]
+        return [choose_token(rows[number % 3], sampling, stream.random()) for number in range(60)]
 
     alone = [drawn(seed) for seed in range(4)]
     with ThreadPoolExecutor(4) as threads:

@@ -132,7 +132,7 @@ def test_what_may_be_drawn(sampling: Sampling) -> None:
     draws = 20_000
     counts = np.zeros(16)
     for _ in range(draws):
-        counts[choose_token(logits, sampling, random)] += 1
+        counts[choose_token(logits, sampling, random.random())] += 1
     assert not counts[wanted == 0].any()
     # Four standard deviations are at most 0.0142.
     assert counts / draws == pytest.approx(wanted, abs=0.0142)

@@ -5,7 +5,7 @@ It keeps to Python 3.10, as all modules of this package do.
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -20,10 +20,18 @@ from containers.tensorrt.engine_metadata import (
     REMEDY,
     TIMING_CACHE_FILE,
     EngineMetadata,
+    candidate_count,
     graph_digest,
 )
 from containers.tensorrt.model_directory import external_data_files
-from containers.tensorrt.stepping import LOGITS, cache_names
+from containers.tensorrt.stepping import (
+    CANDIDATE_LOGITS,
+    CANDIDATE_TOKENS,
+    LOGITS,
+    TEMPERATURES,
+    TOTAL_WEIGHTS,
+    cache_names,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -44,6 +52,7 @@ class EngineContract:
         profiles: the profiles that it must have, in the order of their numbers.
         inputs: type and shape of each input; -1 for any size.
         outputs: type and shape of each output.
+        candidates: number of likeliest tokens that the engine finds in each row; 0 for none.
     """
 
     file: str
@@ -52,6 +61,22 @@ class EngineContract:
     profiles: Sequence[Profile]
     inputs: Mapping[str, TensorType]
     outputs: Mapping[str, TensorType]
+    candidates: int = 0
+
+    def with_candidates(self, metadata: EngineMetadata) -> "EngineContract":
+        """Returns the contract of an engine that finds the likeliest tokens too."""
+        count = candidate_count(metadata.vocabulary_size)
+        found = {
+            CANDIDATE_TOKENS: (trt.DataType.INT32, (_ANY, 1, count)),
+            CANDIDATE_LOGITS: (trt.DataType.FLOAT, (_ANY, 1, count)),
+            TOTAL_WEIGHTS: (trt.DataType.FLOAT, (_ANY, 1, 1)),
+        }
+        return replace(
+            self,
+            inputs={**self.inputs, TEMPERATURES: (trt.DataType.FLOAT, (_ANY, 1, 1))},
+            outputs={**self.outputs, **found},
+            candidates=count,
+        )
 
     @property
     def kind(self) -> str:
@@ -116,13 +141,20 @@ def _float_type(metadata: EngineMetadata) -> trt.DataType:
     return {"fp16": trt.DataType.HALF, "fp32": trt.DataType.FLOAT}[metadata.precision]
 
 
-def open_engine(model_dir: Path, contract: EngineContract, metadata: EngineMetadata) -> Engine:
+def open_engine(
+    model_dir: Path,
+    contract: EngineContract,
+    metadata: EngineMetadata,
+    *,
+    earlier: EngineContract | None = None,
+) -> Engine:
     """Opens an engine, or builds it from the graph beside it if the file is damaged.
 
     Args:
         model_dir: holds the engine.
         contract: the engine's file and its tensors.
         metadata: describes the engine.
+        earlier: the contract of engines of earlier versions, which find no candidates.
 
     Raises:
         ModelLoadError: the engine can be neither opened nor built, or is not the engine of the
@@ -134,6 +166,8 @@ def open_engine(model_dir: Path, contract: EngineContract, metadata: EngineMetad
     is_rebuilt = cuda_engine is None
     if is_rebuilt:
         cuda_engine = _rebuild(model_dir, contract, metadata, runtime, _said(log))
+    if earlier is not None and CANDIDATE_TOKENS not in _names(cuda_engine):
+        contract = earlier
     engine = Engine(contract, cuda_engine, log, runtime, is_rebuilt)
     problems = _tensor_problems(cuda_engine, contract) or _profile_problems(cuda_engine, contract)
     if problems:
@@ -221,6 +255,7 @@ def _rebuild(
         built = build_engine(
             graph,
             contract.profiles,
+            candidates=contract.candidates,
             timing_cache=timing_cache.read_bytes() if timing_cache.is_file() else b"",
         )
     except EngineBuildError as error:
@@ -241,8 +276,12 @@ def _digest(model_dir: Path, graphs: Sequence[str]) -> str | None:
     return graph_digest(files[0], files[1:]) if all(path.is_file() for path in files) else None
 
 
+def _names(engine: trt.ICudaEngine) -> list[str]:
+    return [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
+
+
 def _tensor_problems(engine: trt.ICudaEngine, contract: EngineContract) -> list[str]:
-    names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
+    names = _names(engine)
     problems = [
         *_mode_problems(engine, names, contract.inputs, trt.TensorIOMode.INPUT, "input"),
         *_mode_problems(engine, names, contract.outputs, trt.TensorIOMode.OUTPUT, "output"),

@@ -3,7 +3,10 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tensorrt as trt
 
 from containers.serving.logs import log_event
@@ -14,6 +17,7 @@ from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
     PREFILL_PROFILE,
     EngineMetadata,
+    candidate_count,
     check_engine,
     read_metadata,
 )
@@ -46,15 +50,19 @@ from containers.tensorrt.runtimes.tensorrt.engine import (
 )
 from containers.tensorrt.runtimes.tensorrt.step_memory import (
     FLOAT_TYPES,
+    AllLogits,
+    CandidateMemory,
     LogitsMemory,
     TokenMemory,
+    candidate_bytes,
     token_bytes,
 )
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import (
     STEP_INPUTS,
-    Float32Array,
+    TEMPERATURES,
     Int64Array,
+    Logits,
     cache_names,
 )
 
@@ -94,23 +102,42 @@ class TensorRTSession:
         nothing = allocate(sizes.nothing)
         self._nothing = [nothing + i * ALIGNMENT_BYTES for i in range(len(self._past_names))]
         self._tokens = TokenMemory(sizes.inputs, self._stream)
-        self._logits = LogitsMemory(
+        logits = LogitsMemory(
             metadata.max_batch_size, metadata.vocabulary_size, metadata.precision, self._stream
+        )
+        count = engine.contract.candidates
+        self._finds_candidates = count > 0
+        self._logits: CandidateMemory | AllLogits = (
+            CandidateMemory(
+                metadata.max_batch_size,
+                count,
+                logits,
+                self._stream,
+                is_whole=count == metadata.vocabulary_size,
+            )
+            if self._finds_candidates
+            else AllLogits(logits)
         )
 
     def prefill(
-        self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
-    ) -> tuple[Float32Array, DeviceCache]:
+        self,
+        input_ids: Int64Array,
+        attention_mask: Int64Array,
+        position_ids: Int64Array,
+        temperatures: Sequence[float],
+    ) -> tuple[Logits, DeviceCache]:
         """Runs whole prompts; see `StepSession.prefill`.
 
         Args:
             input_ids: [rows, columns], padded on the left.
             attention_mask: [rows, columns], 0 on padding.
             position_ids: [rows, columns].
+            temperatures: of each row.
         """
         return self._run(
             self._prefill_context,
             (input_ids, attention_mask, position_ids),
+            temperatures,
             past_columns=0,
             past_addresses=self._nothing,
             target=self._caches.claim(),
@@ -122,7 +149,8 @@ class TensorRTSession:
         attention_mask: Int64Array,
         position_ids: Int64Array,
         cache: DeviceCache,
-    ) -> tuple[Float32Array, DeviceCache]:
+        temperatures: Sequence[float],
+    ) -> tuple[Logits, DeviceCache]:
         """Adds one token to every row; see `StepSession.step`.
 
         Args:
@@ -130,11 +158,13 @@ class TensorRTSession:
             attention_mask: [rows, columns + 1], 0 on padding.
             position_ids: [rows, 1].
             cache: taken over; of the same rows and columns.
+            temperatures: of each row.
         """
         past = self._caches.take(cache)
         return self._run(
             self._decode_context,
             (input_ids, attention_mask, position_ids),
+            temperatures,
             past_columns=cache.columns,
             past_addresses=self._caches.addresses(past, cache.columns),
             target=self._caches.claim(past),
@@ -157,14 +187,15 @@ class TensorRTSession:
     def _run(
         self,
         context: trt.IExecutionContext,
-        inputs: tuple[Int64Array, Int64Array, Int64Array],
+        tokens: tuple[Int64Array, Int64Array, Int64Array],
+        temperatures: Sequence[float],
         *,
         past_columns: int,
         past_addresses: Sequence[int],
         target: Arena,
-    ) -> tuple[Float32Array, DeviceCache]:
-        """Runs the engine once, from the copy of its inputs to the copy of the logits."""
-        rows, sequence = inputs[0].shape
+    ) -> tuple[Logits, DeviceCache]:
+        """Runs the engine once, from the copy of its inputs to the copy of its results."""
+        rows, sequence = tokens[0].shape
         columns = past_columns + sequence
         layout = self._caches.layout
         if rows > layout.max_rows or columns > layout.max_columns:
@@ -174,14 +205,17 @@ class TensorRTSession:
             )
         past_shape = (rows, layout.heads, past_columns, self._metadata.head_dim)
         accept = self._engine.accept
-        self._tokens.bind(self._engine, context, dict(zip(STEP_INPUTS, inputs, strict=True)))
+        inputs: dict[str, npt.NDArray[Any]] = dict(zip(STEP_INPUTS, tokens, strict=True))
+        if self._finds_candidates:
+            inputs[TEMPERATURES] = np.array(temperatures, np.float32).reshape(rows, 1, 1)
+        self._tokens.bind(self._engine, context, inputs)
         for name, address in zip(self._past_names, past_addresses, strict=True):
             accept(context.set_input_shape(name, past_shape), name)
             accept(context.set_tensor_address(name, address), name)
         present_addresses = self._caches.addresses(target, columns)
         for name, address in zip(self._present_names, present_addresses, strict=True):
             accept(context.set_tensor_address(name, address), name)
-        self._logits.bind(self._engine, context)
+        self._logits.bind(self._engine, context, rows)
         accept(context.execute_async_v3(self._stream.handle), "the step")
         return self._logits.read(rows), self._caches.issue(target, rows, columns)
 
@@ -201,8 +235,11 @@ class _BufferSizes:
         )
         self.arenas = ARENAS * self.layout.arena_bytes
         self.nothing = self.layout.tensors * ALIGNMENT_BYTES
-        self.inputs = token_bytes([metadata.max_batch_size * columns] * len(STEP_INPUTS))
-        self.logits = metadata.max_batch_size * metadata.vocabulary_size * itemsize
+        rows = metadata.max_batch_size
+        # The last array has the temperatures.
+        self.inputs = token_bytes([*[rows * columns] * len(STEP_INPUTS), rows])
+        count = candidate_count(metadata.vocabulary_size)
+        self.logits = rows * metadata.vocabulary_size * itemsize + candidate_bytes(rows, count)
         self.total = self.arenas + self.nothing + self.inputs + self.logits
 
 
@@ -262,7 +299,10 @@ def open_engine_session(
             f"{metadata.max_input_tokens} or less"
         )
     try:
-        engine = open_engine(model_dir, _contract(metadata), metadata)
+        contract = _contract(metadata)
+        engine = open_engine(
+            model_dir, contract.with_candidates(metadata), metadata, earlier=contract
+        )
         sizes = _BufferSizes(metadata)
         _check_memory(engine, metadata, sizes, gpu)
         session = TensorRTSession(engine, metadata)
@@ -281,6 +321,7 @@ def open_engine_session(
         max_batch_size=metadata.max_batch_size,
         max_input_tokens=metadata.max_input_tokens,
         max_new_tokens=metadata.max_new_tokens,
+        candidates=engine.contract.candidates,
         cache_bytes=sizes.arenas,
         free_gpu_bytes=free,
         reason=f"{ENGINE_FILE} is damaged, and was built anew from {GRAPH_FILE}"

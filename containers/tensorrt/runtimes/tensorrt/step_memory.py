@@ -1,20 +1,31 @@
 """The memory of tokens and logits, on the host and on the GPU."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import tensorrt as trt
 
 from containers.tensorrt.runtimes.tensorrt.device_memory import Stream, aligned, allocate
 from containers.tensorrt.runtimes.tensorrt.engine import Engine
-from containers.tensorrt.stepping import LOGITS, Float32Array, Int64Array
+from containers.tensorrt.stepping import (
+    CANDIDATE_LOGITS,
+    CANDIDATE_TOKENS,
+    LOGITS,
+    TOTAL_WEIGHTS,
+    Candidates,
+    Float32Array,
+    HostLogits,
+    Logits,
+)
 
 FLOAT_TYPES: Final[dict[str, np.dtype[np.floating[Any]]]] = {
     "fp16": np.dtype(np.float16),
     "fp32": np.dtype(np.float32),
 }
 _TOKEN_BYTES: Final = np.dtype(np.int64).itemsize
+_VALUE_BYTES: Final = np.dtype(np.float32).itemsize
 
 
 def token_bytes(counts: Iterable[int]) -> int:
@@ -23,7 +34,7 @@ def token_bytes(counts: Iterable[int]) -> int:
 
 
 class TokenMemory:
-    """Memory for the inputs of whole numbers: tokens, masks and positions.
+    """Memory for the inputs that change with each step: tokens, masks, positions, temperatures.
 
     Args:
         size_bytes: see `token_bytes`.
@@ -36,7 +47,10 @@ class TokenMemory:
         self._host = np.zeros(size_bytes, dtype=np.uint8)
 
     def bind(
-        self, engine: Engine, context: trt.IExecutionContext, inputs: Mapping[str, Int64Array]
+        self,
+        engine: Engine,
+        context: trt.IExecutionContext,
+        inputs: Mapping[str, npt.NDArray[Any]],
     ) -> None:
         """Copies all inputs with one copy, and sets their shapes and addresses.
 
@@ -51,7 +65,7 @@ class TokenMemory:
         for name, array in inputs.items():
             start = aligned(end)
             end = start + array.nbytes
-            self._host[start:end].view(np.int64)[:] = array.ravel()
+            self._host[start:end].view(array.dtype)[:] = array.ravel()
             engine.accept(context.set_input_shape(name, array.shape), name)
             engine.accept(context.set_tensor_address(name, self._address + start), name)
         self._stream.upload(self._host[:end], self._address)
@@ -79,10 +93,162 @@ class LogitsMemory:
         """Sets the address of the logits."""
         engine.accept(context.set_tensor_address(LOGITS, self._address), LOGITS)
 
-    def read(self, rows: int) -> Float32Array:
-        """Waits for the stream; returns the logits, [rows, vocabulary]."""
-        logits = self._host[: rows * self._vocabulary_size * self._float_type.itemsize]
-        self._stream.download(self._address, logits)
+    def read(self, first: int, end: int) -> Float32Array:
+        """Waits for the stream; returns the logits of rows, [rows, vocabulary].
+
+        Args:
+            first: the first row.
+            end: the row after the last.
+        """
+        row_bytes = self._vocabulary_size * self._float_type.itemsize
+        logits = self._host[first * row_bytes : end * row_bytes]
+        self._stream.download(self._address + first * row_bytes, logits)
         self._stream.synchronize()
-        typed = logits.view(self._float_type).reshape(rows, self._vocabulary_size)
+        typed = logits.view(self._float_type).reshape(end - first, self._vocabulary_size)
         return typed.astype(np.float32)
+
+
+class DeviceLogits:
+    """A step's `Logits`: candidates on the host, and all logits on the GPU.
+
+    Args:
+        memory: has all logits.
+        token_ids: [rows, count], in any order.
+        logits: [rows, count], of the same tokens.
+        total_weights: [rows], see `Candidates`.
+        is_whole: whether the vocabulary has no other token.
+    """
+
+    def __init__(
+        self,
+        memory: LogitsMemory,
+        token_ids: npt.NDArray[np.int32],
+        logits: Float32Array,
+        total_weights: Float32Array,
+        *,
+        is_whole: bool,
+    ) -> None:
+        self._memory = memory
+        self._token_ids = token_ids
+        self._logits = logits
+        self._total_weights = total_weights
+        self._is_whole = is_whole
+
+    def likeliest(self) -> Sequence[int]:
+        """Returns the token of the greatest logit in each row, the lowest of several."""
+        is_greatest = self._logits == self._logits.max(axis=1, keepdims=True)
+        none = np.iinfo(np.int32).max
+        tokens: list[int] = np.where(is_greatest, self._token_ids, none).min(axis=1).tolist()
+        return tokens
+
+    def of_rows(self, first: int, end: int) -> Float32Array:
+        """Returns all logits of neighbouring rows, which are copied from the GPU now."""
+        return self._memory.read(first, end)
+
+    def candidates(self, row: int) -> Candidates:
+        """Returns the likeliest tokens of a row."""
+        token_ids, logits = self._token_ids[row], self._logits[row]
+        # TensorRT does not say in which order equal values come.
+        order = np.lexsort((token_ids, -logits))
+        return Candidates(
+            token_ids[order].astype(np.int64),
+            logits[order],
+            float(self._total_weights[row]),
+            self._is_whole,
+        )
+
+
+class CandidateMemory:
+    """Memory for the likeliest tokens of each row.
+
+    Args:
+        rows: most rows.
+        count: tokens of a row.
+        is_whole: whether the vocabulary has no other token.
+        logits: the memory of all logits.
+        stream: carries out the copies.
+    """
+
+    def __init__(
+        self, rows: int, count: int, logits: LogitsMemory, stream: Stream, *, is_whole: bool
+    ) -> None:
+        self._stream = stream
+        self._count = count
+        self._is_whole = is_whole
+        self._logits = logits
+        size_bytes = candidate_bytes(rows, count)
+        self._address = allocate(size_bytes)
+        self._host = np.zeros(size_bytes, dtype=np.uint8)
+
+    def bind(self, engine: Engine, context: trt.IExecutionContext, rows: int) -> None:
+        """Sets the addresses of the candidates and of all logits.
+
+        Args:
+            engine: the engine that is about to run.
+            context: runs it.
+            rows: of the step.
+        """
+        self._logits.bind(engine, context)
+        names = (CANDIDATE_TOKENS, CANDIDATE_LOGITS, TOTAL_WEIGHTS)
+        for name, (start, _) in zip(names, self._places(rows), strict=True):
+            engine.accept(context.set_tensor_address(name, self._address + start), name)
+
+    def read(self, rows: int) -> Logits:
+        """Waits for the stream; copies the candidates, and leaves all logits on the GPU."""
+        tokens, logits, weights = self._places(rows)
+        _, end = weights
+        self._stream.download(self._address, self._host[:end])
+        self._stream.synchronize()
+        # A copy: the next step writes here.
+        copied = self._host[:end].copy()
+        return DeviceLogits(
+            self._logits,
+            copied[slice(*tokens)].view(np.int32).reshape(rows, self._count),
+            copied[slice(*logits)].view(np.float32).reshape(rows, self._count),
+            copied[slice(*weights)].view(np.float32),
+            is_whole=self._is_whole,
+        )
+
+    def _places(self, rows: int) -> list[tuple[int, int]]:
+        """Returns the first byte and the end of tokens, logits and total weights."""
+        return _places((rows * self._count, rows * self._count, rows))
+
+
+class AllLogits:
+    """The logits of an engine that finds no candidates: all are copied to the host.
+
+    Args:
+        logits: their memory on the GPU.
+    """
+
+    def __init__(self, logits: LogitsMemory) -> None:
+        self._logits = logits
+
+    def bind(self, engine: Engine, context: trt.IExecutionContext, rows: int) -> None:
+        """Sets the address of the logits; see `CandidateMemory.bind`."""
+        del rows
+        self._logits.bind(engine, context)
+
+    def read(self, rows: int) -> Logits:
+        """Waits for the stream; returns the logits."""
+        return HostLogits(self._logits.read(0, rows))
+
+
+def candidate_bytes(rows: int, count: int) -> int:
+    """Returns the bytes of the likeliest tokens.
+
+    Args:
+        rows: most rows.
+        count: tokens of a row.
+    """
+    return _places((rows * count, rows * count, rows))[-1][1]
+
+
+def _places(counts: Iterable[int]) -> list[tuple[int, int]]:
+    """Returns the first byte and the end of arrays of 32-bit values, each of them aligned."""
+    places, end = [], 0
+    for count in counts:
+        start = aligned(end)
+        end = start + count * _VALUE_BYTES
+        places.append((start, end))
+    return places

@@ -58,6 +58,49 @@ class TestCommittedSample:
         assert len(bytes(built.plan)) == built.plan.nbytes
         assert built.timing_cache
 
+    @pytest.mark.parametrize("architecture", ["SM80", "SM86", "SM89"])
+    def test_an_engine_finds_candidates(
+        self, engine_builder: ModuleType, architecture: str
+    ) -> None:
+        built = engine_builder.build_engine(
+            SAMPLE / "model.onnx",
+            profiles(LIMITS),
+            candidates=128,
+            configure=building_for(architecture),
+        )
+        assert built.plan.nbytes > (SAMPLE / "model.safetensors").stat().st_size
+
+    def test_candidates_have_their_types_and_shapes(self, engine_builder: ModuleType) -> None:
+        network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
+        before = network.num_inputs, network.num_outputs
+        engine_builder._add_candidates(network, 128)
+        inputs, outputs = (
+            {tensor.name: (tensor.dtype, tuple(tensor.shape)) for tensor in tensors}
+            for tensors in (
+                [network.get_input(index) for index in range(before[0], network.num_inputs)],
+                [network.get_output(index) for index in range(before[1], network.num_outputs)],
+            )
+        )
+        assert inputs == {"temperatures": (rtx.DataType.FLOAT, (-1, 1, 1))}
+        # The parser does not see that the logits are of one position.
+        assert outputs == {
+            "candidate_logits": (rtx.DataType.FLOAT, (-1, -1, 128)),
+            "candidate_tokens": (rtx.DataType.INT32, (-1, -1, 128)),
+            "total_weights": (rtx.DataType.FLOAT, (-1, -1, 1)),
+        }
+
+    def test_a_graph_without_logits_has_no_candidates(self, engine_builder: ModuleType) -> None:
+        network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
+        network.unmark_output(
+            next(
+                tensor
+                for tensor in map(network.get_output, range(network.num_outputs))
+                if tensor.name == "logits"
+            )
+        )
+        with pytest.raises(EngineBuildError, match=r"it has no output logits$"):
+            engine_builder._add_candidates(network, 128)
+
     def test_network_is_strongly_typed(self, engine_builder: ModuleType) -> None:
         parsed = engine_builder.ParsedGraph(SAMPLE / "model.onnx")
         assert parsed.network.get_flag(rtx.NetworkDefinitionCreationFlag.STRONGLY_TYPED)

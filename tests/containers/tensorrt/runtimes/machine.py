@@ -16,6 +16,7 @@ from containers.tensorrt.compile.profiles import EngineLimits, profiles
 from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
     EngineMetadata,
+    candidate_count,
     graph_digest,
     write_metadata,
 )
@@ -63,9 +64,18 @@ class Machine:
         return importlib.import_module(f"{_RUNTIME}.{name}")
 
     def publish(
-        self, model_dir: Path, *, precision: Any = "fp16", keep_graph: bool = False, **changes: Any
+        self,
+        model_dir: Path,
+        *,
+        precision: Any = "fp16",
+        keep_graph: bool = False,
+        candidates: int | None = None,
+        **changes: Any,
     ) -> EngineMetadata:
-        """Compiles the sample's graph for this machine, with the container's own builder."""
+        """Compiles the sample's graph for this machine, with the container's own builder.
+
+        The engine finds as many candidates as a compile job asks for, or the given number.
+        """
         for name in ("config.json", "tokenizer.json", "generation_config.json"):
             shutil.copy2(SAMPLE / name, model_dir)
         graph = model_dir / "model.onnx" if keep_graph else SAMPLE / "model.onnx"
@@ -89,7 +99,9 @@ class Machine:
         limits = EngineLimits(
             metadata.max_batch_size, metadata.max_input_tokens, metadata.max_new_tokens
         )
-        built = builder.build_engine(graph, profiles(limits))
+        if candidates is None:
+            candidates = candidate_count(config.vocabulary_size)
+        built = builder.build_engine(graph, profiles(limits), candidates=candidates)
         (model_dir / ENGINE_FILE).write_bytes(built.plan)
         write_metadata(model_dir, metadata)
         return metadata

@@ -49,6 +49,24 @@ class NetworkDefinitionCreationFlag(enum.IntEnum):
     STRONGLY_TYPED = 1
 
 
+class TopKOperation(enum.Enum):
+    MAX = 0
+
+
+class ReduceOperation(enum.Enum):
+    SUM = 0
+    MAX = 2
+
+
+class ElementWiseOperation(enum.Enum):
+    SUB = 4
+    DIV = 5
+
+
+class UnaryOperation(enum.Enum):
+    EXP = 0
+
+
 class ILogger:
     class Severity(enum.Enum):
         INTERNAL_ERROR = 0
@@ -64,6 +82,7 @@ class ILogger:
 _NUMPY_TYPES = {
     DataType.FLOAT: np.dtype(np.float32),
     DataType.HALF: np.dtype(np.float16),
+    DataType.INT32: np.dtype(np.int32),
     DataType.INT64: np.dtype(np.int64),
 }
 
@@ -92,10 +111,14 @@ class TensorRTStandIn:
     TensorIOMode = TensorIOMode
     TensorLocation = TensorLocation
     NetworkDefinitionCreationFlag = NetworkDefinitionCreationFlag
+    TopKOperation = TopKOperation
+    ReduceOperation = ReduceOperation
+    ElementWiseOperation = ElementWiseOperation
+    UnaryOperation = UnaryOperation
     ILogger = ILogger
 
     # Only names in annotations.
-    ICudaEngine = IExecutionContext = IBuilderConfig = Any
+    ICudaEngine = IExecutionContext = IBuilderConfig = INetworkDefinition = Any
 
     def __init__(
         self,
@@ -159,6 +182,7 @@ class Engine:
         self.owner = owner
         self.log = log
         self.graph: str = document["graph"]
+        self.layers: list[dict[str, Any]] = document.get("layers", [])
         self.profiles: list[dict[str, list[list[int]]]] = document["profiles"]
         self.tensors = {
             each["name"]: Tensor(
@@ -257,6 +281,8 @@ class Context:
         if tensor.mode is TensorIOMode.INPUT:
             return self._shape_of_input(name)
         rows, sequence = self._shape_of_input("input_ids")
+        if name in ("candidate_tokens", "candidate_logits", "total_weights"):
+            return (rows, 1, tensor.shape[2])
         if name == "logits":
             positions = sequence if self._engine.owner.logits_of_every_position else 1
             return (rows, positions, tensor.shape[2])
@@ -331,9 +357,14 @@ class Context:
             for name, buffer in buffers.items()
             if engine.get_tensor_mode(name) is TensorIOMode.INPUT
         }
+        # The graph knows nothing of the inputs of added layers.
+        added = {name: inputs.pop(name) for name in list(inputs) if name == "temperatures"}
         for name, array in engine.owner.compute(engine.graph, inputs).items():
             with np.errstate(over="ignore"):
                 np.copyto(buffers[name], array, casting="same_kind")
+        for name, array in computed(engine.layers, {**buffers, **added}).items():
+            if name in buffers:
+                np.copyto(buffers[name], array, casting="no")
 
 
 class _Builder:
@@ -362,6 +393,7 @@ class _Builder:
             return None
         document = {
             "graph": network.graph,
+            "layers": network.layers(),
             "profiles": [profile.shapes for profile in config.profiles],
             "tensors": [
                 {
@@ -381,17 +413,128 @@ class _Network:
     def __init__(self) -> None:
         self.graph = ""
         self.tensors: list[Tensor] = []
+        self._layers: list[Layer] = []
 
-    @property
-    def _inputs(self) -> list[Tensor]:
-        return [each for each in self.tensors if each.mode is TensorIOMode.INPUT]
+    def _of(self, mode: TensorIOMode) -> list[Tensor]:
+        return [each for each in self.tensors if each.mode is mode]
 
     @property
     def num_inputs(self) -> int:
-        return len(self._inputs)
+        return len(self._of(TensorIOMode.INPUT))
 
     def get_input(self, index: int) -> Tensor:
-        return self._inputs[index]
+        return self._of(TensorIOMode.INPUT)[index]
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self._of(TensorIOMode.OUTPUT))
+
+    def get_output(self, index: int) -> Tensor:
+        return self._of(TensorIOMode.OUTPUT)[index]
+
+    def add_input(self, name: str, dtype: DataType, shape: tuple[int, ...]) -> Tensor:
+        self.tensors.append(Tensor(name, shape, dtype, TensorIOMode.INPUT))
+        return self.tensors[-1]
+
+    def mark_output(self, tensor: Tensor) -> None:
+        tensor.mode = TensorIOMode.OUTPUT
+        self.tensors.append(tensor)
+
+    def add_cast(self, tensor: Tensor, dtype: DataType) -> Layer:
+        return self._add("cast", [tensor], [(dtype, tensor.shape)], dtype.name)
+
+    def add_topk(self, tensor: Tensor, operation: TopKOperation, count: int, axes: int) -> Layer:
+        shape = (*tensor.shape[:2], count)
+        kinds = [(tensor.dtype, shape), (DataType.INT32, shape)]
+        assert (operation, axes) == (TopKOperation.MAX, 1 << 2)
+        return self._add("topk", [tensor], kinds, str(count))
+
+    def add_reduce(
+        self, tensor: Tensor, operation: ReduceOperation, axes: int, keep_dims: bool
+    ) -> Layer:
+        assert keep_dims
+        assert axes == 1 << 2
+        return self._add("reduce", [tensor], [(tensor.dtype, (*tensor.shape[:2], 1))], operation)
+
+    def add_elementwise(
+        self, first: Tensor, second: Tensor, operation: ElementWiseOperation
+    ) -> Layer:
+        if first.dtype is not second.dtype:
+            raise ContractError(f"{first.dtype.name} and {second.dtype.name} in one operation")
+        return self._add("elementwise", [first, second], [(first.dtype, first.shape)], operation)
+
+    def add_unary(self, tensor: Tensor, operation: UnaryOperation) -> Layer:
+        if tensor.dtype not in (DataType.FLOAT, DataType.HALF):
+            raise ContractError(f"{operation.name} of {tensor.dtype.name}")
+        return self._add("unary", [tensor], [(tensor.dtype, tensor.shape)], operation)
+
+    def _add(
+        self,
+        kind: str,
+        inputs: list[Tensor],
+        outputs: list[tuple[DataType, tuple[int, ...]]],
+        argument: enum.Enum | str,
+    ) -> Layer:
+        first = sum(len(layer.outputs) for layer in self._layers)
+        made = [
+            Tensor(f"added.{first + index}", shape, dtype, TensorIOMode.NONE)
+            for index, (dtype, shape) in enumerate(outputs)
+        ]
+        text = argument if isinstance(argument, str) else argument.name
+        self._layers.append(Layer(kind, inputs, made, text))
+        return self._layers[-1]
+
+    def layers(self) -> list[dict[str, Any]]:
+        """What was added to the graph, for the plan."""
+        return [
+            {
+                "kind": layer.kind,
+                "argument": layer.argument,
+                "inputs": [each.name for each in layer.inputs],
+                "outputs": [each.name for each in layer.outputs],
+            }
+            for layer in self._layers
+        ]
+
+
+@dataclass
+class Layer:
+    """A layer that was added to the graph; `argument` is its operation, type or count."""
+
+    kind: str
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    argument: str
+
+    def get_output(self, index: int) -> Tensor:
+        return self.outputs[index]
+
+
+def computed(layers: list[dict[str, Any]], values: Arrays) -> Arrays:
+    """What added layers put out, by name."""
+    known = dict(values)
+    for layer in layers:
+        inputs = [known[name] for name in layer["inputs"]]
+        results = _COMPUTE[layer["kind"]](layer["argument"], *inputs)
+        known |= dict(zip(layer["outputs"], results, strict=True))
+    return {name: known[name] for layer in layers for name in layer["outputs"]}
+
+
+def _top(count: str, array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    # Of equal values the highest index comes first: TensorRT promises no order of theirs.
+    order = np.flip(np.argsort(array, axis=-1, kind="stable"), axis=-1)[..., : int(count)]
+    return [np.take_along_axis(array, order, axis=-1), order.astype(np.int32)]
+
+
+_COMPUTE: dict[str, Callable[..., list[npt.NDArray[Any]]]] = {
+    "cast": lambda name, array: [array.astype(_NUMPY_TYPES[DataType[name]])],
+    "topk": _top,
+    "reduce": lambda name, array: [
+        {"MAX": np.max, "SUM": np.sum}[name](array, axis=-1, keepdims=True)
+    ],
+    "elementwise": lambda name, *arrays: [{"SUB": np.subtract, "DIV": np.divide}[name](*arrays)],
+    "unary": lambda name, array: [{"EXP": np.exp}[name](array)],
+}
 
 
 class _Parser:

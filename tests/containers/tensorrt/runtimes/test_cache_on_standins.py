@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from containers.tensorrt.engine_metadata import EngineMetadata, write_metadata
 from containers.tensorrt.model_directory import ModelConfig
 from containers.tensorrt.settings import GenerationSettings
-from containers.tensorrt.stepping import Int64Array
+from containers.tensorrt.stepping import Int64Array, Logits
 from tests.containers.tensorrt.runtimes.machine import LIMITS, Machine, standin_machine
 from tests.containers.tensorrt.runtimes.tensorrt_standin import Arrays
 
@@ -66,14 +66,18 @@ class Pair:
         self.metadata = metadata
 
     def prefill(self, tokens: Int64Array, mask: Int64Array) -> Twin:
-        logits, cache = self.session.prefill(tokens, mask, np.zeros_like(tokens))
+        logits, cache = self.session.prefill(
+            tokens, mask, np.zeros_like(tokens), np.ones(len(tokens))
+        )
         twin = Twin(cache, tokens, mask)
         self.check(logits, twin, columns=tokens.shape[1])
         return twin
 
     def step(self, twin: Twin, new: Int64Array) -> Twin:
         mask = np.pad(twin.mask, ((0, 0), (0, 1)), constant_values=1)
-        logits, cache = self.session.step(new, mask, np.zeros_like(new), twin.cache)
+        logits, cache = self.session.step(
+            new, mask, np.zeros_like(new), twin.cache, np.ones(len(new))
+        )
         grown = Twin(cache, np.concatenate([twin.tokens, new], axis=1), mask)
         self.check(logits, grown, columns=1)
         return grown
@@ -97,7 +101,7 @@ class Pair:
             np.concatenate([padded(first.mask), padded(second.mask)]),
         )
 
-    def check(self, logits: FloatArray, twin: Twin, *, columns: int) -> None:
+    def check(self, logits: Logits, twin: Twin, *, columns: int) -> None:
         """Compares logits, which are of all that the cache holds and the mask shows."""
         sizes = self.metadata
         marks = np.arange(sizes.heads * sizes.head_dim)
@@ -105,7 +109,7 @@ class Pair:
         for index in range(2 * sizes.layers):
             each = twin.tokens[:, :, None] + marks + 100 * index
             expected += (each * twin.mask[:, :, None]).sum(axis=(1, 2))
-        found = logits.astype(np.float64)
+        found = logits.of_rows(0, len(twin.tokens)).astype(np.float64)
         assert (found[:, 0] + 1000 * found[:, 1]).tolist() == expected.tolist()
         assert found[:, 2].tolist() == [columns] * len(found)
 

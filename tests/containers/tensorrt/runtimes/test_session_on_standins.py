@@ -5,7 +5,8 @@ sample's graph with ONNX Runtime.
 """
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.host_cache import HostCache
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
-from containers.tensorrt.stepping import Float32Array, Int64Array
+from containers.tensorrt.stepping import Float32Array, HostLogits, Int64Array, Logits
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import LIMITS, SAMPLE, Machine
 
+# The end of a batch of any size.
+_ALL = 99
 NO_END: frozenset[int] = frozenset()
 GREEDY = (
     Prompt((1163, 322, 19, 782), max_new_tokens=12),
@@ -38,8 +41,12 @@ class HalfReference(OnnxRuntimeSession):
     """ONNX Runtime with a cache and logits that are rounded to half precision after every step."""
 
     def prefill(
-        self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
-    ) -> tuple[Float32Array, HostCache]:
+        self,
+        input_ids: Int64Array,
+        attention_mask: Int64Array,
+        position_ids: Int64Array,
+        temperatures: Sequence[float] = (),
+    ) -> tuple[HostLogits, HostCache]:
         return _all_rounded(*super().prefill(input_ids, attention_mask, position_ids))
 
     def step(
@@ -48,14 +55,15 @@ class HalfReference(OnnxRuntimeSession):
         attention_mask: Int64Array,
         position_ids: Int64Array,
         cache: HostCache,
-    ) -> tuple[Float32Array, HostCache]:
+        temperatures: Sequence[float] = (),
+    ) -> tuple[HostLogits, HostCache]:
         return _all_rounded(*super().step(input_ids, attention_mask, position_ids, cache))
 
 
-def _all_rounded(logits: Float32Array, cache: HostCache) -> tuple[Float32Array, HostCache]:
+def _all_rounded(logits: HostLogits, cache: HostCache) -> tuple[HostLogits, HostCache]:
     for tensor in cache.tensors:
         tensor[:] = _rounded(tensor)
-    return _rounded(logits), cache
+    return HostLogits(_rounded(logits.of_rows(0, _ALL))), cache
 
 
 def _rounded(array: Float32Array) -> Float32Array:
@@ -78,14 +86,14 @@ class Recorder:
         self._session = session
         self.logits: list[Float32Array] = []
 
-    def prefill(self, *arguments: Any) -> tuple[Float32Array, Any]:
-        return self._keep(self._session.prefill(*arguments))
+    def prefill(self, *arguments: Any) -> tuple[Logits, Any]:
+        return self._keep(len(arguments[0]), self._session.prefill(*arguments))
 
-    def step(self, *arguments: Any) -> tuple[Float32Array, Any]:
-        return self._keep(self._session.step(*arguments))
+    def step(self, *arguments: Any) -> tuple[Logits, Any]:
+        return self._keep(len(arguments[0]), self._session.step(*arguments))
 
-    def _keep(self, result: tuple[Float32Array, Any]) -> tuple[Float32Array, Any]:
-        self.logits.append(result[0].copy())
+    def _keep(self, rows: int, result: tuple[Logits, Any]) -> tuple[Logits, Any]:
+        self.logits.append(result[0].of_rows(0, rows).copy())
         return result
 
     def __getattr__(self, name: str) -> Any:
@@ -164,11 +172,81 @@ def test_a_step_allocates_nothing_and_waits_once(machine: Machine, tmp_path: Pat
     assert machine.cuda.calls == ["cudaMemcpyAsync", "cudaMemcpyAsync", "cudaStreamSynchronize"]
 
 
+def copied_bytes(machine: Machine, session: Any, prompts: Sequence[Prompt]) -> list[int]:
+    """Returns the size of each copy from the GPU that a step of these prompts makes."""
+    batch = DecodingBatch(session, eos_token_ids=NO_END)
+    batch.join(prompts)
+    sizes: list[int] = []
+    copy = machine.cuda.cudaMemcpyAsync
+
+    def recorded(target: int, source: int, size: int, kind: Any, stream: Any) -> Any:
+        if kind is machine.cuda.cudaMemcpyKind.cudaMemcpyDeviceToHost:
+            sizes.append(size)
+        return copy(target, source, size, kind, stream)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine.cuda, "cudaMemcpyAsync", recorded)
+        batch.step()
+    return sizes
+
+
+def test_all_logits_are_copied_only_if_a_row_needs_them(machine: Machine, tmp_path: Path) -> None:
+    vocabulary = machine.publish(tmp_path).vocabulary_size
+    session = machine.open(tmp_path)
+    row_bytes = 2 * vocabulary  # of fp16
+    # Tokens, logits and a sum for each row, each aligned to 256 bytes.
+    one, three = (2 * rows * 128 * 4 + 4 * rows for rows in (1, 3))
+
+    assert copied_bytes(machine, session, GREEDY[:1]) == [one]
+    narrow = replace(SAMPLED, sampling=Sampling(top_k=50, top_p=0.9, seed=1))
+    assert copied_bytes(machine, session, [narrow, GREEDY[0], narrow]) == [three]
+    # Only the candidates are known to have a greater logit than the others.
+    wide = replace(SAMPLED, sampling=Sampling(top_k=vocabulary - 1, seed=1))
+    assert copied_bytes(machine, session, [GREEDY[0], wide, GREEDY[0]]) == [three, row_bytes]
+    beams_bytes = BEAMS.rows * row_bytes
+    assert copied_bytes(machine, session, [BEAMS]) == [4 * (2 * 128 * 4 + 4), beams_bytes]
+
+
+@pytest.mark.parametrize("decode", [together, coming_and_going, beams])
+def test_an_engine_of_an_earlier_version_gives_the_same_tokens(
+    machine: Machine,
+    references: dict[str, OnnxRuntimeSession],
+    tmp_path: Path,
+    decode: Callable[[Any], list[Any]],
+) -> None:
+    machine.publish(tmp_path, precision="fp32", candidates=0)
+    session = machine.open(tmp_path)
+    assert session._engine.contract.candidates == 0
+    assert decode(session) == decode(references["fp32"])
+
+
+@pytest.mark.parametrize("candidates", [None, 0])
+def test_a_seed_gives_the_tokens_of_the_cpu(
+    machine: Machine,
+    references: dict[str, OnnxRuntimeSession],
+    tmp_path: Path,
+    candidates: int | None,
+) -> None:
+    machine.publish(tmp_path, precision="fp32", candidates=candidates)
+    session = machine.open(tmp_path)
+    prompts = [
+        replace(SAMPLED, sampling=Sampling(temperature, top_k, top_p, seed=seed))
+        for seed, (temperature, top_k, top_p) in enumerate(
+            [(1.0, None, 1.0), (0.7, 50, 1.0), (1.5, None, 0.9), (2.0, 300, 0.99), (1.0, 4, 0.5)]
+        )
+    ]
+    found = generate(session, prompts, eos_token_ids=NO_END)
+    assert found == generate(references["fp32"], prompts, eos_token_ids=NO_END)
+    assert len({tokens for [tokens] in found}) == len(prompts)
+
+
 def test_rows_move_with_a_copy_for_each_run_of_them(machine: Machine, tmp_path: Path) -> None:
     machine.publish(tmp_path)
     session = machine.open(tmp_path)
     prompts = np.arange(1, 19, dtype=np.int64).reshape(6, 3)
-    _, cache = session.prefill(prompts, np.ones_like(prompts), np.tile(np.arange(3), (6, 1)))
+    _, cache = session.prefill(
+        prompts, np.ones_like(prompts), np.tile(np.arange(3), (6, 1)), np.ones(6)
+    )
 
     def copies(rows: list[int], first_column: int) -> collections.Counter[str]:
         nonlocal cache
@@ -188,10 +266,10 @@ def test_a_cache_is_used_once(machine: Machine, tmp_path: Path) -> None:
     machine.publish(tmp_path)
     session = machine.open(tmp_path)
     one = np.ones((1, 1), dtype=np.int64)
-    _, cache = session.prefill(one, one, one - 1)
+    _, cache = session.prefill(one, one, one - 1, [1.0])
     session.select(cache, [0], 0)
     with pytest.raises(RuntimeError, match=r"^the cache was used before, and is no more$"):
-        session.step(one, np.ones((1, 2), dtype=np.int64), one, cache)
+        session.step(one, np.ones((1, 2), dtype=np.int64), one, cache, [1.0])
 
 
 def test_caches_that_are_forgotten_make_room(machine: Machine, tmp_path: Path) -> None:
@@ -199,9 +277,9 @@ def test_caches_that_are_forgotten_make_room(machine: Machine, tmp_path: Path) -
     session = machine.open(tmp_path)
     one = np.ones((1, 1), dtype=np.int64)
     for _ in range(9):
-        _, cache = session.prefill(one, one, one - 1)
+        _, cache = session.prefill(one, one, one - 1, [1.0])
     # Kept, as by a traceback: the oldest gives way, and says so if it is used all the same.
-    kept = [cache] + [session.prefill(one, one, one - 1)[1] for _ in range(3)]
+    kept = [cache] + [session.prefill(one, one, one - 1, [1.0])[1] for _ in range(3)]
     session.select(kept[-1], [0], 0)
     with pytest.raises(RuntimeError, match=r"^the cache was used before, and is no more$"):
         session.select(kept[0], [0], 0)
@@ -254,4 +332,4 @@ def test_steps_larger_than_the_engine_are_a_bug(
     session = machine.open(tmp_path)
     ids = np.ones((rows, columns), dtype=np.int64)
     with pytest.raises(ValueError, match=f"^a step of {rows} rows and {columns} columns; the "):
-        session.prefill(ids, ids, ids)
+        session.prefill(ids, ids, ids, [1.0] * rows)

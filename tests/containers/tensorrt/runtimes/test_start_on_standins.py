@@ -77,6 +77,7 @@ def test_the_log_says_what_serves_and_why(machine: Machine, tmp_path: Path) -> N
         "max_batch_size": 6,
         "max_input_tokens": 24,
         "max_new_tokens": 40,
+        "candidates": 128,
         "cache_bytes": CACHE_BYTES,
         "free_gpu_bytes": machine.cuda.free_bytes,
         "reason": "the model directory holds model.engine",
@@ -280,6 +281,14 @@ def test_an_engine_of_another_graph_is_told_by_its_tensors(
     assert message.endswith(f"; output present.{MODEL.layers - 1}.value is missing; {REMEDY}")
 
 
+def test_candidates_of_another_number_do_not_fit(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path, candidates=64)
+    assert refusal(lambda: machine.open(tmp_path)) == (
+        f"{WRONG}output candidate_tokens is INT32 [-1, 1, 64] instead of INT32 [-1, 1, 128]; "
+        f"output candidate_logits is FLOAT [-1, 1, 64] instead of FLOAT [-1, 1, 128]; {REMEDY}"
+    )
+
+
 def test_logits_of_every_position_do_not_fit(machine: Machine, tmp_path: Path) -> None:
     machine.publish(tmp_path)
     # How many positions the engine itself does not tell.
@@ -298,7 +307,9 @@ def test_too_little_memory_is_told_before_it_is_taken(tmp_path: Path) -> None:
         message = refusal(lambda: machine.open(tmp_path))
         inputs_bytes = 3 * 3072  # 6 rows of 64 columns of 8 bytes
         empty_inputs_bytes = 2 * MODEL.layers * 256
+        inputs_bytes += 256  # 6 temperatures
         logits_bytes = 6 * VOCABULARY * 2
+        logits_bytes += 6 * 128 * (4 + 4) + 6 * 4  # candidates, and a sum for each row
         needed = CACHE_BYTES + inputs_bytes + empty_inputs_bytes + logits_bytes + 2 * 65536
         assert message == (
             f"model.engine needs {needed} more bytes of GPU memory for batches of 6 rows and 64 "
