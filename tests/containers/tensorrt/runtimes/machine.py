@@ -23,12 +23,8 @@ from containers.tensorrt.engine_metadata import (
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.settings import GenerationSettings
 from tests.containers.tensorrt.runtimes.cuda_standin import CudaStandIn
-from tests.containers.tensorrt.runtimes.tensorrt_standin import (
-    VERSION,
-    Arrays,
-    DataType,
-    TensorRTStandIn,
-)
+from tests.containers.tensorrt.runtimes.tensorrt_standin import VERSION, TensorRTStandIn
+from tests.containers.tensorrt.runtimes.tensorrt_types import Arrays, DataType
 
 SAMPLE = Path("samples/gpt2-autocomplete/model").absolute()
 # Every limit is another number.

@@ -21,7 +21,7 @@ from containers.tensorrt.model_directory import ModelConfig
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import Int64Array, Logits
 from tests.containers.tensorrt.runtimes.machine import LIMITS, Machine, standin_machine
-from tests.containers.tensorrt.runtimes.tensorrt_standin import Arrays
+from tests.containers.tensorrt.runtimes.tensorrt_types import Arrays
 
 FloatArray = npt.NDArray[np.floating[Any]]
 VOCABULARY = 3

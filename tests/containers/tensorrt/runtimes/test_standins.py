@@ -12,13 +12,8 @@ from tests.containers.tensorrt.runtimes.cuda_standin import (
     cudaError_t,
     cudaMemcpyKind,
 )
-from tests.containers.tensorrt.runtimes.tensorrt_standin import (
-    Arrays,
-    Context,
-    Engine,
-    ILogger,
-    TensorRTStandIn,
-)
+from tests.containers.tensorrt.runtimes.tensorrt_standin import Context, Engine, TensorRTStandIn
+from tests.containers.tensorrt.runtimes.tensorrt_types import Arrays, ILogger
 
 TO_DEVICE = cudaMemcpyKind.cudaMemcpyHostToDevice
 TO_HOST = cudaMemcpyKind.cudaMemcpyDeviceToHost

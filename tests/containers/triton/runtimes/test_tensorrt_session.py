@@ -26,7 +26,8 @@ from containers.triton.onnx_session import OnnxSequenceSession, State
 from containers.triton.sessions import SessionLimits, open_session
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import Machine, standin_machine
-from tests.containers.tensorrt.runtimes.tensorrt_standin import VERSION, DataType
+from tests.containers.tensorrt.runtimes.tensorrt_standin import VERSION
+from tests.containers.tensorrt.runtimes.tensorrt_types import DataType
 from tests.containers.tensorrt.t5_models import (
     END,
     HEAD_DIM,
