@@ -9,8 +9,10 @@ import json
 import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -22,6 +24,8 @@ _VERSION: Final = 1
 _RESOLUTION_NS: Final = 2_000_000_000
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _CHUNK_BYTES: Final = 1 << 20
+# Python computes no hash while it is between two files, so more threads gain little.
+_MOST_WORKERS: Final = 8
 
 # Size in bytes, the times of its content and of its inode in nanoseconds, and the inode.
 _State: TypeAlias = tuple[int, int, int, int]
@@ -69,14 +73,45 @@ class KnownHashes:
         changed = [name for name in files if name not in hashes]
         self.progress.start(sum(states[name][0] for name in changed), "hashing")
         kept = {name: (states[name], sha256) for name, sha256 in hashes.items()}
-        for name in changed:
-            begun_ns = int(self.now() * 1e9)
-            hashes[name] = sha256_of(Path(files[name]), self.progress.advance)
+        for name, sha256, begun_ns in self._hash({name: files[name] for name in changed}):
+            hashes[name] = sha256
             if max(states[name][1:3]) <= begun_ns - _RESOLUTION_NS:
-                kept[name] = (states[name], hashes[name])
+                kept[name] = (states[name], sha256)
         if kept != known:
             self._write(kept)
         return hashes
+
+    def _hash(self, files: Mapping[str, os.DirEntry[str]]) -> list[tuple[str, str, int]]:
+        """Returns path, SHA-256 and begin in nanoseconds of each file, on all processors."""
+        lock, is_over = threading.Lock(), threading.Event()
+        left = iter(files.items())
+
+        def advance(size_bytes: int) -> None:
+            with lock:
+                self.progress.advance(size_bytes)
+
+        def work() -> list[tuple[str, str, int]]:
+            found = []
+            while not is_over.is_set():
+                with lock:
+                    name, entry = next(left, (None, None))
+                if name is None or entry is None:
+                    break
+                begun_ns = int(self.now() * 1e9)
+                found.append((name, sha256_of(Path(entry), advance), begun_ns))
+            return found
+
+        workers = min(os.cpu_count() or 1, len(files), _MOST_WORKERS)
+        if workers < 2:
+            return work()
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(work) for _ in range(workers)]
+            try:
+                return [each for future in as_completed(futures) for each in future.result()]
+            except BaseException:
+                # A file that cannot be read, or an interrupt, ends the other threads as well.
+                is_over.set()
+                raise
 
     def _read(self) -> dict[str, tuple[_State, str]]:
         try:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from slipway.errors import UserError
 from slipway.project import Project
 from slipway.publishing import hashes
-from slipway.publishing.hashes import KnownHashes
+from slipway.publishing.hashes import KnownHashes, sha256_of
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.publish import publish
 from tests.publishing.progress import RecordedProgress
@@ -135,6 +136,21 @@ def test_a_file_that_goes_while_it_is_hashed_is_named(disk: Disk) -> None:
         Manifest.of(disk.directory, "model", KnownHashes(disk.kept, Losing()))
     (problem,) = caught.value.problems
     assert problem.message == "model/sub/model.onnx cannot be read: No such file or directory"
+
+
+def test_each_processor_hashes_a_file(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        disk.write(f"part-{number}", b"%d" % number)
+    together = threading.Barrier(4, timeout=20)
+
+    def waiting_for_others(path: Path, advance: Callable[[int], None]) -> str:
+        together.wait()
+        return sha256_of(path, advance)
+
+    expected = disk.truth()
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(hashes, "sha256_of", waiting_for_others)
+    assert disk.hash() == (expected, 15)
 
 
 def test_a_publish_keeps_the_hashes_of_its_project(access, tmp_path, monkeypatch) -> None:
