@@ -81,7 +81,14 @@ class TestTensorRT:
 
     @pytest.mark.parametrize(
         ("capabilities", "version"),
-        [({"sm70"}, "10.4"), ({"sm75"}, "10.13"), ({"sm86", "sm90"}, "10.13"), (set(), "10.13")],
+        [
+            ({"sm70"}, "10.4"),
+            ({"sm75"}, "10.13"),
+            ({"sm86", "sm90"}, "10.13"),
+            (set(), "10.13"),
+            # No release runs on it, which a rule tells.
+            ({"sm37"}, "10.13"),
+        ],
     )
     def test_the_newest_that_fits_is_taken(self, capabilities, version):
         assert newest_release_for(frozenset(capabilities)).version == version
