@@ -51,6 +51,8 @@ _ATTRIBUTES = {
     ("AWS::Logs::LogGroup", "Arn"): "arn:aws:logs:us-east-1:123456789012:log-group:name-env-0A1B:*",
     ("AWS::SageMaker::Model", "ModelName"): "HostingModel-0A1B2C3D4E5F",
     ("AWS::SageMaker::EndpointConfig", "EndpointConfigName"): "HostingEndpointConfig-0A1B2C3D4E5F",
+    ("AWS::SageMaker::Endpoint", "EndpointName"): "name-env",
+    ("AWS::SageMaker::InferenceComponent", "InferenceComponentName"): "name-env",
 }
 # Of an update alone; CloudFormation keeps them to itself when it creates the endpoint.
 _OF_UPDATE = ("ExcludeRetainedVariantProperties", "RetainAllVariantProperties")
@@ -237,6 +239,10 @@ def _endpoint(_: str, properties: Properties) -> Iterator[Call]:
     yield "sagemaker", "UpdateEndpoint", updated
 
 
+def _inference_component(_: str, properties: Properties) -> Iterator[Call]:
+    yield "sagemaker", "CreateInferenceComponent", properties
+
+
 def _scalable_target(_: str, properties: Properties) -> Iterator[Call]:
     tags = {tag["Key"]: tag["Value"] for tag in properties.pop("Tags", ())}
     actions = properties.pop("ScheduledActions", ())
@@ -310,6 +316,7 @@ _CALLS: Mapping[str, Callable[[str, Properties], Iterator[Call]]] = {
     "AWS::Logs::LogGroup": _log_group,
     "AWS::SageMaker::Endpoint": _endpoint,
     "AWS::SageMaker::EndpointConfig": _endpoint_config,
+    "AWS::SageMaker::InferenceComponent": _inference_component,
     "AWS::SageMaker::Model": _model,
     "Custom::SlipwayScaling": _custom_resource,
 }

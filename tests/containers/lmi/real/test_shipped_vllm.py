@@ -47,11 +47,15 @@ environments:
       hidden_size: 160
       attention_heads: 5
       key_value_heads: 5
+    artifacts:
+      size_gb: 0.004
     serving:
       # In bf16 requests are not answered on a CPU without AVX512_BF16.
       dtype: fp32
+      # The sample has 128 positions.
+      max_input_tokens: 96
+      max_new_tokens: 32
       options:
-        # The sample has 128 positions.
         max_model_len: 128
         # What torch compiles for a CPU takes longer than the tests, and needs a C++ compiler.
         enforce_eager: true
@@ -68,6 +72,7 @@ RESULTS = "The maximum number of results to return in a single"
 # Of samples/gpt2-autocomplete/README.md.
 COMPLETIONS = {BUCKET: " name for the Amazon S3 bucket.", RESULTS: " page."}
 SHORT = {"inputs": BUCKET, "parameters": {"max_new_tokens": 2, "do_sample": False}}
+LONG = {"max_new_tokens": 110, "ignore_eos_token": True}
 END_OF_TEXT = "<|endoftext|>"
 WORKER_STARTED = "Python engine started."
 Serve = Callable[..., DjlServing]
@@ -237,12 +242,13 @@ def test_requests_that_come_together_get_their_own_answers(either: Served) -> No
     ]
 
 
-def test_an_answer_is_streamed_token_by_token(either: Served) -> None:
+def test_an_answer_is_streamed_as_it_grows(either: Served) -> None:
     answer = either.server.post({**greedy(BUCKET), "stream": True})
     assert (answer.status, answer.content_type) == (200, "application/jsonlines")
     lines = [json.loads(line) for line in answer.body.splitlines() if line]
     tokens = [line["token"]["text"] for line in lines]
-    assert tokens[:4] == [" name", " for", " the", " Amazon"]
+    # On a busy machine a line has several tokens.
+    assert len(tokens) > 1
     assert "".join(tokens) == COMPLETIONS[BUCKET] + either.end
     assert lines[-1]["generated_text"] == "".join(tokens)
 
@@ -298,7 +304,7 @@ def refuses(server: DjlServing, bodies: list[tuple[Any, int, str]]) -> None:
 
 def while_another_is_answered(server: DjlServing, bad: Any) -> list[dict[str, Any]]:
     """Sends a bad request after the first token of a long answer; returns that answer's lines."""
-    long = {**greedy(BUCKET, max_new_tokens=110, ignore_eos_token=True), "stream": True}
+    long = {**greedy(BUCKET, **LONG), "stream": True}
     with server.streaming(long) as response:
         lines = [response.readline()]
         assert server.post(bad).status == 424
@@ -324,9 +330,11 @@ def test_a_bad_request_ends_all_answers_with_the_rolling_batch(serve: Serve) -> 
 
 
 def test_a_bad_request_ends_no_other_with_the_default_handler(default: Served) -> None:
+    alone = default.generate(BUCKET, **LONG)
     lines = while_another_is_answered(default.server, greedy(BUCKET * 60))
-    assert len(lines) == 110
-    assert lines[-1]["generated_text"].startswith(COMPLETIONS[BUCKET])
+    # On a busy machine a line has several tokens.
+    assert lines[-1]["generated_text"] == "".join(line["token"]["text"] for line in lines) == alone
+    assert alone.startswith(COMPLETIONS[BUCKET])
 
 
 def test_a_chat_is_beyond_the_handler_of_the_rolling_batch(rolling: Served) -> None:
