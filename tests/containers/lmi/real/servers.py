@@ -33,6 +33,7 @@ from slipway.publishing.families.lmi.package import lmi_package, script_files
 from tests.support.projects import LOCAL, PRODUCTION, model_config
 from tests.support.situations import lmi
 from tests.support.starts import count_start
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[4]
 HANDLER = "containers/lmi/handler"
@@ -242,6 +243,14 @@ class DjlServing:
         """The prompts of each call of the stand-in engine, so far."""
         lines = re.findall(r"stand-in: generates for (\[.*\])", self.log)
         return [json.loads(line) for line in lines]
+
+    def generated_since(self, before: int, calls: int = 1) -> list[list[str]]:
+        """The prompts of the calls after the first ones, once there are as many as expected.
+
+        The log may come a moment after the answer.
+        """
+        eventually(lambda: len(self.generated_for()) >= before + calls)
+        return self.generated_for()[before:]
 
     def wait_until_ready(self, seconds: float = _START_SECONDS) -> None:
         assert self.becomes_ready(seconds), f"the server lost sight of its worker:\n{self.log}"

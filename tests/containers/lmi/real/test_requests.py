@@ -111,7 +111,7 @@ def test_requests_of_a_batch_get_their_own_answers_over_a_stand_in(in_batches: D
     assert [(answer.status, answer.document) for answer in answers] == [
         (200, generated(text)) for text in ("de", "yz", "qr", "ab")
     ]
-    calls = in_batches.generated_for()[before:]
+    calls = in_batches.generated_since(before)
     assert [sorted(call) for call in calls] == [sorted(prompts)]
 
 
@@ -127,7 +127,7 @@ def test_a_bad_request_fails_no_other_of_its_batch_over_a_stand_in(in_batches: D
         for body, answer in zip(bad, answers[len(good) :], strict=True):
             assert answer.status == 200, body
             assert answer.document["error"]["code"] == "invalid_request"
-        assert in_batches.generated_for()[before:] == [["abc"] * len(good)]
+        assert in_batches.generated_since(before) == [["abc"] * len(good)]
     assert in_batches.log.count(WORKER_STARTED) == 1
 
 
