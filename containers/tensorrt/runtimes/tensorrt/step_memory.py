@@ -225,7 +225,13 @@ class AllLogits:
         self._logits = logits
 
     def bind(self, engine: Engine, context: trt.IExecutionContext, rows: int) -> None:
-        """Sets the address of the logits; see `CandidateMemory.bind`."""
+        """Sets the address of the logits.
+
+        Args:
+            engine: the engine that is about to run.
+            context: runs it.
+            rows: not used: the address is the same for any number.
+        """
         del rows
         self._logits.bind(engine, context)
 
