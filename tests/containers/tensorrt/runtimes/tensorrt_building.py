@@ -189,7 +189,7 @@ def computed(layers: list[dict[str, Any]], values: Arrays) -> Arrays:
 
 
 def _top(count: str, array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    # Of equal values the highest index comes first: TensorRT promises no order of theirs.
+    # TensorRT promises no order of equal values. Here the highest index comes first.
     order = np.flip(np.argsort(array, axis=-1, kind="stable"), axis=-1)[..., : int(count)]
     return [np.take_along_axis(array, order, axis=-1), order.astype(np.int32)]
 
