@@ -7,6 +7,7 @@ from hypothesis import settings
 
 pytest_plugins = [
     "tests.support.command_line",
+    "tests.support.hangs",
     "tests.support.sizes",
     "tests.support.starts",
     "tests.support.summary",
