@@ -8,7 +8,6 @@ import contextlib
 import fnmatch
 import functools
 import glob
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,16 +28,18 @@ from slipway.config.load import (
 )
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.config.sections.base import UnknownValueError
+from slipway.directories import find_in_directory
 from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
 from slipway.image_sources import IMAGE_SOURCES, image_digest
 from slipway.planning.artifacts import has_source
-from slipway.planning.directory import LARGEST_TEXT_BYTES, Directory, Findings
+from slipway.planning.directory import Findings
 from slipway.planning.families import FAMILIES, known_situation, situation_of
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan, ImageBase, PlanWarning
 from slipway.planning.resolve import known_problems, resolve
 from slipway.planning.situation import Situation
+from slipway.shared_endpoints import find_guests, host_problems
 
 # The folder of what programs make; git ignores it.
 _MADE_LATER = "build/"
@@ -134,6 +135,16 @@ class Project:
             # Says what there is, with the nearest name.
             self.select([glob.escape(name)])
         return read_config(self.files[name], self.root)
+
+    @functools.cached_property
+    def naming_hosts(self) -> Mapping[str, bytes]:
+        """Returns the files that name a host, by their models. Of hundreds, few do."""
+        found = {}
+        for name, path in self.files.items():
+            with contextlib.suppress(OSError):  # its own stack carries the report
+                if b"endpoint_of" in (content := path.read_bytes()):
+                    found[name] = content
+        return found
 
     def situation(self, name: str, environment: Environment) -> Situation:
         """Returns what planning knows of one model config in an environment.
@@ -242,29 +253,7 @@ class Project:
         Without the directory it finds nothing, because publishing reports that, and a build may
         make the directory later.
         """
-        source = situation.published_directory
-        if source is None or not situation.text_names:
-            return Findings()
-        root = self.root / source.path
-        sizes_bytes, texts, empty = dict[str, int](), dict[str, bytes](), []
-        for folder, folders, files in os.walk(root):
-            within = Path(folder).relative_to(root)
-            if not folders and not files and within.parts:
-                empty.append(within.as_posix())
-            for name in files:
-                path, shown = Path(folder, name), (within / name).as_posix()
-                try:
-                    sizes_bytes[shown] = path.stat().st_size
-                    if name in situation.text_names and sizes_bytes[shown] <= LARGEST_TEXT_BYTES:
-                        texts[shown] = path.read_bytes()
-                except OSError:
-                    # A broken link, which publishing reports.
-                    sizes_bytes.pop(shown, None)
-        if not root.is_dir():
-            return Findings()
-        return situation.check_directory(
-            Directory(source.path, source.field, sizes_bytes, texts, empty)
-        )
+        return find_in_directory(self.root, situation)
 
     def deploying_environments(self, name: str) -> list[Environment]:
         """Returns the environments that deploy what the config names: its sample or its release.
@@ -381,6 +370,8 @@ class Project:
         family = situation.image_family
         image_digests = {} if family is None else {family: self.image_digest(family)}
         findings = self.findings(situation)
+        guests, shared = find_guests(self, situation)
+        refused = [*findings.problems, *shared, *host_problems(self, situation)]
         try:
             plan = resolve(
                 loaded.config,
@@ -388,12 +379,13 @@ class Project:
                 situation.environment,
                 lock,
                 image_digests,
+                guests=guests,
                 allow_unpublished=allow_unpublished,
             )
         except UserError as error:
-            raise UserError(loaded.locate([*error.problems, *findings.problems])) from None
-        if findings.problems:
-            raise UserError(loaded.locate(findings.problems))
+            raise UserError(loaded.locate([*error.problems, *refused])) from None
+        if refused:
+            raise UserError(loaded.locate(refused))
         if not findings.warnings:
             return plan
         return replace(plan, warnings=(*plan.warnings, *findings.warnings))

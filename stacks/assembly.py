@@ -1,7 +1,8 @@
 """Adds stacks to an app: the foundation, the images that models need, and one per model.
 
-An isolated model has a second stack with the key of its artifacts. `local` has no images, because
-the embedded AWS runs the containers' programs from the checkout.
+An isolated model has a second stack with the key of its artifacts. A model whose copies run on the
+endpoint of another model needs the other model's stack, so that a selection of one has both.
+`local` has no images, because the embedded AWS runs the containers' programs from the checkout.
 
 One bad model never blocks another: it becomes an empty stack of its name that carries the whole
 report as an error. The other stacks can be deployed, diffed and destroyed. Selecting the bad stack
@@ -27,13 +28,16 @@ from slipway.image_sources import IMAGE_SOURCES
 from slipway.planning.artifact_place import FOUNDATION_ID, artifact_place
 from slipway.planning.artifacts import any_source, has_source
 from slipway.planning.families import situation_of
-from slipway.planning.plan import ImagePlan
+from slipway.planning.plan import DeploymentPlan, ImagePlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
+from slipway.shared_endpoints import models_beside
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
+from stacks.guest_stack import GuestStack
 from stacks.image_stack import ImageStack, image_stack_id, images_to_build, repository_name
+from stacks.model_stack import ModelStack
 
 ALL_MODELS = ("*",)
 
@@ -95,6 +99,7 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
     environment = project.environment(selection.environment)
     # A project without models is new, and deploys the foundation alone first.
     names = project.select(selection.models) if project.files else []
+    names = _with_those_beside(project, names, environment)
     absent: list[str] = []
     if selection.models == ALL_MODELS and not selection.allow_unpublished:
         absent = [name for name in names if _has_nothing(project, name, environment)]
@@ -106,10 +111,12 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
             f"Without a stack, having no {environment.artifacts} for {environment.name}: "
             f"{', '.join(absent)}. `-c models=NAME` shows what one of them needs."
         )
+    stacks: dict[str, cdk.Stack] = {}
     for name in names:
         if name in absent:
             continue
         stack = _model_stack(app, project, name, environment, target, selection, images)
+        stacks[name] = stack
         artifacts = _artifacts_stack(app, project, name, environment, target)
         if artifacts is not None:
             artifacts.add_stack_dependency(foundation, "It makes the bucket of the artifacts.")
@@ -117,6 +124,26 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
             _mention_what_is_left_out(stack, "key", artifacts.node.id, environment)
         stack.add_stack_dependency(foundation, "The model's files and alarms need it.")
         _mention_what_is_left_out(stack, "foundation", FOUNDATION_ID, environment)
+    for stack in stacks.values():
+        if isinstance(stack, GuestStack) and (host := stack.plan.host) in stacks:
+            stack.add_stack_dependency(stacks[host], "The model's copies run on its endpoint.")
+            _mention_what_is_left_out(stack, "endpoint", host, environment)
+
+
+def _with_those_beside(
+    project: Project, names: Sequence[str], environment: Environment
+) -> list[str]:
+    """Returns models with the models that share their endpoints, in order.
+
+    A guest is deployed after its host, and destroyed before it.
+    """
+    found, left = set[str](), list(names)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += models_beside(project, name, environment)
+    return [name for name in project.files if name in found]
 
 
 def _has_nothing(project: Project, name: str, environment: Environment) -> bool:
@@ -214,6 +241,21 @@ class _Images:
         raise ValueError(f"{self._environment.name} is in its own file")
 
 
+def plan_stack(
+    scope: cdk.App, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
+) -> ModelStack:
+    """Returns the stack of a plan: with an endpoint, or with copies on another model's endpoint.
+
+    Args:
+        scope: the app.
+        construct_id: the model's name, which users type.
+        plan: the resolved config.
+        env: the plan's account and region, for the CDK CLI.
+    """
+    kind = EndpointStack if plan.host is None else GuestStack
+    return kind(scope, construct_id, plan=plan, env=env)
+
+
 def _model_stack(
     app: cdk.App,
     project: Project,
@@ -230,7 +272,7 @@ def _model_stack(
         if (family := _family(project, name, environment)) is not None:
             images.stack_of(family)
         return _error_stack(app, name, environment, target, error)
-    stack = EndpointStack(app, name, plan=plan, env=target)
+    stack = plan_stack(app, name, plan=plan, env=target)
     image_stack = images.stack_with(plan.image)
     if image_stack is not None:
         stack.add_stack_dependency(image_stack, "The model's container needs it.")

@@ -80,6 +80,7 @@ def invoke(
     from slipway.operations.invoke import Request, StreamAnswer, Wait, invoke_stream
     from slipway.operations.invoke import invoke as send
     from slipway.planning.component import SCALE_TO_ZERO
+    from slipway.shared_endpoints import endpoint_name
 
     content = _request(name, body, file, text)
     if content_type == _JSON and not text:
@@ -98,14 +99,15 @@ def invoke(
             "Leave out `--wait`.",
         )
     access = open_access(environment, project.root)
-    endpoint = environment.stack_name(name)
-    component = endpoint if mode == SCALE_TO_ZERO else None
+    own = environment.stack_name(name)
+    endpoint = endpoint_name(project, name, environment)
+    component = own if mode == SCALE_TO_ZERO else None
     request = Request(endpoint, content, content_type, accept, variant, component)
     if (queue := queue_of(project, name, environment.name)) is not None:
         require_plain_request(variant=variant, stream=stream)
         _ask_queue(request, queue, access, wait or DEFAULT_WAIT_SECONDS, protocol, as_json=as_json)
         return
-    waiting = None if wait is None else Wait(wait, _show_wait(endpoint, wait))
+    waiting = None if wait is None else Wait(wait, _show_wait(own, wait))
     streamed: StreamAnswer | None = None
     if stream:
         streamed = invoke_stream(request, access, _ignore if as_json else _write, waiting)

@@ -32,7 +32,8 @@ def new_file(
         UserError: no model may have that name, or there is such a config.
     """
     from slipway.config.load import SUFFIXES
-    from slipway.config.schema import NAME_PATTERN, is_model_name
+    from slipway.config.names import NAME_PATTERN
+    from slipway.config.schema import is_model_name
 
     if not is_model_name(name):
         raise UserError.of(

@@ -79,9 +79,11 @@ def iam(
         print_json(prune_policy(environment))
         return
     if execution_role:
-        print_json(
-            role_policy(project.plan(name, environment, allow_unpublished=True), environment)
-        )
+        plan = project.plan(name, environment, allow_unpublished=True)
+        if plan.host is not None:
+            # One role runs every copy on the endpoint.
+            plan = project.plan(plan.host, environment, allow_unpublished=True)
+        print_json(role_policy(plan, environment))
         return
     compiling, weights = planned_job(project, name, environment)
     if source is not None:

@@ -52,8 +52,10 @@ def _files(artifact: ArtifactPlan) -> str:
 
 def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     first = plan.variants[0]
-    for variant in plan.variants:
-        yield "instances", _instances(variant, plan)
+    if plan.host is not None:
+        yield "instances", f"of the endpoint of {plan.host}: {', or '.join(first.instance_types)}"
+    else:
+        yield from (("instances", _instances(variant, plan)) for variant in plan.variants)
     if plan.shadow is not None:
         yield (
             "shadow",
@@ -61,14 +63,14 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         )
     if plan.capacity_reservation_arn is not None:
         yield "reservation", f"only in the capacity of {plan.capacity_reservation_arn}"
-    if first.inference_ami_version is not None:
+    if first.inference_ami_version is not None and plan.host is None:
         yield "host image", first.inference_ami_version
     if plan.neuron is not None:
         yield "neuron", plan.neuron.formula
     if plan.memory is not None:
         yield "memory", describe_memory(plan.memory)
     if plan.component is not None:
-        yield from _component(plan.component, plan.variants[0])
+        yield from _component(plan, plan.component)
     else:
         scaling = plan.autoscaling
         yield "autoscaling", _scaling(scaling) if scaling else "none: a fixed count"
@@ -79,15 +81,19 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield from (
             ("schedule", _schedule(each, "instances")) for each in plan.autoscaling.schedules
         )
-    yield "cost", costs.describe(plan.cost)
+    if plan.host is None:
+        yield "cost", costs.describe(plan.cost)
+    else:
+        yield "cost", f"of instances: in the cost of {plan.host}"
     yield (
         "timeouts",
         f"download {first.model_data_download_timeout_seconds} s, start-up health check "
         f"{first.container_startup_health_check_timeout_seconds} s",
     )
-    size = f"{first.volume_size_gb} GB" if first.volume_size_gb else "as the type has"
-    key = "" if plan.volume_key_arn is None else f", encrypted with {plan.volume_key_arn}"
-    yield "volume", size + key
+    if plan.host is None:
+        size = f"{first.volume_size_gb} GB" if first.volume_size_gb else "as the type has"
+        key = "" if plan.volume_key_arn is None else f", encrypted with {plan.volume_key_arn}"
+        yield "volume", size + key
     yield "isolation", "no outbound network" if plan.network_isolation else "network open"
     if plan.vpc is not None:
         yield "vpc", _vpc(plan.vpc)
@@ -145,7 +151,7 @@ def _steps(scaling: AutoscalingPlan) -> Iterator[str]:
         )
 
 
-def _component(component: ComponentPlan, variant: VariantPlan) -> Iterator[tuple[str, str]]:
+def _component(plan: DeploymentPlan, component: ComponentPlan) -> Iterator[tuple[str, str]]:
     target = (
         f"{component.target_invocations_per_copy_per_minute:g} invocations per minute each"
         if component.target_invocations_per_copy_per_minute is not None
@@ -161,11 +167,13 @@ def _component(component: ComponentPlan, variant: VariantPlan) -> Iterator[tuple
     reserved = ", ".join(f"{amount:g} {unit}" for amount, unit in shares if amount is not None)
     yield "each copy", f"reserves {reserved}"
     # A larger type of a pool may hold more.
-    is_pool = len(variant.instance_types) > 1
+    is_pool = len(plan.variants[0].instance_types) > 1
     room = f"{'at least ' if is_pool else ''}{component.copies_per_instance}"
+    if plan.guests:
+        yield "guests", f"copies of {', '.join(guest.name for guest in plan.guests)} run here too"
     yield (
         "to zero",
-        f"0 to {component.max_instance_count} instances, as the copies need; room for {room} "
+        f"0 to {plan.max_instance_count} instances, as the copies need; room for {room} "
         "copies on each",
     )
 

@@ -44,6 +44,7 @@ def status(
     """Show what an endpoint really serves, and its problems; exit 1 if there are any."""
     from slipway.access import account_errors, open_access
     from slipway.operations.status import find_status
+    from slipway.shared_endpoints import endpoint_name
 
     project = current_project()
     environment = project.environment(env)
@@ -56,7 +57,14 @@ def status(
         unplanned = error.problems[0].message
     access = open_access(environment, project.root)
     with account_errors():
-        found = find_status(environment.stack_name(name), access, plan=plan, log_line_count=lines)
+        own, endpoint = environment.stack_name(name), endpoint_name(project, name, environment)
+        found = find_status(
+            own,
+            access,
+            plan=plan,
+            log_line_count=lines,
+            host=None if endpoint == own else endpoint,
+        )
     if as_json:
         print_json(_as_json(found, unplanned))
     else:
@@ -95,7 +103,8 @@ def print_status(found: Status, unplanned: str | None) -> None:
     endpoint, deployment = found.endpoint, found.deployment
     rows: list[tuple[str, str]] = []
     if endpoint is not None:
-        rows.append(("endpoint", f"{endpoint.status} since {_moment(endpoint.changed)}"))
+        shared = f" ({found.host}, of another model)" if found.host else ""
+        rows.append(("endpoint", f"{endpoint.status} since {_moment(endpoint.changed)}{shared}"))
     if deployment is not None:
         protection = ", protected against deletion" if deployment.is_protected else ""
         since = _moment(deployment.changed)

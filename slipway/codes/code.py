@@ -200,6 +200,8 @@ class Code(StrEnum):
     CAPACITY_ALARM = "SW445"
     SCHEDULE = "SW446"
     TIME_ZONE = "SW447"
+    SHARED_ENDPOINT = "SW448"
+    GUEST_SETTING = "SW449"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"

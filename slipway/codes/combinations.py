@@ -61,7 +61,7 @@ ENTRIES: Sequence[Entry] = (
         Code.COMPONENT_EXCLUDES,
         "The setting excludes `scale_to_zero`",
         "With `mode: scale_to_zero`, copies of an inference component answer the requests. "
-        "Settings of the variant have no effect on them.",
+        "Settings of the variant have no effect on them, and AWS captures no data of them.",
         "Delete the setting, or set `mode: realtime`.",
     ),
     Entry(

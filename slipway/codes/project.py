@@ -334,4 +334,18 @@ ENTRIES: Sequence[Entry] = (
         "A schedule's `time_zone` is a name of the IANA time zone database.",
         "Use a name such as `Europe/Zurich`, or delete it for UTC.",
     ),
+    Entry(
+        Code.SHARED_ENDPOINT,
+        "The endpoint cannot be shared",
+        "`endpoint_of` names a model whose endpoint runs the copies of this model too. That model "
+        "needs `mode: scale_to_zero`, an endpoint of its own, and the same instances and network.",
+        "Correct what the message names, or remove `endpoint_of` for an endpoint of its own.",
+    ),
+    Entry(
+        Code.GUEST_SETTING,
+        "The setting belongs to another model's endpoint",
+        "A model with `endpoint_of` has copies on the endpoint of another model. Instances, "
+        "volumes, metrics of machines and the role of the endpoint are the other model's.",
+        "Remove the setting, and set it for the other model if it needs it.",
+    ),
 )

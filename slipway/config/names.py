@@ -1,6 +1,9 @@
 """Names that the command line needs before anything is loaded: this module imports nothing."""
 
 CONFIG_DIRECTORY = "model_configs"
+# One deployment's name becomes a construct id, a stack and an endpoint (63 characters together with
+# `-ENVIRONMENT`, SageMaker's limit for endpoint names).
+NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 # The key in environments.yaml that is no environment.
 PROJECT_KEY = "project"
 ENVIRONMENTS_FILE = "environments.yaml"

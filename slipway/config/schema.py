@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
+from slipway.config.names import NAME_PATTERN
 from slipway.config.sections.alarms import Alarms
 from slipway.config.sections.artifacts import Artifacts
 from slipway.config.sections.base import PlainText, Section, Tags
@@ -20,9 +21,6 @@ from slipway.config.sections.rollout import Rollout
 from slipway.config.sections.scaling import Autoscaling
 from slipway.config.sections.serving import Serving
 
-# One deployment's name becomes a construct id, a stack and an endpoint (63 characters together with
-# `-ENVIRONMENT`, SageMaker's limit for endpoint names).
-NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 RESERVED_NAMES = ("foundation",)
 ARTIFACTS_PREFIX = "artifacts-"
 RESERVED_PREFIXES = ("image-", ARTIFACTS_PREFIX)

@@ -28,7 +28,7 @@ class Component:
     """A live inference component.
 
     Args:
-        name: InferenceComponentName, the same as the endpoint's.
+        name: InferenceComponentName.
         status: SageMaker's, for example `InService`.
         failure_reason: SageMaker's, of the last change that failed.
         current_copies: copies that answer.
@@ -49,18 +49,18 @@ class Component:
         return self.current_copies == 0 and self.status == "InService"
 
 
-def live_component(sagemaker: Any, config_name: str, endpoint_name: str) -> dict[str, Any] | None:
+def live_component(sagemaker: Any, config_name: str, name: str) -> dict[str, Any] | None:
     """Returns DescribeInferenceComponent's answer for an endpoint that hosts one, or None.
 
     Args:
         sagemaker: boto3's client.
         config_name: the endpoint configuration that is live.
-        endpoint_name: of the endpoint, and of its component.
+        name: of the component.
     """
     config = described_config(sagemaker, config_name)
     if config is None or not hosts_components(config):
         return None
-    return described_component(sagemaker, endpoint_name)
+    return described_component(sagemaker, name)
 
 
 def read_component(access: Access, described: Mapping[str, Any]) -> Component:

@@ -32,6 +32,10 @@ _TARGET_FIELDS = {
     "GPUUtilization": "target_gpu_utilization_percent",
 }
 
+_ENDPOINT_OF = "endpoint.scale_to_zero.endpoint_of"
+# A guest's config repeats them; the endpoint of its host has them.
+_OF_THE_HOST = ("endpoint.instances", "endpoint.inference_ami_version", "endpoint.routing")
+
 # A setting by its name in the config, or `variable NAME` of the container.
 _Settings = dict[str, Any]
 
@@ -74,7 +78,7 @@ def find_differences(
     if config is None:
         return ()
     variants: list[dict[str, Any]] = config["ProductionVariants"]
-    component = live_component(sagemaker, config_name, plan.endpoint_name)
+    component = live_component(sagemaker, config_name, plan.stack_name)
     model = model_of(sagemaker, variants[0], component)
     if model is None:
         return ()
@@ -82,14 +86,18 @@ def find_differences(
     deployed = {
         **_model(model, plan),
         "endpoint.termination_protection": is_protected,
-        **_variants(variants, is_scaled=is_scaled),
-        **_shadow(config),
-        **deployed_metrics(config),
-        **deployed_queue(config),
-        **_scaling(access, plan, [item["VariantName"] for item in variants]),
-        **_alarms(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
+        **_alarms(access, plan.stack_name, [item["VariantName"] for item in variants]),
         **({} if component is None else live_settings(access, component, plan.component)),
+        _ENDPOINT_OF: _host(component, plan),
     }
+    if plan.host is None:
+        deployed |= {
+            **_variants(variants, is_scaled=is_scaled),
+            **_shadow(config),
+            **deployed_metrics(config),
+            **deployed_queue(config),
+            **_scaling(access, plan, [item["VariantName"] for item in variants]),
+        }
     files = _planned(plan)
     names = [*files, *(name for name in deployed if name not in files)]
     return tuple(
@@ -114,11 +122,23 @@ def _planned(plan: DeploymentPlan) -> _Settings:
         found |= _shadow_settings(
             plan.shadow.weight, list(plan.shadow.instance_types), plan.shadow.instance_count
         )
-    found |= planned_metrics(plan.metrics)
-    found |= planned_queue(plan.asynchronous)
+    if plan.host is None:
+        found |= planned_metrics(plan.metrics)
+        found |= planned_queue(plan.asynchronous)
+    else:
+        found = {name: value for name, value in found.items() if name not in _OF_THE_HOST}
     if plan.component is not None:
         found |= planned_settings(plan.component)
+        found[_ENDPOINT_OF] = plan.host
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _host(component: Mapping[str, Any] | None, plan: DeploymentPlan) -> str | None:
+    """Returns the model, or else the endpoint, that hosts a component; None for its own."""
+    endpoint = None if component is None else component["EndpointName"]
+    if endpoint == plan.endpoint_name:
+        return plan.host
+    return None if endpoint == plan.stack_name else endpoint
 
 
 def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
@@ -193,7 +213,8 @@ def _model(model: Mapping[str, Any], plan: DeploymentPlan) -> _Settings:
 def _is_made(role_arn: str, plan: DeploymentPlan) -> bool:
     """Returns whether a role has the name that CloudFormation chooses for the stack's own role."""
     # It keeps 24 characters of the stack's name.
-    return role_arn.rpartition("/")[2].startswith(f"{plan.stack_name}-"[:24])
+    # A guest has the role of its host, whose stack and endpoint have one name.
+    return role_arn.rpartition("/")[2].startswith(f"{plan.endpoint_name}-"[:24])
 
 
 def _variants(variants: list[dict[str, Any]], *, is_scaled: bool) -> _Settings:

@@ -216,7 +216,8 @@ def _answer(response: Any, body: bytes, attempt: _Attempt) -> Answer:
 
 @contextlib.contextmanager
 def _located_errors(request: Request, wait: Wait | None) -> Iterator[None]:
-    endpoint_name = request.endpoint_name
+    # A component has the name of its model's stack, and may be on another model's endpoint.
+    endpoint_name = request.component or request.endpoint_name
     try:
         yield
     except EventStreamError as error:

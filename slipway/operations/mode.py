@@ -6,7 +6,12 @@ from typing import Any
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem
-from slipway.operations.live import describe_endpoint, described_config, hosts_components
+from slipway.operations.live import (
+    describe_endpoint,
+    described_component,
+    described_config,
+    hosts_components,
+)
 from slipway.planning.plan import DeploymentPlan
 
 # By the name in `endpoint.mode`.
@@ -31,25 +36,47 @@ def compare_mode(plan: DeploymentPlan, access: Access) -> tuple[list[str], list[
         ClientError: the account could not be examined.
     """
     sagemaker = access.client("sagemaker")
+    if (moved := _moved(sagemaker, plan)) is not None:
+        return [], [moved]
     described = describe_endpoint(sagemaker, plan.endpoint_name)
     if described is None:
-        return [], []
+        if plan.host is None:
+            return [], []
+        return [f"{plan.endpoint_name} is not there yet: `cdk deploy` makes it first"], []
     live = _live_mode(sagemaker, described)
     if live is None:
         config = described["EndpointConfigName"]
         return [f"not compared: the mode of {plan.endpoint_name}, as {config} was deleted"], []
     if live == plan.mode:
         return [], []
+    owner = plan.host or plan.name
     return [], [
         Problem(
             Code.MODE_CHANGE,
             Kind.STATE,
             f"{plan.endpoint_name} is {_WORDS[live]} and would become {_WORDS[plan.mode]}: AWS "
             "documents no such update",
-            f"Run `cdk destroy {plan.name} -c models={plan.name} -c env={plan.environment}` when "
+            f"Run `cdk destroy {owner} -c models={owner} -c env={plan.environment}` when "
             "nobody uses the endpoint, then deploy.",
         )
     ]
+
+
+def _moved(sagemaker: Any, plan: DeploymentPlan) -> Problem | None:
+    """Returns the problem of copies that run on another endpoint than the planned one."""
+    if plan.component is None:
+        return None
+    live = described_component(sagemaker, plan.component.name)
+    if live is None or live["EndpointName"] == plan.endpoint_name:
+        return None
+    return Problem(
+        Code.MODE_CHANGE,
+        Kind.STATE,
+        f"the copies of {plan.name} run on the endpoint {live['EndpointName']}, and would move to "
+        f"{plan.endpoint_name}: SageMaker has no operation that moves them",
+        f"Run `cdk destroy {plan.name} --exclusively -c models={plan.name} -c "
+        f"env={plan.environment}` when nobody uses the model, then deploy.",
+    )
 
 
 def _live_mode(sagemaker: Any, described: Mapping[str, Any]) -> str | None:

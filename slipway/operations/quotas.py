@@ -34,6 +34,8 @@ def compare_quotas(plan: DeploymentPlan, access: Access) -> tuple[list[str], lis
     Raises:
         ClientError: the account could not be examined.
     """
+    if plan.host is not None:
+        return [], []  # the stack starts no instance
     sagemaker = access.client("sagemaker")
     described = describe_endpoint(sagemaker, plan.endpoint_name) or {}
     live = {

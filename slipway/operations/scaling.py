@@ -29,6 +29,8 @@ def compare_scaling(plan: DeploymentPlan, access: Access) -> tuple[list[str], li
     Raises:
         ClientError: the account could not be examined.
     """
+    if plan.host is not None:
+        return [], []  # the stack changes no variant
     sagemaker = access.client("sagemaker")
     described = describe_endpoint(sagemaker, plan.endpoint_name)
     if described is None:

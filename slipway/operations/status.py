@@ -118,6 +118,7 @@ class Status:
         log_group: the endpoint's log group.
         log_lines: the last lines of the two streams that were written to last, the newest stream
             last; a stream is one instance's container.
+        host: the endpoint of another model that the copies run on; None for an endpoint of its own.
     """
 
     planned: Planned | None
@@ -129,6 +130,7 @@ class Status:
     trips: tuple[Trip, ...]
     log_group: str
     log_lines: tuple[LogLine, ...]
+    host: str | None = None
 
     @property
     def in_progress(self) -> bool:
@@ -179,8 +181,11 @@ class Status:
 
     def _endpoint_troubles(self) -> Iterator[str]:
         if self.endpoint is None:
-            yield "there is no endpoint: nothing is served"
+            name = f" {self.host}" if self.host else ""
+            yield f"there is no endpoint{name}: nothing is served"
             return
+        if self.host and self.endpoint.component is None:
+            yield f"no inference component of it is on {self.host}: nothing is served"
         status, reason = self.endpoint.status, self.endpoint.failure_reason
         if status not in ("InService", *_CHANGING):
             yield f"the endpoint is {status}: {reason or 'SageMaker gives no reason'}"
@@ -233,41 +238,44 @@ class Status:
 
 
 def find_status(
-    endpoint_name: str,
+    name: str,
     access: Access,
     *,
     plan: DeploymentPlan | None,
     log_line_count: int,
+    host: str | None = None,
 ) -> Status:
     """Looks at an endpoint, its stack, its alarms and its log.
 
     Args:
-        endpoint_name: name of the endpoint and of its stack, `MODEL-ENVIRONMENT`.
+        name: of the stack, `MODEL-ENVIRONMENT`, and of the endpoint unless there is a host.
         access: clients of the account.
         plan: what the files say, or None where they make no plan.
         log_line_count: how many of the container's last lines to read.
+        host: the endpoint of another model that the copies run on; None for an endpoint of its own.
 
     Raises:
         UserError: there is neither an endpoint nor a stack.
     """
     sagemaker = access.client("sagemaker")
-    deployment = find_deployment(access.client("cloudformation"), endpoint_name)
-    described = describe_endpoint(sagemaker, endpoint_name)
-    if described is None and deployment is None:
-        model, _, environment = endpoint_name.rpartition("-")
+    deployment = find_deployment(access.client("cloudformation"), name)
+    described = describe_endpoint(sagemaker, host or name)
+    if deployment is None and (host or described is None):
+        model, _, environment = name.rpartition("-")
+        noun = "stack" if host else "stack and no endpoint"
         raise UserError.of(
             Code.NOT_DEPLOYED,
-            f"{model} is not deployed in `{environment}`: there is no stack and no endpoint "
-            f"{endpoint_name}",
+            f"{model} is not deployed in `{environment}`: there is no {noun} {name}",
             f"Deploy it with `cdk deploy {model} -c models={model} -c env={environment}`.",
         )
-    endpoint = _endpoint(sagemaker, access, described) if described else None
+    endpoint = _endpoint(sagemaker, access, described, name) if described else None
     is_component = endpoint.component is not None if endpoint else bool(plan and plan.component)
-    updated = described_component(sagemaker, endpoint_name) if is_component else described
+    is_component = is_component or host is not None
+    updated = described_component(sagemaker, name) if is_component else described
     kind = "InferenceComponents" if is_component else "Endpoints"
-    group = f"/aws/sagemaker/{kind}/{endpoint_name}"
+    group = f"/aws/sagemaker/{kind}/{name}"
     cloudwatch = access.client("cloudwatch")
-    alarms = list(endpoint_alarms(cloudwatch, endpoint_name))
+    alarms = list(endpoint_alarms(cloudwatch, name))
     return Status(
         planned=(
             Planned(plan.image.uri, artifact_label(plan.artifact.root, plan.artifact.digest))
@@ -304,6 +312,7 @@ def find_status(
         ),
         log_group=group,
         log_lines=tuple(_log_lines(access.client("logs"), group, log_line_count)),
+        host=host,
     )
 
 
@@ -318,10 +327,12 @@ def _declared(
     return served_by(sagemaker, config_name(sagemaker, arn))[0]
 
 
-def _endpoint(sagemaker: Any, access: Access, described: dict[str, Any]) -> EndpointStatus:
+def _endpoint(
+    sagemaker: Any, access: Access, described: dict[str, Any], component_name: str
+) -> EndpointStatus:
     name = described["EndpointName"]
     config = described["EndpointConfigName"]
-    component = live_component(sagemaker, config, name)
+    component = live_component(sagemaker, config, component_name)
     served, types = served_by(sagemaker, config, component)
     live = [
         *described.get("ProductionVariants", ()),

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from slipway.facts.regions import hosted_types, hosting_regions
 from slipway.planning.artifacts import has_source
 from slipway.planning.asynchronous import ASYNC
-from slipway.planning.component import SCALE_TO_ZERO
+from slipway.planning.component import SCALE_TO_ZERO, accelerators_of
 from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rollout import ALL_AT_ONCE
+from slipway.planning.sharing import host_of
 from slipway.planning.situation import Situation
 from slipway.planning.sizes import (
     LARGEST_VOLUME_GB,
@@ -21,6 +22,16 @@ from slipway.planning.sizes import (
 from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
 
 _NEARLY_FULL = 0.9
+_TYPES_WITHOUT_COMPONENTS = ("ml.c5.", "ml.c5d.", "ml.m5.", "ml.m5d.", "ml.p2.")
+_REGIONS_WITHOUT_COMPONENTS = (
+    "cn-north-1",
+    "cn-northwest-1",
+    "us-gov-east-1",
+    "us-gov-west-1",
+    "us-iso-east-1",
+    "us-iso-west-1",
+    "us-isob-east-1",
+)
 
 
 @dataclass(frozen=True)
@@ -238,6 +249,45 @@ def download_may_time_out(subject: Subject) -> Iterator[PlanWarning]:
         )
 
 
+def guest_shares_no_instance(subject: Subject) -> Iterator[PlanWarning]:
+    """Warns of a guest whose copies leave no accelerator of an instance to its host."""
+    situation = subject.situation
+    host, section = host_of(situation.config), situation.config.endpoint.scale_to_zero
+    if host is None or section is None:
+        return
+    count = accelerators_of(situation.instance)
+    if count and (section.accelerators_per_copy or count) == count:
+        accelerators = "the only accelerator" if count == 1 else f"all {count} accelerators"
+        yield PlanWarning(
+            "guest-shares-no-instance",
+            f"A copy takes {accelerators} of {situation.instance.name}, so no instance holds "
+            f"copies of this model and of {host}. Lower `accelerators_per_copy`, choose a type "
+            "with more accelerators, or use an endpoint for each model.",
+        )
+
+
+def components_may_be_refused(subject: Subject) -> Iterator[PlanWarning]:
+    """Warns of places for which AWS's own SDK refuses inference components.
+
+    The API documents no such limits, and no public report tells of the service's own answer.
+    Source, read 2026-11-26: the utilities for inference components of sagemaker-serve in
+    https://github.com/aws/sagemaker-python-sdk.
+    """
+    situation = subject.situation
+    if situation.config.endpoint.mode != SCALE_TO_ZERO:
+        return
+    types = [i.name for i in situation.instances if i.name.startswith(_TYPES_WITHOUT_COMPONENTS)]
+    places = [", ".join(types)] if types else []
+    if situation.region in _REGIONS_WITHOUT_COMPONENTS:
+        places.append(situation.region)
+    if places:
+        yield PlanWarning(
+            "components-may-be-refused",
+            f"AWS's SDK refuses inference components on {' in '.join(places)}. AWS's API does not "
+            "document this.",
+        )
+
+
 def _stored_gb(subject: Subject) -> float | None:
     """Returns what an instance stores, in GB: as published where that is known, else as configured.
 
@@ -261,4 +311,6 @@ ADVICE: tuple[Advice, ...] = (
     disk_nearly_full,
     volume_key_without_volume,
     download_may_time_out,
+    guest_shares_no_instance,
+    components_may_be_refused,
 )

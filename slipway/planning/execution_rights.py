@@ -80,6 +80,8 @@ def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RightsP
 def _serving(plan: DeploymentPlan, context: RoleContext) -> RightsPolicy:
     """Reads artifacts, pulls one image, writes one log group and machine metrics, and no more.
 
+    The role also runs the copies of guests, with their images and log groups.
+
     The role may read the artifacts of every model that shares the place, or an isolated model's
     own. It does not name a single artifact. CloudFormation updates the role before the endpoint, so
     a digest in it would cut the running fleet off from its own weights during an update. The role
@@ -88,24 +90,29 @@ def _serving(plan: DeploymentPlan, context: RoleContext) -> RightsPolicy:
     """
     place, arn = plan.artifact_place, f"arn:{context.partition}"
     bucket = f"{arn}:s3:::{place.bucket}"
-    image = plan.image
-    repository = f"{arn}:ecr:{image.region}:{image.account}:repository/{image.repository}"
-    log_group = f"{arn}:logs:{plan.region}:{plan.account}:log-group:{plan.log_group_name}"
+    repositories = dict.fromkeys(
+        f"{arn}:ecr:{each.region}:{each.account}:repository/{each.repository}"
+        for each in (plan.image, *(guest.image for guest in plan.guests))
+    )
+    log_groups = [
+        f"{arn}:logs:{plan.region}:{plan.account}:log-group:{name}:*"
+        for name in (plan.log_group_name, *(guest.log_group_name for guest in plan.guests))
+    ]
     copies = () if plan.component is None else (COPIES,)
     return RightsPolicy(
         "Serving",
         (
             *read_objects("Artifacts", bucket, place.artifacts_prefix),
             use_key("DecryptArtifacts", ["kms:Decrypt"], context.artifact_key),
-            *pull_images("PullImage", repository),
-            write_logs_of_machines(f"{log_group}:*"),
+            *pull_images("PullImage", *repositories),
+            write_logs_of_machines(*log_groups),
             publish_metrics(MACHINES.namespace, *copies),
         ),
         {
             f"{bucket}/{place.artifacts_prefix}*": "A digest here would cut the running fleet off.",
             "*": "ECR's log-in token is the account's, and PutMetricData has no resources: "
             "its condition names the namespace.",
-            f"{log_group}:*": "SageMaker names the streams, one per instance.",
+            **dict.fromkeys(log_groups, "SageMaker names the streams, one per instance."),
         },
     )
 

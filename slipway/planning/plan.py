@@ -189,6 +189,23 @@ class PlanWarning:
 
 
 @dataclass(frozen=True)
+class GuestPlan:
+    """What the endpoint of one model needs to know of another model whose copies run on it.
+
+    Args:
+        name: of the guest's config.
+        image: which the copies run.
+        log_group_name: of the copies.
+        max_instance_count: instances that hold the guest's most copies.
+    """
+
+    name: str
+    image: ImagePlan
+    log_group_name: str
+    max_instance_count: int
+
+
+@dataclass(frozen=True)
 class DeploymentPlan:
     """One model in one environment.
 
@@ -217,6 +234,8 @@ class DeploymentPlan:
         metrics: which metrics SageMaker publishes; None for AWS's defaults.
         asynchronous: queue of an asynchronous endpoint; None for an endpoint that answers at once.
         component: copies of the model on an endpoint that scales to zero; None in another mode.
+        host: the model on whose endpoint the copies run; None for an endpoint of its own.
+        guests: the models whose copies run on this model's endpoint.
         volume_key_arn: key of the storage volumes; None for SageMaker's own.
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
@@ -262,6 +281,8 @@ class DeploymentPlan:
     metrics: MetricsPlan | None
     asynchronous: AsyncPlan | None
     component: ComponentPlan | None
+    host: str | None
+    guests: tuple[GuestPlan, ...]
     volume_key_arn: str | None
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
@@ -294,6 +315,24 @@ class DeploymentPlan:
         return self.variants if self.shadow is None else (*self.variants, self.shadow)
 
     @property
+    def max_instance_count(self) -> int:
+        """Returns the most instances of an endpoint that hosts copies, its guests' included.
+
+        Raises:
+            ValueError: the endpoint hosts no copies.
+        """
+        if self.component is None:
+            raise ValueError(f"the endpoint of {self.name} hosts no copies")
+        return self.component.max_instance_count + sum(
+            guest.max_instance_count for guest in self.guests
+        )
+
+    @property
+    def role_parameter(self) -> str:
+        """Returns the name of the parameter in SSM with the role of an endpoint that has guests."""
+        return f"{self.parameter_prefix}models/{self.host or self.name}/execution-role-arn"
+
+    @property
     def parameter_prefix(self) -> str:
         """Returns the beginning of the names of the foundation's parameters in SSM."""
         return parameter_prefix(self.project, self.environment)
@@ -307,8 +346,10 @@ class DeploymentPlan:
         # A component has a target, a policy that tracks the load, and a policy with an alarm that
         # wakes it.
         woken = 0 if self.component is None else 1
+        # A guest has no endpoint, no role, and no function for updates.
+        own = int(self.host is None)
         # An existing role gets no policies.
-        made = int(self.execution_role_arn is None)
+        made = own * int(self.execution_role_arn is None)
         found = {
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled + woken,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + 2 * woken,
@@ -318,16 +359,17 @@ class DeploymentPlan:
                 mode is not None
                 for mode in (self.vpc, self.volume_key_arn, self.capture, self.asynchronous)
             ),
-            "AWS::IAM::Role": 1 + made,
-            "AWS::Lambda::Function": 1,
-            "AWS::Logs::LogGroup": 2,
-            "AWS::SageMaker::Endpoint": 1,
-            "AWS::SageMaker::EndpointConfig": 1,
+            "AWS::IAM::Role": own + made,
+            "AWS::Lambda::Function": own,
+            "AWS::Logs::LogGroup": 1 + own,
+            "AWS::SageMaker::Endpoint": own,
+            "AWS::SageMaker::EndpointConfig": own,
             "AWS::SageMaker::InferenceComponent": woken,
             "AWS::SageMaker::Model": 1,
+            "AWS::SSM::Parameter": made * bool(self.guests),
             # Two before the endpoint is updated. With autoscaling there is one after it, and with
             # steps one after their alarms.
-            "Custom::SlipwayScaling": 2 + bool(scaled) + bool(stepped),
+            "Custom::SlipwayScaling": 2 * own + bool(scaled) + bool(stepped),
         }
         return {name: count for name, count in found.items() if count}
 
@@ -348,7 +390,7 @@ class DeploymentPlan:
         if self.rollout is not None:
             content["rollout"] |= self.rollout.as_json()
         if self.component is not None:
-            content["component"]["max_instance_count"] = self.component.max_instance_count
+            content["component"]["max_instance_count"] = self.max_instance_count
         return content
 
 

@@ -1,7 +1,7 @@
 """Joins config, facts, environment, lock and image digests into one plan."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from slipway.config.environments import Environment
@@ -27,9 +27,10 @@ from slipway.planning.memory import estimate
 from slipway.planning.metrics import metrics_plan
 from slipway.planning.partial import found_by
 from slipway.planning.placements import SHADOW_VARIANT_NAME, variants_of
-from slipway.planning.plan import DeploymentPlan, PlanWarning, VariantPlan
+from slipway.planning.plan import DeploymentPlan, GuestPlan, PlanWarning, VariantPlan
 from slipway.planning.rollout import rollout_plan
 from slipway.planning.rules import RULES
+from slipway.planning.sharing import host_of
 from slipway.planning.situation import Situation
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 from slipway.planning.vpc import vpc_plan
@@ -42,6 +43,7 @@ def resolve(
     lock: Lock,
     image_digests: Mapping[str, str],
     *,
+    guests: Sequence[GuestPlan] = (),
     allow_unpublished: bool = False,
 ) -> DeploymentPlan:
     """Makes the plan of one model in one environment.
@@ -53,6 +55,7 @@ def resolve(
         lock: the model's published artifacts.
         image_digests: fingerprint of the sources of each image that Slipway builds, by container
             family.
+        guests: models whose copies run on the model's endpoint.
         allow_unpublished: whether an artifact that does not exist is allowed, for reading and
             linting.
 
@@ -69,10 +72,12 @@ def resolve(
     if isinstance(parts, Problem) or isinstance(image, Problem):
         raise UserError([found for found in (parts, image) if isinstance(found, Problem)])
     full_name = environment.stack_name(config.name)
+    host = host_of(config)
     variants, shadow = tuple(_variants(situation)), _shadow(situation)
     scaling = autoscaling_plan(config.autoscaling)
     component = component_plan(config.endpoint, situation.instances, full_name)
-    fleets = [_fleet(variant, config, component) for variant in variants]
+    # A guest's instances are in the cost of its host's endpoint.
+    fleets = [] if host else [_fleet(variant, config, component, guests) for variant in variants]
     if shadow is not None:
         fleets.append(_fixed_fleet(shadow))
     subject = Subject(situation, parts.model_data, parts.weights)
@@ -84,7 +89,7 @@ def resolve(
         account=environment.account,
         region=environment.region,
         stack_name=full_name,
-        endpoint_name=full_name,
+        endpoint_name=environment.stack_name(host or config.name),
         image=image,
         artifact_place=artifact_place(config, environment),
         artifact=parts.model_data,
@@ -101,6 +106,8 @@ def resolve(
         metrics=metrics_plan(config),
         asynchronous=async_plan(config),
         component=component,
+        host=host,
+        guests=tuple(guests),
         volume_key_arn=config.endpoint.volume_key_arn,
         variants=variants,
         shadow=shadow,
@@ -190,12 +197,16 @@ def _variant(
     )
 
 
-def _fleet(variant: VariantPlan, config: ModelConfig, component: ComponentPlan | None) -> Fleet:
+def _fleet(
+    variant: VariantPlan,
+    config: ModelConfig,
+    component: ComponentPlan | None,
+    guests: Sequence[GuestPlan],
+) -> Fleet:
     """Returns the numbers of instances of a variant that are paid for."""
     if component is not None:
-        return replace(
-            _fixed_fleet(variant), minimum_count=0, maximum_count=component.max_instance_count
-        )
+        most = component.max_instance_count + sum(guest.max_instance_count for guest in guests)
+        return replace(_fixed_fleet(variant), minimum_count=0, maximum_count=most)
     scaling = config.autoscaling
     if scaling is None:
         return _fixed_fleet(variant)

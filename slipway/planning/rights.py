@@ -124,15 +124,15 @@ def pull_images(sid: str, *repository_arns: str) -> list[Right]:
     ]
 
 
-def write_logs_of_machines(log_group_arn: str) -> Right:
-    """Returns SageMaker's right to write into a log group.
+def write_logs_of_machines(*log_group_arns: str) -> Right:
+    """Returns SageMaker's right to write into log groups.
 
     Args:
-        log_group_arn: ends in `:*`, which covers the group's streams, and the group itself for
-            DescribeLogStreams.
+        log_group_arns: each ends in `:*`, which covers the group's streams, and the group itself
+            for DescribeLogStreams.
     """
     actions = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
-    return right("WriteLogs", actions, log_group_arn)
+    return right("WriteLogs", actions, *log_group_arns)
 
 
 def publish_metrics(*namespaces: str) -> Right:

@@ -52,7 +52,7 @@ class VariantAlarms(Construct):
         self._config_name = config_name
         self._component = plan.component
         is_async = plan.asynchronous is not None
-        subject = plan.endpoint_name
+        subject = plan.stack_name
         if len(plan.variants) > 1:
             subject += f", {variant.name}"
         if config_name is not None:

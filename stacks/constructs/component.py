@@ -8,7 +8,7 @@ from constructs import Construct
 from slipway.config.alarm_kinds import REQUESTS
 from slipway.planning.component import WAKE_METRIC, ComponentPlan
 from slipway.planning.plan import VariantPlan
-from stacks.constructs.hosting import HostedEndpoint
+from stacks.constructs.hosting import HostedModel
 from stacks.constructs.scheduled_actions import scheduled_actions
 
 _NAMESPACE = "sagemaker"
@@ -32,7 +32,8 @@ class ScaledComponent(Construct):
         construct_id: name within the scope.
         component: the resolved component.
         variant: whose instances hold the copies.
-        hosting: the endpoint and its model.
+        endpoint_name: of the endpoint, which may be another stack's.
+        hosted: the model of the copies, and their log group.
 
     Attributes:
         copies: the component.
@@ -45,7 +46,8 @@ class ScaledComponent(Construct):
         *,
         component: ComponentPlan,
         variant: VariantPlan,
-        hosting: HostedEndpoint,
+        endpoint_name: str,
+        hosted: HostedModel,
     ) -> None:
         super().__init__(scope, construct_id)
         self.copies = sagemaker.CfnInferenceComponent(
@@ -53,16 +55,16 @@ class ScaledComponent(Construct):
             "Component",
             # Literal, because the log group and the metrics of requests have the name.
             inference_component_name=component.name,
-            endpoint_name=hosting.endpoint.attr_endpoint_name,
+            endpoint_name=endpoint_name,
             variant_name=variant.name,
-            specification=_specification(component, variant, hosting.model),
+            specification=_specification(component, variant, hosted.model),
             runtime_config=(
                 sagemaker.CfnInferenceComponent.InferenceComponentRuntimeConfigProperty(
                     copy_count=component.copies_at_creation
                 )
             ),
         )
-        self.copies.add_resource_dependency(hosting.log_group)
+        self.copies.add_resource_dependency(hosted.log_group)
         target = autoscaling.CfnScalableTarget(
             self,
             "Target",

@@ -5,19 +5,18 @@ The variant names no model. The component says how long a copy may take to start
 
 from aws_cdk import aws_sagemaker as sagemaker
 
-from slipway.planning.component import ComponentPlan
 from slipway.planning.plan import VariantPlan
 from stacks.constructs.instance_pools import instance_pools
 
 
 def component_variant(
-    variant: VariantPlan, component: ComponentPlan, routing_strategy: str
+    variant: VariantPlan, max_instance_count: int, routing_strategy: str
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
     """Returns the variant of an endpoint that scales to zero.
 
     Args:
         variant: its instance types, and its count at creation.
-        component: the copies.
+        max_instance_count: instances that hold the most copies of every component.
         routing_strategy: how a copy is chosen for a request.
     """
     pools = instance_pools(variant)
@@ -32,7 +31,7 @@ def component_variant(
             sagemaker.CfnEndpointConfig.ManagedInstanceScalingProperty(
                 status="ENABLED",
                 min_instance_count=0,
-                max_instance_count=component.max_instance_count,
+                max_instance_count=max_instance_count,
             )
         ),
         routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(

@@ -33,7 +33,7 @@ class ExecutionRole(Construct):
                 "sagemaker.amazonaws.com",
                 conditions={"StringEquals": {"aws:SourceAccount": plan.account}},
             ),
-            description=f"Runs {plan.endpoint_name}",
+            description=f"Runs {plan.stack_name}",
             # Inline, so that the role never exists without its rights (SageMaker checks at once).
             inline_policies={serving.name: document},
         )

@@ -1,4 +1,4 @@
-"""Model, endpoint config, endpoint and log group."""
+"""Model and log group, endpoint config and endpoint."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,70 @@ from stacks.constructs.instance_pools import instance_pools
 from stacks.constructs.mode_rights import ModeRights
 
 
-class HostedEndpoint(Construct):
-    """The resources of an endpoint; only the endpoint itself has a fixed name.
+class HostedModel(Construct):
+    """A model, and the log group of its containers.
 
-    Models and configurations are replaced: the new one is created before the old one is deleted.
+    The model is replaced: the new one is created before the old one is deleted.
 
     Attributes:
         log_group: receives the containers' output.
+        model: the model, which an inference component names in place of a variant.
+
+    Args:
+        scope: the model's stack.
+        construct_id: name within the scope.
+        plan: the resolved config.
+        role_arn: the role that SageMaker runs the container with.
+        log_key_arn: the key of the log group; None for CloudWatch Logs' own.
+        vpc: the network of the containers; None for SageMaker's own.
+        rights: what the role may do for settings of this endpoint.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: DeploymentPlan,
+        role_arn: str,
+        log_key_arn: str | None,
+        vpc: sagemaker.CfnModel.VpcConfigProperty | None,
+        rights: Sequence[ModeRights],
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.log_group = logs.CfnLogGroup(
+            self,
+            "LogGroup",
+            log_group_name=plan.log_group_name,
+            retention_in_days=plan.log_retention_days,
+            kms_key_id=log_key_arn,
+        )
+        # Otherwise SageMaker would create the group, with no retention and outside the stack.
+        self.log_group.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
+        self.model = sagemaker.CfnModel(
+            self,
+            "Model",
+            execution_role_arn=role_arn,
+            enable_network_isolation=plan.network_isolation,
+            primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
+                image=plan.image.uri,
+                environment=dict(sorted(plan.container_environment.items())),
+                model_data_source=_model_data(plan),
+            ),
+            vpc_config=vpc,
+        )
+        for each in rights:
+            self.model.add_resource_dependency(each.policy)
+
+
+class HostedEndpoint(HostedModel):
+    """The resources of an endpoint; only the endpoint itself has a fixed name.
+
+    Configurations are replaced as models are.
+
+    Attributes:
         config: the endpoint configuration.
         endpoint: the endpoint.
-        model: the model, which an inference component names in place of a variant.
 
     Args:
         scope: the endpoint's stack.
@@ -50,31 +104,15 @@ class HostedEndpoint(Construct):
         queue: sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty | None,
         rights: Sequence[ModeRights],
     ) -> None:
-        super().__init__(scope, construct_id)
-        self.log_group = logs.CfnLogGroup(
-            self,
-            "LogGroup",
-            log_group_name=plan.log_group_name,
-            retention_in_days=plan.log_retention_days,
-            kms_key_id=log_key_arn,
+        super().__init__(
+            scope,
+            construct_id,
+            plan=plan,
+            role_arn=role_arn,
+            log_key_arn=log_key_arn,
+            vpc=vpc,
+            rights=rights,
         )
-        # Otherwise SageMaker would create the group, with no retention and outside the stack.
-        self.log_group.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
-        model = sagemaker.CfnModel(
-            self,
-            "Model",
-            execution_role_arn=role_arn,
-            enable_network_isolation=plan.network_isolation,
-            primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
-                image=plan.image.uri,
-                environment=dict(sorted(plan.container_environment.items())),
-                model_data_source=_model_data(plan),
-            ),
-            vpc_config=vpc,
-        )
-        for each in rights:
-            model.add_resource_dependency(each.policy)
-        self.model = model
         component = plan.component
         self.config = sagemaker.CfnEndpointConfig(
             self,
@@ -85,10 +123,10 @@ class HostedEndpoint(Construct):
             "FixedEndpointConfig" if plan.autoscaling is None else "EndpointConfig",
             production_variants=[
                 _production_variant(
-                    variant, model, plan.routing_strategy, plan.capacity_reservation_arn
+                    variant, self.model, plan.routing_strategy, plan.capacity_reservation_arn
                 )
                 if component is None
-                else component_variant(variant, component, plan.routing_strategy)
+                else component_variant(variant, plan.max_instance_count, plan.routing_strategy)
                 for variant in plan.variants
             ],
             # On a component's instances, these hold for every model.
@@ -96,7 +134,7 @@ class HostedEndpoint(Construct):
             enable_network_isolation=None if component is None else plan.network_isolation,
             vpc_config=None if component is None else _vpc_of_config(vpc),
             shadow_production_variants=(
-                [_production_variant(plan.shadow, model, plan.routing_strategy, None)]
+                [_production_variant(plan.shadow, self.model, plan.routing_strategy, None)]
                 if plan.shadow is not None
                 else None
             ),

@@ -10,7 +10,8 @@ from embedded_aws import control
 from tests.support.page_runs import run_page
 from tests.support.pages import ROOT, blocks
 
-GUIDES = [ROOT / "docs" / "guides" / f"{name}.md" for name in ("async", "scale-to-zero", "shadow")]
+NAMES = ("async", "scale-to-zero", "several-models", "shadow")
+GUIDES = [ROOT / "docs" / "guides" / f"{name}.md" for name in NAMES]
 
 of_each_guide = pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 

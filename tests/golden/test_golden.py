@@ -2,7 +2,8 @@
 
 `cases/NAME.yaml` -> `plans/NAME.json` -> `templates/NAME.json`;
 `cases/error_NAME.yaml` -> `errors/error_NAME.txt`. Comments at the head of a case choose its
-environment (`# environment: production`) and its lock (`# lock: none`, `# lock: stale`).
+environment (`# environment: production`), its lock (`# lock: none`, `# lock: stale`), and the case
+whose copies run on its endpoint (`# guests: guest`).
 `pytest tests/golden --update-golden` writes the results anew.
 """
 
@@ -25,9 +26,10 @@ from slipway.planning.families import known_situation
 from slipway.planning.lock import Lock, LockedArtifact
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import known_problems, resolve
+from slipway.planning.sharing import guest_plan
 from stacks.artifacts_stack import ArtifactsStack
+from stacks.assembly import plan_stack
 from stacks.constructs.foundation_guard import FOUNDATION_VERSION
-from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
 from tests.support.linting import lint
 from tests.support.projects import (
@@ -91,6 +93,8 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
         sample = lock.sample
         assert sample is not None
         lock = Lock(sample=LockedArtifact(inputs_digest=DIGEST, compiled=sample.compiled))
+    # A name: `make_plan` of the guest needs nothing of its host.
+    guest = options.get("guests")
     try:
         return resolve(
             loaded.config,
@@ -98,6 +102,7 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
             environment,
             lock,
             IMAGE_DIGESTS,
+            guests=[guest_plan(make_plan(guest, root))] if guest else (),
             allow_unpublished=options.get("allow-unpublished") == "true",
         )
     except UserError as error:
@@ -127,7 +132,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for case in GOOD:
         plan = make_plan(case, tmp_path_factory.mktemp(case))
         target = cdk.Environment(account=plan.account, region=plan.region)
-        EndpointStack(app, case, plan=plan, env=target)
+        plan_stack(app, case, plan=plan, env=target)
         if case in ISOLATED:
             loaded, environment, _ = load_case(case, tmp_path_factory.mktemp(case))
             ArtifactsStack(

@@ -319,6 +319,7 @@ CHANGES: Mapping[str, Change] = {
         "template", "sleeping", "endpoint.scale_to_zero.",
         max_copies=3, target_concurrent_requests_per_copy=6, vcpus_per_copy=1,
         copy_memory_mib=2048, scale_in_cooldown_seconds=9, scale_out_cooldown_seconds=9,
+        endpoint_of="another",
     ),
     **_changes(
         "template", "woken", "endpoint.scale_to_zero.schedules.",

@@ -20,7 +20,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from slipway.publishing.families import PACKAGING
 from stacks.artifacts_stack import ArtifactsStack
-from stacks.endpoint_stack import EndpointStack
+from stacks.assembly import plan_stack
 from tests.support.projects import IMAGE_DIGESTS, lock_for
 from tests.synth.assemblies import new_app
 from tests.synth.field_effects import CHANGES, Change, content_of, field_paths, put
@@ -164,11 +164,11 @@ def test_the_template_has_every_change_of_a_plan(tmp_path: Path):
             if _key(plan) not in ids:
                 ids[_key(plan)] = construct_id = f"stack-{len(ids)}"
                 env = cdk.Environment(account=plan.account, region=plan.region)
-                EndpointStack(app, construct_id, plan=plan, env=env)
+                plan_stack(app, construct_id, plan=plan, env=env)
     # The same plan once more: what differs by the stack's id alone would not prove anything.
     first = _plan(*_before(CHANGES["description"]))
     env = cdk.Environment(account=first.account, region=first.region)
-    EndpointStack(app, "again", plan=first, env=env)
+    plan_stack(app, "again", plan=first, env=env)
     assembly = app.synth()
     directory = Path(assembly.directory)
 

@@ -37,7 +37,8 @@ def triton_repository(
     ] = None,
 ) -> None:
     """Write a Triton model repository for one graph, to own and to change."""
-    from slipway.config.schema import NAME_PATTERN, is_model_name
+    from slipway.config.names import NAME_PATTERN
+    from slipway.config.schema import is_model_name
     from slipway.planning.families.triton.repository.graph import Serving, write_repository
 
     project = current_project()

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from slipway.config.names import NAME_PATTERN
 from slipway.config.sections.base import Section
 from slipway.config.sections.times import Times
 
@@ -24,6 +25,15 @@ class CopySchedule(Times):
 class ScaleToZero(Section):
     """An inference component: without requests there is no instance, and nothing is billed."""
 
+    endpoint_of: str | None = Field(
+        None,
+        pattern=NAME_PATTERN,
+        max_length=40,
+        description="Model on whose endpoint the copies run, so that both models share its "
+        "instances. The other model has `mode: scale_to_zero` and the same `instances`. Without "
+        "it the model has an endpoint of its own.",
+        examples=["gpt2-autocomplete"],
+    )
     max_copies: int = Field(
         ge=1,
         le=1000,

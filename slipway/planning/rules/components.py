@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.errors import FieldPath, Problem
+from slipway.errors import Problem
 from slipway.planning.component import (
     SCALE_TO_ZERO,
     accelerators_of,
@@ -77,22 +77,21 @@ def component_has_one_target(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def component_is_supported(situation: Situation) -> Iterator[Problem]:
-    """Refuses settings that Slipway does not deploy with an inference component yet."""
-    config = situation.config
-    if config.endpoint.mode != SCALE_TO_ZERO:
-        return
-    refused: list[tuple[FieldPath, str, bool]] = [
-        (("endpoint", "data_capture"), "`data_capture`", config.endpoint.data_capture is not None),
-    ]
-    for field, what, is_set in refused:
-        if is_set:
-            yield problem(
-                Code.NOT_SUPPORTED_YET,
-                f"{what} with `mode: scale_to_zero` is not supported yet",
-                "Leave it out for now, or set `mode: realtime`.",
-                field,
-            )
+def components_are_not_captured(situation: Situation) -> Iterator[Problem]:
+    """Refuses data capture of an inference component.
+
+    No page of AWS documents it. AWS's own SDK sends `DataCaptureConfig` for an endpoint of models
+    alone. Source, read 2026-11-26: `Model.deploy` of sagemaker 2.257.7.
+    """
+    endpoint = situation.config.endpoint
+    if endpoint.mode == SCALE_TO_ZERO and endpoint.data_capture is not None:
+        yield problem(
+            Code.COMPONENT_EXCLUDES,
+            "`data_capture` and `mode: scale_to_zero` exclude each other: AWS documents no data "
+            "capture of inference components, and its SDK sends none",
+            "Remove `data_capture`, or set `mode: realtime`.",
+            ("endpoint", "data_capture"),
+        )
 
 
 def copies_are_alike(situation: Situation) -> Iterator[Problem]:
@@ -151,7 +150,7 @@ RULES = (
     component_is_alone,
     copies_are_scaled_alone,
     component_has_one_target,
-    component_is_supported,
+    components_are_not_captured,
     copies_are_alike,
     component_fits_instance,
 )

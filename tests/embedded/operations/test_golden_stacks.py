@@ -29,13 +29,14 @@ REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 
 # The cases in every run of the tests; `make test-all` has the others.
 _FIRST = ("every-alarm", "rollout-canary", "scale-to-zero", "schedules", "weighted-variants")
+_OF_OTHER_TESTS = {"vpc", "volume_key_arn", "asynchronous", "execution_role_arn", "host"}
 
 
 def local_plans() -> dict[str, dict[str, Any]]:
     """The plans whose stacks need nothing of their own in the account.
 
-    `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py` and `test_execution_role.py`
-    deploy the others, with a network, with keys, with a queue, and with a role.
+    `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py`, `test_execution_role.py` and
+    `test_shared_endpoint.py` deploy the others: with a network, keys, a queue, a role, a host.
     """
     plans = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("plans/*.json")}
     return {
@@ -43,7 +44,7 @@ def local_plans() -> dict[str, dict[str, Any]]:
         for name, plan in sorted(plans.items())
         if plan["environment"] == "local"
         and plan["artifact"]["published"]
-        and not {"vpc", "volume_key_arn", "asynchronous", "execution_role_arn"} & plan.keys()
+        and not (_OF_OTHER_TESTS & plan.keys() or plan["guests"])
     }
 
 

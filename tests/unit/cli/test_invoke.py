@@ -11,6 +11,7 @@ from slipway.errors import UserError
 from slipway.operations.invoke import Answer
 from slipway.planning.families.triton import kserve
 from tests.support.projects import config_text, write_project
+from tests.support.shared_endpoints import models
 
 REMEDY = (
     """Give one: `slipway invoke tiny '{"inputs": "The"}'`, or """
@@ -181,3 +182,19 @@ def test_a_request_names_the_component_of_an_endpoint_that_sleeps(tmp_path, monk
     assert printed.err == "tiny-local wakes: waited 21 of 600 s\n"
     assert json.loads(printed.out)["waited_seconds"] == 30
     assert sent[1][1].limit_seconds == 600
+
+
+def test_a_request_to_a_guest_names_the_endpoint_of_its_host(tmp_path, monkeypatch):
+    write_project(tmp_path, models())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(slipway.access, "open_access", lambda *_: None)
+    sent = []
+
+    def send(request, _access, _wait):
+        sent.append((request.endpoint_name, request.component))
+        return Answer(b"{}", "application/json", "AllTraffic", 0.01, "1")
+
+    monkeypatch.setattr(slipway.operations.invoke, "invoke", send)
+    invoke("titles", "{}")
+    invoke("search", "{}")
+    assert sent == [("search-local", "titles-local"), ("search-local", "search-local")]

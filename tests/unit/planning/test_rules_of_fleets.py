@@ -435,15 +435,15 @@ class TestScaleToZero:
             )
         ]
 
-    def test_settings_that_are_not_deployed_with_copies(self):
-        rule = components.component_is_supported
+    def test_copies_are_not_captured(self):
+        rule = components.components_are_not_captured
         more = {"data_capture": {"destination": "s3://captured/"}}
-        remedy = "Leave it out for now, or set `mode: realtime`."
         assert findings(rule, endpoint=self.endpoint(**more)) == [
             (
                 "endpoint.data_capture",
-                "`data_capture` with `mode: scale_to_zero` is not supported yet",
-                remedy,
+                "`data_capture` and `mode: scale_to_zero` exclude each other: AWS documents no "
+                "data capture of inference components, and its SDK sends none",
+                "Remove `data_capture`, or set `mode: realtime`.",
             )
         ]
         assert findings(rule, endpoint=self.endpoint()) == []

@@ -1,0 +1,170 @@
+"""Models that share an endpoint: a host, and guests whose copies run on the host's instances.
+
+A guest has an inference component of its own and no endpoint. The model of a component must have
+the role, the network and the isolation of the endpoint. Source, read 2026-11-26:
+https://docs.aws.amazon.com/sagemaker/latest/dg/realtime-endpoints-deploy-models.html, "Model and
+endpoint compatibility"
+"""
+
+from collections.abc import Collection, Iterator
+
+from slipway.codes.code import Code
+from slipway.config.schema import ModelConfig
+from slipway.errors import Problem, nearest
+from slipway.planning.artifacts import has_source
+from slipway.planning.component import SCALE_TO_ZERO
+from slipway.planning.plan import DeploymentPlan, GuestPlan
+from slipway.planning.situation import Situation, problem
+from slipway.planning.vpc import vpc_plan
+
+ENDPOINT_OF = ("endpoint", "scale_to_zero", "endpoint_of")
+"""The field in which a guest names its host."""
+
+
+def host_of(config: ModelConfig) -> str | None:
+    """Returns the model on whose endpoint a model's copies run; None for an endpoint of its own."""
+    section = config.endpoint.scale_to_zero
+    if config.endpoint.mode != SCALE_TO_ZERO or section is None:
+        return None
+    return section.endpoint_of
+
+
+def guest_plan(plan: DeploymentPlan) -> GuestPlan:
+    """Returns what a host needs to know of a guest.
+
+    Args:
+        plan: the guest's.
+
+    Raises:
+        ValueError: the model has no copies.
+    """
+    if plan.component is None:
+        raise ValueError(f"{plan.name} has no copies")
+    return GuestPlan(plan.name, plan.image, plan.log_group_name, plan.component.max_instance_count)
+
+
+def unknown_host(host: str, guest: str, names: Collection[str]) -> Problem | None:
+    """Returns the problem of a host that is the guest itself, or no model of the project.
+
+    Args:
+        host: the model that the guest names.
+        guest: the model that names it.
+        names: of every model.
+    """
+    if host == guest:
+        return problem(
+            Code.SHARED_ENDPOINT,
+            f"{guest} cannot run on its own endpoint as a guest",
+            "Remove `endpoint_of`, or name another model.",
+            ENDPOINT_OF,
+        )
+    if host not in names:
+        guess = nearest(host, names)
+        hint = f"Did you mean `{guess}`? " if guess else ""
+        return problem(
+            Code.SHARED_ENDPOINT,
+            f"there is no model `{host}` whose endpoint could be shared",
+            f"{hint}Name a model of this project.",
+            ENDPOINT_OF,
+        )
+    return None
+
+
+def invalid_host(host: str) -> Problem:
+    """Returns the problem of a host whose own config has problems."""
+    return problem(
+        Code.SHARED_ENDPOINT,
+        f"the config of `{host}` has problems, so its endpoint is not known",
+        f"Run `slipway validate {host}`, and correct them.",
+        ENDPOINT_OF,
+    )
+
+
+def invalid_guest(host: str, guest: str) -> Problem:
+    """Returns the problem of a host that has a guest with problems.
+
+    Without the guest the host would lose the instances and the rights that the guest's copies need.
+    """
+    return problem(
+        Code.SHARED_ENDPOINT,
+        f"the config of `{guest}` has problems, and its copies may run on the endpoint of `{host}`",
+        f"Run `slipway validate {guest}`, and correct them.",
+        ("endpoint", "scale_to_zero"),
+    )
+
+
+def compare_with_host(guest: Situation, host: Situation) -> Iterator[Problem]:
+    """Yields the reasons for which an endpoint cannot host a guest.
+
+    Args:
+        guest: names the host.
+        host: in the same environment.
+    """
+    name, endpoint = host.config.name, host.config.endpoint
+    if endpoint.mode != SCALE_TO_ZERO:
+        yield problem(
+            Code.SHARED_ENDPOINT,
+            f"the endpoint of `{name}` has `mode: {endpoint.mode}`, and hosts no copies",
+            f"Set `mode: scale_to_zero` for `{name}`, or name another model.",
+            ENDPOINT_OF,
+        )
+        return
+    if (other := host_of(host.config)) is not None:
+        yield problem(
+            Code.SHARED_ENDPOINT,
+            f"`{name}` has no endpoint of its own: its copies run on the endpoint of `{other}`",
+            f"Name `{other}`.",
+            ENDPOINT_OF,
+        )
+        return
+    if host.config.artifacts.isolated:
+        yield problem(
+            Code.SHARED_ENDPOINT,
+            f"the role of `{name}` runs every copy on its endpoint, and reads the files of "
+            f"`{name}` alone",
+            f"Remove `isolated` from `{name}`, or name another model.",
+            ENDPOINT_OF,
+        )
+    if not has_source(host):
+        environment = host.environment
+        yield problem(
+            Code.SHARED_ENDPOINT,
+            f"`{name}` has no {environment.artifacts} for {environment.name}, so there is no "
+            "endpoint to share",
+            f"Give `{name}` one, or name another model.",
+            ENDPOINT_OF,
+        )
+    ours, theirs = guest.config.endpoint.instances, endpoint.instances
+    if ours != theirs:
+        yield problem(
+            Code.SHARED_ENDPOINT,
+            f"the instances differ from those of `{name}`: {', '.join(theirs)}",
+            f"Set `instances: [{', '.join(theirs)}]`.",
+            ("endpoint", "instances"),
+        )
+    theirs_role = endpoint.execution_role_arn
+    if guest.config.endpoint.execution_role_arn != theirs_role:
+        remedy = f"Set `execution_role_arn: {theirs_role}`." if theirs_role else "Remove it."
+        yield problem(
+            Code.SHARED_ENDPOINT,
+            f"the role of `{name}` runs every copy on its endpoint, and `execution_role_arn` "
+            "differs",
+            remedy,
+            ("endpoint", "execution_role_arn"),
+        )
+    if guest.config.endpoint.network_isolation != endpoint.network_isolation:
+        isolation = str(endpoint.network_isolation).lower()
+        yield problem(
+            Code.SHARED_ENDPOINT,
+            f"`network_isolation` is {isolation} for every copy on the endpoint of `{name}`",
+            f"Set `network_isolation: {isolation}`.",
+            ("endpoint", "network_isolation"),
+        )
+    if vpc_plan(guest.config, guest.environment) != vpc_plan(host.config, host.environment):
+        yield problem(
+            Code.SHARED_ENDPOINT,
+            f"the network differs from the network of `{name}`, which holds for every copy on its "
+            "endpoint",
+            f"Take over `vpc` from `{name}`.",
+            ("endpoint", "vpc"),
+        )

@@ -1,0 +1,57 @@
+"""One model on the endpoint of another model: model, log group, copies, alarms."""
+
+import aws_cdk as cdk
+from constructs import Construct
+
+from slipway.planning.plan import DeploymentPlan
+from stacks.constructs.alarms import VariantAlarms
+from stacks.constructs.component import ScaledComponent
+from stacks.constructs.component_rollout import guard_copies
+from stacks.constructs.hosting import HostedModel
+from stacks.model_stack import ModelStack
+
+
+class GuestStack(ModelStack):
+    """A model whose copies run on the endpoint of its host, which another stack makes.
+
+    The endpoint has a literal name here, and its role is in a parameter of SSM. Exports of the
+    host's stack would refuse changes of the host as long as there is a guest.
+
+    Args:
+        scope: the app.
+        construct_id: the model's name, which users type.
+        plan: the resolved config, with a host and a component.
+        env: the plan's account and region, for the CDK CLI.
+
+    Raises:
+        ValueError: the plan has no component.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
+    ) -> None:
+        super().__init__(scope, construct_id, plan=plan, env=env)
+        if plan.component is None:
+            raise ValueError(f"{plan.name} has no copies")
+        (variant,) = plan.variants
+        hosted = HostedModel(
+            self,
+            "Hosting",
+            plan=plan,
+            role_arn=self.role_arn,
+            log_key_arn=self.log_key_arn,
+            vpc=self.vpc,
+            rights=self.rights,
+        )
+        alarms = VariantAlarms(self, "Alarms", plan=plan, variant=variant, topic_arn=self.topic_arn)
+        scaled = ScaledComponent(
+            self,
+            "Scaled",
+            component=plan.component,
+            variant=variant,
+            endpoint_name=plan.endpoint_name,
+            hosted=hosted,
+        )
+        if plan.rollout is not None:
+            guard_copies(scaled.copies, plan.rollout, alarms.by_name)
+        self.conclude()

@@ -1,0 +1,154 @@
+"""What every stack of a model has: its role, its tags, its keys, its network."""
+
+import aws_cdk as cdk
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.execution_rights import RoleContext, execution_rights
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.rights import Key
+from stacks.constructs.execution_role import ExecutionRole
+from stacks.constructs.mode_rights import ModeRights
+from stacks.foundation_ids import (
+    ARTIFACT_KEY_ARN,
+    NOTIFICATION_TOPIC_ARN,
+    SECURITY_GROUP_ID,
+    read_id,
+)
+from stacks.role_boundary import limit_roles
+
+
+class ModelStack(cdk.Stack):
+    """One model in one environment. Renders a plan; decides nothing.
+
+    Attributes:
+        plan: the resolved config.
+        key_arn: the key of the artifacts; None if nothing in the stack needs it.
+        topic_arn: the topic that alarms notify.
+        log_key_arn: the key of log groups; None for CloudWatch Logs' own.
+        vpc: the network of the containers; None for SageMaker's own.
+        role_arn: the role that SageMaker runs the model with.
+        rights: what this role may do for settings, if the stack makes it.
+
+    Args:
+        scope: the app.
+        construct_id: the model's name, which users type.
+        plan: the resolved config.
+        env: the plan's account and region, for the CDK CLI.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            stack_name=plan.stack_name,
+            description=plan.description,
+            env=env,
+            termination_protection=plan.termination_protection,
+        )
+        self.plan = plan
+        for key, value in sorted(plan.tags.items()):
+            cdk.Tags.of(self).add(key, value)
+        limit_roles(self, plan.permissions_boundary_arn)
+        self.key_arn = self._artifact_key_arn(plan) if _uses_artifact_key(plan) else None
+        self.topic_arn = read_id(self, plan.parameter_prefix, NOTIFICATION_TOPIC_ARN)
+        self.log_key_arn = plan.log_key
+        if plan.log_key == ARTIFACT_KEY:
+            # The environment's key, whose policy lets CloudWatch Logs use it.
+            self.log_key_arn = self.key_arn
+            if plan.artifact_place.is_isolated:
+                self.log_key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+        self.vpc = self._vpc(plan)
+        self.role_arn, self.rights = self._role(plan, self.key_arn or "", self.vpc)
+
+    def conclude(self) -> None:
+        """Adds the plan's warnings, and the outputs that every stack of a model has."""
+        plan = self.plan
+        for warning in plan.warnings:
+            cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
+        cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)
+        if plan.component is not None:
+            cdk.CfnOutput(self, "InferenceComponentName", value=plan.component.name)
+        cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
+        if plan.termination_protection:
+            # The setting is no part of the template, and `cdk diff` compares templates:
+            # https://github.com/aws/aws-cdk/issues/32043. The output is a line of the difference.
+            cdk.CfnOutput(
+                self,
+                "TerminationProtection",
+                value="on",
+                description="CloudFormation refuses to delete this stack.",
+            )
+
+    def _artifact_key_arn(self, plan: DeploymentPlan) -> str:
+        if plan.artifact_place.is_isolated:
+            return self._own_key_arn(plan.artifact_place)
+        return read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+
+    def _vpc(self, plan: DeploymentPlan) -> sagemaker.CfnModel.VpcConfigProperty | None:
+        """Returns the network of the containers."""
+        if plan.vpc is None:
+            return None
+        groups = list(plan.vpc.security_group_ids)
+        if not groups:
+            groups = [read_id(self, plan.parameter_prefix, SECURITY_GROUP_ID)]
+        return sagemaker.CfnModel.VpcConfigProperty(
+            subnets=list(plan.vpc.subnet_ids), security_group_ids=groups
+        )
+
+    def _role(
+        self,
+        plan: DeploymentPlan,
+        artifact_key_arn: str,
+        vpc: sagemaker.CfnModel.VpcConfigProperty | None,
+    ) -> tuple[str, list[ModeRights]]:
+        """Returns the ARN of the role, and what it may do for settings if the stack makes it."""
+        if plan.execution_role_arn is not None:
+            return plan.execution_role_arn, []
+        if plan.host is not None:
+            return self._role_of_host(plan), []
+        groups = () if vpc is None else tuple(vpc.security_group_ids)
+        context = RoleContext(self.partition, Key(artifact_key_arn), groups)
+        serving, *modes = execution_rights(plan, context)
+        # An isolated model has another logical id. CloudFormation updates a role before the
+        # endpoint, so the same role with other rights would cut off the running fleet. Another role
+        # is created before the update, and the old one is deleted after it.
+        role_id = "OwnExecutionRole" if plan.artifact_place.is_isolated else "ExecutionRole"
+        role = ExecutionRole(self, role_id, plan=plan, serving=serving).role
+        return role.role_arn, [ModeRights(self, policy, role=role) for policy in modes]
+
+    def _role_of_host(self, plan: DeploymentPlan) -> str:
+        """Returns the ARN of the role with which SageMaker runs every copy on the endpoint."""
+        parameter = cdk.CfnParameter(
+            self,
+            "HostExecutionRoleArn",
+            type="AWS::SSM::Parameter::Value<String>",
+            default=plan.role_parameter,
+            description=f"Written by the host's stack: cdk deploy {plan.host}",
+        )
+        return parameter.value_as_string
+
+    def _own_key_arn(self, place: ArtifactPlace) -> str:
+        # Another logical id than the shared key's, because the CDK CLI keeps a parameter's old
+        # value, whatever its new default is.
+        parameter = cdk.CfnParameter(
+            self,
+            "OwnArtifactKeyArn",
+            type="AWS::SSM::Parameter::Value<String>",
+            default=place.key_parameter,
+            description=f"Written by the model's own stack: cdk deploy {place.stack_id}",
+        )
+        return parameter.value_as_string
+
+
+def _uses_artifact_key(plan: DeploymentPlan) -> bool:
+    """Returns whether the stack needs the key: an existing role has its rights already."""
+    return (
+        (plan.execution_role_arn is None and plan.host is None)
+        or (plan.log_key == ARTIFACT_KEY and not plan.artifact_place.is_isolated)
+        or (plan.capture is not None and plan.capture.key == ARTIFACT_KEY)
+    )

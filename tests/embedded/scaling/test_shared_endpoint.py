@@ -1,0 +1,179 @@
+"""Two models of Slipway on one endpoint: each answers, scales and goes by itself."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from botocore.exceptions import ClientError
+
+from slipway.codes.code import Code
+from slipway.config.schema import ModelConfig
+from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.operations.invoke import Request, invoke
+from slipway.operations.leftovers import Leftover, find_leftovers
+from slipway.operations.mode import compare_mode
+from slipway.operations.quotas import compare_quotas
+from slipway.operations.scaling import compare_scaling
+from slipway.operations.status import Status, find_status
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for
+from tests.support.slipway_stack import SlipwayStack, slipway_stack
+from tests.support.waiting import eventually
+
+HOST, GUEST = "host-local", "guest-local"
+GOLDEN = Path(__file__).parents[2] / "golden"
+GUEST_TEMPLATE = GOLDEN / "templates" / "guest.json"
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[SlipwayStack]:
+    with slipway_stack(tmp_path, time_scale=0.01, model="host") as stack:
+        assert stack.create("ok") == "CREATE_COMPLETE"
+        yield stack
+
+
+def add_guest(host: SlipwayStack) -> str:
+    return host.stacks.create(GUEST, host.template("ok", GUEST_TEMPLATE))
+
+
+def ask(host: SlipwayStack, component: str) -> bytes:
+    request = Request(HOST, b"ping", "text/plain", "text/plain", None, component)
+    return invoke(request, host.access).body
+
+
+def status(host: SlipwayStack, name: str) -> Status:
+    of_another = None if name == HOST else HOST
+    return find_status(name, host.access, plan=None, log_line_count=5, host=of_another)
+
+
+def instances(host: SlipwayStack) -> int:
+    described = host.stacks.client("sagemaker").describe_endpoint(EndpointName=HOST)
+    return int(described["ProductionVariants"][0]["CurrentInstanceCount"])
+
+
+def scale(host: SlipwayStack, name: str, copies: int) -> None:
+    sagemaker = host.stacks.client("sagemaker")
+    sagemaker.update_inference_component_runtime_config(
+        InferenceComponentName=name, DesiredRuntimeConfig={"CopyCount": copies}
+    )
+
+    def is_scaled() -> bool:
+        described: dict[str, Any] = sagemaker.describe_inference_component(
+            InferenceComponentName=name
+        )
+        is_settled = described["InferenceComponentStatus"] == "InService"
+        return is_settled and described["RuntimeConfig"]["CurrentCopyCount"] == copies
+
+    eventually(is_scaled, seconds=20)
+
+
+def test_a_guest_answers_and_sleeps_beside_its_host_and_goes_without_it(
+    host: SlipwayStack,
+) -> None:
+    assert add_guest(host) == "CREATE_COMPLETE"
+    # Both copies fit on the four GPUs of one instance.
+    assert instances(host) == 1
+    for name in (HOST, GUEST):
+        assert ask(host, name) == b"ping"
+        found = status(host, name)
+        assert found.troubles() == []
+        assert found.endpoint is not None
+        assert found.endpoint.component is not None
+        assert (found.endpoint.name, found.endpoint.component.name) == (HOST, name)
+        assert found.log_group == f"/aws/sagemaker/InferenceComponents/{name}"
+        assert found.log_lines
+        assert {alarm.name.startswith(f"{name}-") for alarm in found.alarms} == {True}
+
+    scale(host, GUEST, 0)
+    with pytest.raises(UserError) as caught:
+        ask(host, GUEST)
+    [problem] = caught.value.problems
+    assert problem.code == Code.ASLEEP
+    assert "slipway invoke guest --env local" in problem.remedy
+    assert ask(host, HOST) == b"ping"
+
+    assert host.stacks.delete(GUEST) == "DELETE_COMPLETE"
+    assert find_leftovers("guest", LOCAL, host.access) == []
+    assert ask(host, HOST) == b"ping"
+    with pytest.raises(UserError, match="guest is not deployed in `local`"):
+        status(host, GUEST)
+    assert host.delete() == "DELETE_COMPLETE"
+    assert host.running() == []
+
+
+def plan_of(case: str, **changes: Any) -> DeploymentPlan:
+    """Returns the plan of a golden case, with settings of its scaling to zero changed."""
+    content = yaml.safe_load((GOLDEN / "cases" / f"{case}.yaml").read_text("utf-8"))
+    content["endpoint"]["scale_to_zero"] |= changes
+    config = ModelConfig.model_validate(content)
+    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+
+
+def test_what_a_guest_says_is_compared_with_what_is_deployed(host: SlipwayStack) -> None:
+    assert add_guest(host) == "CREATE_COMPLETE"
+    for case, name in (("host", HOST), ("guest", GUEST)):
+        plan = plan_of(case)
+        of_another = None if name == HOST else HOST
+        found = find_status(name, host.access, plan=plan, log_line_count=0, host=of_another)
+        assert found.differences == ()
+    changed = plan_of("guest", max_copies=5)
+    found = find_status(GUEST, host.access, plan=changed, log_line_count=0, host=HOST)
+    assert [each.setting for each in found.differences] == ["endpoint.scale_to_zero.max_copies"]
+
+
+def test_preflight_finds_the_host_and_refuses_to_move_copies(host: SlipwayStack) -> None:
+    guest, own = plan_of("guest"), plan_of("guest", endpoint_of=None)
+    assert compare_mode(guest, host.access) == ([], [])
+    assert add_guest(host) == "CREATE_COMPLETE"
+    for compare in (compare_mode, compare_scaling, compare_quotas):
+        assert compare(guest, host.access) == ([], [])
+    _, [problem] = compare_mode(own, host.access)
+    assert (problem.code, problem.message) == (
+        Code.MODE_CHANGE,
+        f"the copies of guest run on the endpoint {HOST}, and would move to {GUEST}: SageMaker has "
+        "no operation that moves them",
+    )
+    elsewhere = find_status(GUEST, host.access, plan=own, log_line_count=0, host=HOST)
+    assert "endpoint.scale_to_zero.endpoint_of" in [each.setting for each in elsewhere.differences]
+    assert host.stacks.delete(GUEST) == "DELETE_COMPLETE"
+    assert host.delete() == "DELETE_COMPLETE"
+    assert compare_mode(guest, host.access) == (
+        [f"{HOST} is not there yet: `cdk deploy` makes it first"],
+        [],
+    )
+
+
+@pytest.mark.size("all")
+def test_an_update_of_the_host_keeps_the_copies_of_its_guest(host: SlipwayStack) -> None:
+    assert add_guest(host) == "CREATE_COMPLETE"
+    before = ask(host, GUEST)
+    template = host.template("also ok")
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::SageMaker::EndpointConfig":
+            [variant] = resource["Properties"]["ProductionVariants"]
+            variant["ManagedInstanceScaling"]["MaxInstanceCount"] += 1
+    assert host.stacks.update(HOST, template) == "UPDATE_COMPLETE"
+    assert ask(host, GUEST) == before
+    assert status(host, GUEST).troubles() == []
+
+
+@pytest.mark.size("all")
+def test_a_guest_without_its_host_is_told(host: SlipwayStack) -> None:
+    assert add_guest(host) == "CREATE_COMPLETE"
+    assert host.delete() == "DELETE_COMPLETE"
+    troubles = status(host, GUEST).troubles()
+    assert troubles[0] == f"there is no endpoint {HOST}: nothing is served"
+    # SageMaker keeps the component, whose stack can still be deleted.
+    assert Leftover("inference component", GUEST) in find_leftovers("guest", LOCAL, host.access)
+    assert host.stacks.delete(GUEST) == "DELETE_COMPLETE"
+
+
+@pytest.mark.size("all")
+def test_a_guest_whose_host_is_not_there_is_not_made(host: SlipwayStack) -> None:
+    assert host.delete() == "DELETE_COMPLETE"
+    with pytest.raises(ClientError, match="models/host/execution-role-arn"):
+        add_guest(host)

@@ -1,0 +1,91 @@
+"""The stacks of models that share an endpoint, and the order in which they come and go."""
+
+import re
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+
+from slipway.project import Project
+from stacks.assembly import Selection, add_stacks
+from stacks.guest_stack import GuestStack
+from tests.support.projects import write_project
+from tests.support.shared_endpoints import models
+from tests.synth.assemblies import Assembly, new_app
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    root = tmp_path_factory.mktemp("shared")
+    return Project(write_project(root, models(), published=models()))
+
+
+def stacks_of(app: cdk.App) -> dict[str, cdk.Stack]:
+    return {each.node.id: each for each in app.node.children if isinstance(each, cdk.Stack)}
+
+
+def test_a_selection_has_the_host_and_its_guests(project: Project, tmp_path: Path) -> None:
+    for selected in ("search", "titles"):
+        app = new_app(tmp_path)
+        add_stacks(app, project, Selection(models=(selected,)))
+        stacks = stacks_of(app)
+        assert list(stacks) == ["foundation", "search", "tags", "titles"]
+        # `cdk deploy titles` deploys the host first; `cdk destroy search` destroys guests first.
+        for name in ("tags", "titles"):
+            assert isinstance(stacks[name], GuestStack)
+            assert stacks["search"] in stacks[name].dependencies
+        assert stacks["search"].dependencies == [stacks["foundation"]]
+    app = new_app(tmp_path)
+    add_stacks(app, project, Selection(models=("alone",)))
+    assert list(stacks_of(app)) == ["foundation", "alone"]
+
+
+def test_what_the_host_and_a_guest_have(project: Project, tmp_path: Path) -> None:
+    app = new_app(tmp_path)
+    add_stacks(app, project, Selection(models=("search",)))
+    app.synth()
+    assembly = Assembly(tmp_path)
+    config = assembly.only("search", "AWS::SageMaker::EndpointConfig")["Properties"]
+    [variant] = config["ProductionVariants"]
+    assert variant["ManagedInstanceScaling"]["MaxInstanceCount"] == 6
+    component = assembly.only("titles", "AWS::SageMaker::InferenceComponent")["Properties"]
+    assert component["EndpointName"] == "search-local"
+    assert component["InferenceComponentName"] == "titles-local"
+    kinds = {item["Type"] for item in assembly.template("titles")["Resources"].values()}
+    assert not kinds & {"AWS::SageMaker::Endpoint", "AWS::SageMaker::EndpointConfig"}
+    assert kinds == set(project.plan("titles", project.environment("local")).resources)
+
+
+def test_the_models_of_guests_have_the_role_of_their_host(project: Project, tmp_path: Path) -> None:
+    app = new_app(tmp_path)
+    add_stacks(app, project, Selection(models=("search",)))
+    app.synth()
+    assembly = Assembly(tmp_path)
+    role, _ = assembly.named("search", "AWS::IAM::Role", "ExecutionRole")
+    written = assembly.only("search", "AWS::SSM::Parameter")["Properties"]
+    assert written["Value"] == {"Fn::GetAtt": [role, "Arn"]}
+    for name in ("tags", "titles"):
+        assert assembly.resources(name, "AWS::IAM::Role") == {}
+        model = assembly.only(name, "AWS::SageMaker::Model")["Properties"]
+        read = assembly.template(name)["Parameters"][model["ExecutionRoleArn"]["Ref"]]
+        assert (
+            read["Default"] == written["Name"] == "/slipway/local/models/search/execution-role-arn"
+        )
+
+
+def test_the_role_of_the_host_runs_the_copies_of_all(project: Project, tmp_path: Path) -> None:
+    app = new_app(tmp_path)
+    add_stacks(app, project, Selection(models=("search",)))
+    app.synth()
+    _, role = Assembly(tmp_path).named("search", "AWS::IAM::Role", "ExecutionRole")
+    [policy] = role["Properties"]["Policies"]
+    [logs] = [
+        statement["Resource"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Sid"] == "WriteLogs"
+    ]
+    assert [re.findall(r"InferenceComponents/([a-z-]+)", str(arn)) for arn in logs] == [
+        ["search-local"],
+        ["tags-local"],
+        ["titles-local"],
+    ]
