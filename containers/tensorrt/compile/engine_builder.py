@@ -5,6 +5,7 @@ the graph's, so an fp16 engine needs an fp16 graph. Names used here exist in Ten
 """
 
 import logging
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +108,24 @@ def build_engine(
     Raises:
         EngineBuildError: the graph is refused, or no engine can be built from it on this GPU.
     """
+    try:
+        return _built(graph, profiles, candidates, timing_cache, configure)
+    except BaseException as error:
+        # The traceback would keep the builder until Python collects garbage. That may happen in
+        # `MessageLog.log`, which TensorRT calls with a lock held. The deletion of a builder waits
+        # for the same lock, for ever.
+        traceback.clear_frames(error.__traceback__)
+        raise
+
+
+def _built(
+    graph: Path,
+    profiles: Sequence[Profile],
+    candidates: int,
+    timing_cache: bytes,
+    configure: Callable[[trt.IBuilderConfig], None] | None,
+    /,
+) -> BuiltEngine:
     parsed = ParsedGraph(graph)
     if candidates:
         _add_candidates(parsed.network, candidates)

@@ -5,6 +5,8 @@ engines of its own, told their GPU instead of finding it, and a timing cache tha
 """
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -170,6 +172,47 @@ class TestCommittedSample:
         graph.write_bytes(content)
         with pytest.raises(EngineBuildError, match=r"TensorRT cannot .*model\.onnx"):
             engine_builder.build_engine(graph, profiles(LIMITS))
+
+    def test_a_failed_build_leaves_no_builder_behind(self, tmp_path: Path) -> None:
+        """TensorRT calls the log with a lock held, which the deletion of a builder waits for."""
+        graph = tmp_path / "model.onnx"
+        graph.write_bytes(b"no graph")
+        program = BUILDS_AND_COLLECTS.format(graph=str(graph))
+        ended = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, timeout=100
+        )
+        assert (ended.returncode, ended.stdout) == (0, "collected in the log\n"), ended.stderr
+
+
+# Keeps the error of a build in a cycle, which only the collection of garbage takes apart.
+BUILDS_AND_COLLECTS = """
+import faulthandler, gc, sys
+import tensorrt_rtx_bindings
+sys.modules["tensorrt"] = tensorrt_rtx_bindings
+faulthandler.dump_traceback_later(30, exit=True)
+from pathlib import Path
+from containers.tensorrt.compile import engine_builder
+
+gc.disable()
+
+def fail():
+    try:
+        engine_builder.build_engine(Path({graph!r}), ())
+    except engine_builder.EngineBuildError as error:
+        error.itself = error
+
+class Collecting(engine_builder.MessageLog):
+    def log(self, severity, message):
+        if gc.collect():
+            print("collected in the log")
+
+fail()
+# A second log is something that TensorRT warns of, while it makes the builder.
+other = engine_builder.MessageLog()
+first = tensorrt_rtx_bindings.Builder(other)
+log = Collecting()
+tensorrt_rtx_bindings.Builder(log)
+"""
 
 
 # A module `tensorrt` whose builder is told its GPU, which the real one finds; and CUDA's answer.
