@@ -292,7 +292,7 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.ASLEEP,
         "The endpoint sleeps",
-        "An endpoint with `mode: scale_to_zero` had no requests, and no instance runs. The refused "
+        "An endpoint with `mode: scale_to_zero` had no requests, and no copy runs. The refused "
         "request wakes it, which takes minutes.",
         "Give the command more time with `--wait SECONDS`. [Calling an "
         "endpoint](../calling-an-endpoint.md) lets your programs wait. If "

@@ -74,8 +74,8 @@ def _moved(sagemaker: Any, plan: DeploymentPlan) -> Problem | None:
         Kind.STATE,
         f"the copies of {plan.name} run on the endpoint {live['EndpointName']}, and would move to "
         f"{plan.endpoint_name}: SageMaker has no operation that moves them",
-        f"Run `cdk destroy {plan.name} --exclusively -c models={plan.name} -c "
-        f"env={plan.environment}` when nobody uses the model, then deploy.",
+        f"Run `cdk destroy {plan.name} -c models={plan.name} -c env={plan.environment}` when "
+        "nobody uses the model, then deploy.",
     )
 
 

@@ -160,7 +160,8 @@ class Status:
         if component is not None and component.is_asleep:
             if component.desired_copies:
                 return ["it wakes: a copy of the model is starting"]
-            return ["it sleeps: no instance runs, and the next request wakes it within minutes"]
+            # An instance may run: for ten minutes more, or for other models on the endpoint.
+            return ["it sleeps: no copy runs, and the next request wakes it within minutes"]
         return []
 
     @property

@@ -129,7 +129,7 @@ def make_app(folder: Path, *, lines: str = KEYS, models: Sequence[str] = ALL_MOD
     files = {"scaled": config_text("scaled", AUTOSCALING, _STEPS)}
     for name in ("lmi-built", "lmi-partition", "neuron-inf2", "rollout-linear"):
         files[name] = (_CASES / f"{name}.yaml").read_text("utf-8")
-    for name in ("async-from-zero", "data-capture", "scale-to-zero", "volume-key"):
+    for name in ("async-from-zero", "data-capture", "guest", "host", "volume-key"):
         text = (_CASES / f"{name}.yaml").read_text("utf-8")
         text = text.replace("us-east-1", "eu-west-1").replace("  volume_size_gb: 30\n", "")
         # The release is for T4.

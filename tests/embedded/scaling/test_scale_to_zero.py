@@ -207,7 +207,7 @@ def test_a_sleeping_endpoint_is_no_trouble(sleeper: Sleeper) -> None:
     status = sleeper.status()
     assert status.troubles() == []
     assert status.notes() == [
-        "it sleeps: no instance runs, and the next request wakes it within minutes"
+        "it sleeps: no copy runs, and the next request wakes it within minutes"
     ]
     with pytest.raises(ClientError, match="has no capacity to process this request"):
         sleeper.ask(sleeper.plain)

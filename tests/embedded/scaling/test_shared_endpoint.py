@@ -94,6 +94,9 @@ def test_a_guest_answers_and_sleeps_beside_its_host_and_goes_without_it(
     [problem] = caught.value.problems
     assert problem.code == Code.ASLEEP
     assert "slipway invoke guest --env local" in problem.remedy
+    assert status(host, GUEST).notes() == [
+        "it sleeps: no copy runs, and the next request wakes it within minutes"
+    ]
     assert ask(host, HOST) == b"ping"
 
     assert host.stacks.delete(GUEST) == "DELETE_COMPLETE"
