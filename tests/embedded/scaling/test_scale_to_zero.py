@@ -1,7 +1,7 @@
 """An endpoint of Slipway that goes to zero and wakes, on a clock that the test moves."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -79,14 +79,18 @@ class Sleeper:
         assert self.copies() == (1, 1)
 
     def passing_minutes(self) -> "PassingMinutes":
-        return PassingMinutes(self.clock)
+        return PassingMinutes(self.clock, lambda: self.copies()[1] > 0)
 
 
 class PassingMinutes:
-    """Moves the clock minute by minute, in a thread, while requests wait."""
+    """Moves the clock minute by minute, in a thread, while requests wait.
 
-    def __init__(self, clock: MovableClock) -> None:
+    Some minutes pass while a copy starts, and fewer than the fifteen after which it would go again.
+    """
+
+    def __init__(self, clock: MovableClock, is_waking: Callable[[], bool]) -> None:
         self._clock = clock
+        self._is_waking = is_waking
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -98,9 +102,10 @@ class PassingMinutes:
         self._thread.join()
 
     def _run(self) -> None:
-        # A copy needs half a second, so that several minutes pass until it answers.
-        while not self._over.wait(0.1):
+        left = 8
+        while left and not self._over.wait(0.1):
             self._clock.pass_minute()
+            left -= self._is_waking()
 
 
 @pytest.fixture
