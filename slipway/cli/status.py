@@ -128,6 +128,8 @@ def print_status(found: Status, unplanned: str | None) -> None:
             )
             count = f"{component.current_copies} of {component.desired_copies}"
             rows.append(("copies", f"{count} ({component.status}, {bounds})"))
+        if endpoint.others:
+            rows.append(("beside", f"copies of {', '.join(endpoint.others)} on the same instances"))
         for number, item in enumerate(found.differences):
             files = f"{item.files or 'not set'} in the files"
             deployed = f"{item.deployed or 'not set'} deployed"

@@ -63,6 +63,22 @@ def live_component(sagemaker: Any, config_name: str, name: str) -> dict[str, Any
     return described_component(sagemaker, name)
 
 
+def other_components(sagemaker: Any, described: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the names of the other components on a component's endpoint, in order.
+
+    Args:
+        sagemaker: boto3's client.
+        described: DescribeInferenceComponent's answer.
+    """
+    pages = sagemaker.get_paginator("list_inference_components").paginate(
+        EndpointNameEquals=described["EndpointName"]
+    )
+    names = (
+        each["InferenceComponentName"] for page in pages for each in page["InferenceComponents"]
+    )
+    return tuple(sorted(name for name in names if name != described["InferenceComponentName"]))
+
+
 def read_component(access: Access, described: Mapping[str, Any]) -> Component:
     """Returns a component with its bounds.
 

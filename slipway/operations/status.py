@@ -6,14 +6,19 @@ only the comparison shows this. Nothing here changes anything.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.operations.alarms import endpoint_alarms, scales
-from slipway.operations.component import Component, live_component, read_component
+from slipway.operations.component import (
+    Component,
+    live_component,
+    other_components,
+    read_component,
+)
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.operations.differences import Difference, find_differences
 from slipway.operations.live import (
@@ -24,12 +29,11 @@ from slipway.operations.live import (
     same_config,
     served_by,
 )
+from slipway.operations.log_lines import LogLine, last_lines
 from slipway.operations.trips import Trip, find_trips
 from slipway.planning.artifact_place import artifact_label
 from slipway.planning.plan import DeploymentPlan
 
-# After a failed update: the container that failed, and the one that serves on.
-_STREAMS = 2
 _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
 
 
@@ -57,15 +61,6 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class LogLine:
-    """A line of the container's log; the time is UTC."""
-
-    at: datetime
-    stream: str
-    text: str
-
-
-@dataclass(frozen=True)
 class EndpointStatus:
     """An endpoint as SageMaker describes it.
 
@@ -78,6 +73,7 @@ class EndpointStatus:
         variants: with their instances.
         answers: where an asynchronous endpoint writes answers; None for another endpoint.
         component: the copies of an endpoint that scales to zero; None in another mode.
+        others: components of other models on the endpoint.
     """
 
     name: str
@@ -88,6 +84,7 @@ class EndpointStatus:
     variants: tuple[Variant, ...]
     answers: str | None = None
     component: Component | None = None
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -312,7 +309,7 @@ def find_status(
             else ()
         ),
         log_group=group,
-        log_lines=tuple(_log_lines(access.client("logs"), group, log_line_count)),
+        log_lines=tuple(last_lines(access.client("logs"), group, log_line_count)),
         host=host,
     )
 
@@ -364,6 +361,7 @@ def _endpoint(
         .get("OutputConfig", {})
         .get("S3OutputPath"),
         component=None if component is None else read_component(access, component),
+        others=() if component is None else other_components(sagemaker, component),
     )
 
 
@@ -378,22 +376,3 @@ def _scaling_bounds(access: Access, resource_ids: list[str]) -> dict[str, tuple[
         target["ResourceId"]: (target["MinCapacity"], target["MaxCapacity"])
         for target in answer["ScalableTargets"]
     }
-
-
-def _log_lines(logs: Any, group: str, count: int) -> Iterator[LogLine]:
-    if count == 0:
-        return
-    try:
-        streams = logs.describe_log_streams(
-            logGroupName=group, orderBy="LastEventTime", descending=True, limit=_STREAMS
-        )["logStreams"]
-    except logs.exceptions.ResourceNotFoundException:
-        return
-    for stream in reversed(streams):
-        name = stream["logStreamName"]
-        events = logs.get_log_events(
-            logGroupName=group, logStreamName=name, limit=count, startFromHead=False
-        )["events"]
-        for event in events:
-            moment = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
-            yield LogLine(moment, name, event["message"].rstrip())

@@ -84,6 +84,7 @@ def test_a_guest_answers_and_sleeps_beside_its_host_and_goes_without_it(
         assert found.endpoint is not None
         assert found.endpoint.component is not None
         assert (found.endpoint.name, found.endpoint.component.name) == (HOST, name)
+        assert found.endpoint.others == (GUEST if name == HOST else HOST,)
         assert found.log_group == f"/aws/sagemaker/InferenceComponents/{name}"
         assert found.log_lines
         assert {alarm.name.startswith(f"{name}-") for alarm in found.alarms} == {True}
