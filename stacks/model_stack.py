@@ -123,24 +123,21 @@ class ModelStack(cdk.Stack):
 
     def _role_of_host(self, plan: DeploymentPlan) -> str:
         """Returns the ARN of the role with which SageMaker runs every copy on the endpoint."""
-        parameter = cdk.CfnParameter(
-            self,
-            "HostExecutionRoleArn",
-            type="AWS::SSM::Parameter::Value<String>",
-            default=plan.role_parameter,
-            description=f"Written by the host's stack: cdk deploy {plan.host}",
-        )
-        return parameter.value_as_string
+        return self._read("HostExecutionRoleArn", plan.role_parameter, "host's", plan.host or "")
 
     def _own_key_arn(self, place: ArtifactPlace) -> str:
         # Another logical id than the shared key's, because the CDK CLI keeps a parameter's old
         # value, whatever its new default is.
+        return self._read("OwnArtifactKeyArn", place.key_parameter, "model's own", place.stack_id)
+
+    def _read(self, construct_id: str, name: str, whose: str, stack_id: str) -> str:
+        """Returns the value of a parameter in SSM that another model's or key's stack writes."""
         parameter = cdk.CfnParameter(
             self,
-            "OwnArtifactKeyArn",
+            construct_id,
             type="AWS::SSM::Parameter::Value<String>",
-            default=place.key_parameter,
-            description=f"Written by the model's own stack: cdk deploy {place.stack_id}",
+            default=name,
+            description=f"Written by the {whose} stack: cdk deploy {stack_id}",
         )
         return parameter.value_as_string
 

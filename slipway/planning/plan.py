@@ -3,7 +3,7 @@
 Nothing is looked up after this. What `slipway plan NAME` prints is what `cdk synth` renders.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -205,6 +205,16 @@ class GuestPlan:
     max_instance_count: int
 
 
+def most_instances(component: ComponentPlan, guests: Sequence[GuestPlan]) -> int:
+    """Returns the instances that hold the most copies of a host and of its guests.
+
+    Args:
+        component: of the host.
+        guests: with copies on the same endpoint.
+    """
+    return component.max_instance_count + sum(guest.max_instance_count for guest in guests)
+
+
 @dataclass(frozen=True)
 class DeploymentPlan:
     """One model in one environment.
@@ -323,9 +333,7 @@ class DeploymentPlan:
         """
         if self.component is None:
             raise ValueError(f"the endpoint of {self.name} hosts no copies")
-        return self.component.max_instance_count + sum(
-            guest.max_instance_count for guest in self.guests
-        )
+        return most_instances(self.component, self.guests)
 
     @property
     def role_parameter(self) -> str:

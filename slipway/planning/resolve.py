@@ -27,7 +27,13 @@ from slipway.planning.memory import estimate
 from slipway.planning.metrics import metrics_plan
 from slipway.planning.partial import found_by
 from slipway.planning.placements import SHADOW_VARIANT_NAME, variants_of
-from slipway.planning.plan import DeploymentPlan, GuestPlan, PlanWarning, VariantPlan
+from slipway.planning.plan import (
+    DeploymentPlan,
+    GuestPlan,
+    PlanWarning,
+    VariantPlan,
+    most_instances,
+)
 from slipway.planning.rollout import rollout_plan
 from slipway.planning.rules import RULES
 from slipway.planning.sharing import host_of
@@ -205,7 +211,7 @@ def _fleet(
 ) -> Fleet:
     """Returns the numbers of instances of a variant that are paid for."""
     if component is not None:
-        most = component.max_instance_count + sum(guest.max_instance_count for guest in guests)
+        most = most_instances(component, guests)
         return replace(_fixed_fleet(variant), minimum_count=0, maximum_count=most)
     scaling = config.autoscaling
     if scaling is None:

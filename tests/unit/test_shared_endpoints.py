@@ -209,5 +209,5 @@ def test_a_host_is_not_planned_without_a_guest_that_has_problems(project: Projec
     assert problem.location is not None
 
 
-def test_models_that_share_nothing_are_read_once(project: Project) -> None:
+def test_only_files_that_name_a_host_are_looked_into(project: Project) -> None:
     assert set(project.naming_hosts) == {"tags", "titles"}
