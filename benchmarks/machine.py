@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 
 _VERSION_SECONDS = 60
+# What benchmarks write. Several can then measure one commit, one after the other.
+_RESULTS = (":!benchmarks/results", ":!docs/pictures")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Commit:
 
     Args:
         id: the full hash.
-        modified: whether the working tree differed from it.
+        modified: whether the working tree differed from it, apart from results.
     """
 
     id: str
@@ -74,10 +76,13 @@ def describe_machine(programs: Sequence[str], packages: Sequence[str]) -> Machin
 
 
 def describe_commit(root: Path) -> Commit | None:
-    """Returns the commit of a working tree; None without git or a repository."""
+    """Returns the commit of a working tree; None without git or a repository.
+
+    The results of another benchmark do not count as a modification.
+    """
     try:
         identifier = _output("git", "-C", str(root), "rev-parse", "HEAD")
-        changes = _output("git", "-C", str(root), "status", "--porcelain")
+        changes = _output("git", "-C", str(root), "status", "--porcelain", "--", ".", *_RESULTS)
     except (OSError, subprocess.CalledProcessError):
         return None
     return Commit(identifier, modified=bool(changes))
