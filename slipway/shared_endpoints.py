@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slipway.config.load import InvalidConfigError
+from slipway.config.sections.base import UnknownValueError
 from slipway.errors import Problem, UserError
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
@@ -20,6 +22,7 @@ from slipway.planning.sharing import (
 # `Project` calls this module.
 if TYPE_CHECKING:
     from slipway.config.environments import Environment
+    from slipway.config.schema import ModelConfig
     from slipway.planning.situation import Situation
     from slipway.project import Project
 
@@ -72,17 +75,38 @@ def models_beside(project: Project, name: str, environment: Environment) -> list
         name: of the model.
         environment: the environment to deploy to.
     """
-    # Reading YAML takes time, and of hundreds of models few share an endpoint.
-    if name not in project.naming_hosts and not _naming(project, name):
-        return []
-    try:
-        situation = project.situation(name, environment)
-    except UserError:
-        return []  # its own stack carries the report
-    host = host_of(situation.config)
+    host = named_host(project, name, environment)
     if host is not None:
         return [host] if host in project.files and host != name else []
-    return [guest.name for guest in find_guests(project, situation)[0]]
+    # Reading YAML takes time, and of hundreds of models few share an endpoint.
+    naming = _naming(project, name)
+    if not naming or not _has_copies(project, name, environment):
+        return []
+    return [
+        other
+        for other in naming
+        if named_host(project, other, environment) == name
+        and not _has_no_source(project, other, environment)
+    ]
+
+
+def named_host(project: Project, name: str, environment: Environment) -> str | None:
+    """Returns the model that a model's file names as its host; None if it names none.
+
+    The rest of the file may have problems. The copies of such a guest may run, and have to go
+    before their host.
+
+    Args:
+        project: has the config.
+        name: of the model.
+        environment: the environment to deploy to.
+    """
+    if name not in project.naming_hosts:
+        return None
+    try:
+        return host_of(_known_config(project, name, environment))
+    except (UnknownValueError, UserError):
+        return None  # its own stack carries the report
 
 
 def endpoint_name(project: Project, name: str, environment: Environment) -> str:
@@ -99,6 +123,33 @@ def endpoint_name(project: Project, name: str, environment: Environment) -> str:
         # A command that asks an endpoint works while its file is in the middle of a change.
         return environment.stack_name(name)
     return environment.stack_name(host_of(config) or name)
+
+
+def _known_config(project: Project, name: str, environment: Environment) -> ModelConfig:
+    """Returns a model's config, or the part of it that is valid.
+
+    Raises:
+        UserError: it is no YAML.
+    """
+    try:
+        return project.config(name, environment.name).config
+    except InvalidConfigError as error:
+        return error.known
+
+
+def _has_copies(project: Project, name: str, environment: Environment) -> bool:
+    try:
+        return _known_config(project, name, environment).endpoint.mode == SCALE_TO_ZERO
+    except (UnknownValueError, UserError):
+        return False  # its own stack carries the report
+
+
+def _has_no_source(project: Project, name: str, environment: Environment) -> bool:
+    """Returns whether a model belongs to other environments only."""
+    try:
+        return not has_source(project.situation(name, environment))
+    except UserError:
+        return False
 
 
 def _naming(project: Project, host: str) -> list[str]:

@@ -31,7 +31,7 @@ from slipway.planning.families import situation_of
 from slipway.planning.plan import DeploymentPlan, ImagePlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
-from slipway.shared_endpoints import models_beside
+from slipway.shared_endpoints import models_beside, named_host
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
@@ -124,10 +124,14 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
             _mention_what_is_left_out(stack, "key", artifacts.node.id, environment)
         stack.add_stack_dependency(foundation, "The model's files and alarms need it.")
         _mention_what_is_left_out(stack, "foundation", FOUNDATION_ID, environment)
-    for stack in stacks.values():
-        if isinstance(stack, GuestStack) and (host := stack.plan.host) in stacks:
+    hosts = {name: named_host(project, name, environment) for name in stacks}
+    for name, stack in stacks.items():
+        host = hosts[name]
+        # Of models that name each other as their hosts, both carry reports.
+        if host in stacks and hosts[host] is None:
             stack.add_stack_dependency(stacks[host], "The model's copies run on its endpoint.")
-            _mention_what_is_left_out(stack, "endpoint", host, environment)
+            if isinstance(stack, GuestStack):
+                _mention_what_is_left_out(stack, "endpoint", host, environment)
 
 
 def _with_those_beside(

@@ -10,7 +10,7 @@ from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 from stacks.guest_stack import GuestStack
 from tests.support.projects import write_project
-from tests.support.shared_endpoints import models
+from tests.support.shared_endpoints import guest_text, models
 from tests.synth.assemblies import Assembly, new_app
 
 
@@ -38,6 +38,28 @@ def test_a_selection_has_the_host_and_its_guests(project: Project, tmp_path: Pat
     app = new_app(tmp_path)
     add_stacks(app, project, Selection(models=("alone",)))
     assert list(stacks_of(app)) == ["foundation", "alone"]
+
+
+def test_a_guest_with_problems_goes_before_its_host(tmp_path: Path) -> None:
+    """Its copies may run. `cdk destroy search` would otherwise leave them."""
+    texts = dict(models())
+    texts["titles"] = texts["titles"].replace("max_copies: 6", "max_copies: six")
+    project = Project(write_project(tmp_path, texts, published=["search", "tags"]))
+    app = new_app(tmp_path / "out")
+    add_stacks(app, project, Selection(models=("search",)))
+    stacks = stacks_of(app)
+    assert list(stacks) == ["foundation", "search", "tags", "titles"]
+    assert not isinstance(stacks["titles"], GuestStack)
+    assert stacks["search"] in stacks["titles"].dependencies
+
+
+def test_models_that_name_each_other_are_reported(tmp_path: Path) -> None:
+    texts = {"one": guest_text("one", host="two"), "two": guest_text("two", host="one")}
+    project = Project(write_project(tmp_path, texts, published=texts))
+    app = new_app(tmp_path / "out")
+    add_stacks(app, project, Selection(models=("one",)))
+    assert list(stacks_of(app)) == ["foundation", "one", "two"]
+    app.synth()
 
 
 def test_what_the_host_and_a_guest_have(project: Project, tmp_path: Path) -> None:

@@ -209,5 +209,30 @@ def test_a_host_is_not_planned_without_a_guest_that_has_problems(project: Projec
     assert problem.location is not None
 
 
+@pytest.mark.parametrize(
+    ("broken", "beside"),
+    [
+        # The rest of the file says that it is a guest, and its copies may run.
+        ("max_copies: six", ["tags", "titles"]),
+        # Nobody knows any more whose guest it is, and another model could be destroyed with it.
+        ("max_copies: [", ["tags"]),
+    ],
+)
+def test_those_beside_a_model_with_problems(tmp_path: Path, broken: str, beside: list[str]) -> None:
+    texts = dict(models())
+    texts["titles"] = texts["titles"].replace("max_copies: 6", broken)
+    project = Project(write_project(tmp_path, texts, published=["search", "tags"]))
+    assert models_beside(project, "search", LOCAL) == beside
+    assert models_beside(project, "tags", LOCAL) == ["search"]
+
+
+def test_a_host_with_problems_has_its_guests(tmp_path: Path) -> None:
+    texts = dict(models())
+    texts["search"] = texts["search"].replace("max_copies: 6", "max_copies: six")
+    project = Project(write_project(tmp_path, texts, published=["tags", "titles"]))
+    assert models_beside(project, "search", LOCAL) == ["tags", "titles"]
+    assert models_beside(project, "titles", LOCAL) == ["search"]
+
+
 def test_only_files_that_name_a_host_are_looked_into(project: Project) -> None:
     assert set(project.naming_hosts) == {"tags", "titles"}
