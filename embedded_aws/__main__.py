@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embedded_aws.containers.engine import Engine, NoEngineError
-from embedded_aws.control import DEFAULT_PORT, held_lock
+from embedded_aws.control import DEFAULT_PORT
 from embedded_aws.errors import LocalAwsError
+from embedded_aws.lock import held_lock
 from embedded_aws.stricter import StricterRule
 
 if TYPE_CHECKING:

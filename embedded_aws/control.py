@@ -1,11 +1,10 @@
 """Starts, describes and stops the embedded AWS as a background process of one project.
 
-The process holds a lock on a file until it ends for any reason. This lock, and not a process id,
-tells whether the process runs. Its state is not kept: the next start begins with an empty account.
+Its lock tells whether it runs (embedded_aws/lock.py). Its state is not kept: the next start begins
+with an empty account.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,16 +22,18 @@ from typing import Any
 
 from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY, STATUS_PATH
+from embedded_aws.identity import ACCESS_KEY_ID, MINUTE_PATH, SECRET_ACCESS_KEY, STATUS_PATH
+from embedded_aws.lock import LOCK_FILE, await_unlocked, holder, is_locked
 from embedded_aws.stricter import StricterRule
 
 DEFAULT_PORT = 4566
 DEFAULT_REGION = "us-east-1"
-LOCK_FILE = "lock"
 _START_SECONDS = 60.0
 # The containers' 30 seconds from SIGTERM to SIGKILL, plus the server's own shutdown.
 _STOP_SECONDS = 45.0
 _ANSWER_SECONDS = 5.0
+# A minute's instances and copies are awaited for a minute, and its alarms are evaluated.
+_MINUTE_ANSWER_SECONDS = 120.0
 _LOCK_SECONDS = 1.0
 _POLL_SECONDS = 0.02
 _LOG_CHARACTERS = 2000
@@ -77,14 +78,29 @@ class LocalStatus:
     Attributes:
         state: process, port and URL.
         uptime_seconds: time since its start.
+        ahead_seconds: how far the account's clock is ahead of the machine's.
         endpoints: endpoints of all regions, oldest first.
         log_file: the server's own log.
     """
 
     state: LocalState
     uptime_seconds: float
+    ahead_seconds: float
     endpoints: tuple[EndpointSummary, ...]
     log_file: Path
+
+
+@dataclass(frozen=True)
+class AccountTime:
+    """The time in the account of a running embedded AWS.
+
+    Attributes:
+        now: in UTC.
+        ahead_seconds: how far it is ahead of the machine's.
+    """
+
+    now: datetime
+    ahead_seconds: float
 
 
 def start(
@@ -190,7 +206,7 @@ def _as_asked(running: LocalState, options: Collection[str]) -> LocalState:
 def running(project_directory: Path) -> LocalState | None:
     """Returns the running embedded AWS of a project without asking it; None if none runs."""
     directory = _directory(project_directory)
-    return _read_state(directory) if _is_locked(directory) else None
+    return _read_state(directory) if is_locked(directory) else None
 
 
 def ended_unasked(project_directory: Path) -> LocalState | None:
@@ -202,7 +218,7 @@ def ended_unasked(project_directory: Path) -> LocalState | None:
         Its last state; None if one runs, or if the last one was stopped.
     """
     directory = _directory(project_directory)
-    return None if _is_locked(directory) else _read_state(directory)
+    return None if is_locked(directory) else _read_state(directory)
 
 
 def stop(project_directory: Path) -> bool:
@@ -219,11 +235,11 @@ def stop(project_directory: Path) -> bool:
     if state is not None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGTERM)
-        if not _await_unlocked(directory, _STOP_SECONDS):
+        if not await_unlocked(directory, _STOP_SECONDS):
             # The containers' supervisors see the end of their pipes and stop the containers.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(state.pid, signal.SIGKILL)
-            _await_unlocked(directory, _STOP_SECONDS)
+            await_unlocked(directory, _STOP_SECONDS)
     (directory / "state.json").unlink(missing_ok=True)
     return state is not None
 
@@ -238,25 +254,33 @@ def status(project_directory: Path) -> LocalStatus | None:
     state = _await_state(directory)
     if state is None:
         return None
-    try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-            state.url + STATUS_PATH, timeout=_ANSWER_SECONDS
-        ) as answer:
-            described: dict[str, Any] = json.load(answer)
-    except OSError as error:
-        # A process that is ending closes its port a moment before it releases the lock.
-        if _await_unlocked(directory, _LOCK_SECONDS):
-            return None
-        raise LocalAwsError(
-            f"The embedded AWS (process {state.pid}) does not answer at {state.url}: {error}. "
-            f"Its log is {_log_file(directory)}; `slipway local stop` ends it."
-        ) from error
+    described = _ask(directory, state, STATUS_PATH)
+    if described is None:
+        return None
     return LocalStatus(
         state=state,
         uptime_seconds=(datetime.now(UTC) - state.started_at).total_seconds(),
+        ahead_seconds=described["ahead_seconds"],
         endpoints=tuple(EndpointSummary(**endpoint) for endpoint in described["endpoints"]),
         log_file=_log_file(directory),
     )
+
+
+def pass_minute(project_directory: Path) -> AccountTime | None:
+    """Lets the present minute end in the account of a project's embedded AWS.
+
+    Returns:
+        The time in the account, or None when the embedded AWS does not run.
+
+    Raises:
+        LocalAwsError: its process lives but does not answer.
+    """
+    directory = _directory(project_directory)
+    state = _await_state(directory)
+    passed = None if state is None else _ask(directory, state, MINUTE_PATH, is_change=True)
+    if passed is None:
+        return None
+    return AccountTime(datetime.fromtimestamp(passed["now_seconds"], UTC), passed["ahead_seconds"])
 
 
 def environment(
@@ -300,31 +324,25 @@ def environment(
     return chosen
 
 
-@contextlib.contextmanager
-def held_lock(directory: Path) -> Iterator[None]:
-    """Holds the lock that means "running" until the process ends.
-
-    Raises:
-        LocalAwsError: another process holds it.
-    """
-    with (directory / LOCK_FILE).open("a") as file:
-        # A status check also takes the lock briefly, so retry.
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise LocalAwsError(
-                        f"Another embedded AWS uses {directory}. "
-                        "Stop it, or choose another directory."
-                    ) from None
-                time.sleep(_POLL_SECONDS)
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
+def _ask(
+    directory: Path, state: LocalState, path: str, *, is_change: bool = False
+) -> dict[str, Any] | None:
+    """Returns the answer to a request of its own; None if it ends meanwhile."""
+    request = urllib.request.Request(state.url + path, data=b"" if is_change else None)  # noqa: S310  # loopback
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    limit_seconds = _MINUTE_ANSWER_SECONDS if is_change else _ANSWER_SECONDS
+    try:
+        with opener.open(request, timeout=limit_seconds) as answer:
+            found: dict[str, Any] = json.load(answer)
+    except OSError as error:
+        # A process that is ending closes its port a moment before it releases the lock.
+        if await_unlocked(directory, _LOCK_SECONDS):
+            return None
+        raise LocalAwsError(
+            f"The embedded AWS (process {state.pid}) does not answer at {state.url}: {error}. "
+            f"Its log is {_log_file(directory)}; `slipway local stop` ends it."
+        ) from error
+    return found
 
 
 def _reap(process: subprocess.Popen[bytes], ended: threading.Event) -> None:
@@ -338,27 +356,6 @@ def _directory(project_directory: Path) -> Path:
 
 def _log_file(directory: Path) -> Path:
     return directory / "server.log"
-
-
-def _is_locked(directory: Path) -> bool:
-    try:
-        with (directory / LOCK_FILE).open("r+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            return False
-    except FileNotFoundError:
-        return False
-
-
-def _await_unlocked(directory: Path, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while _is_locked(directory):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_SECONDS)
-    return True
 
 
 def _read_state(directory: Path) -> LocalState | None:
@@ -381,10 +378,10 @@ def _read_state(directory: Path) -> LocalState | None:
 def _await_state(directory: Path) -> LocalState | None:
     """Returns the state of the process that holds the lock, once it answers, or None."""
     deadline = time.monotonic() + _START_SECONDS
-    while _is_locked(directory):
+    while is_locked(directory):
         # The file may be left of an earlier process; the lock names the live one.
         state = _read_state(directory)
-        if state is not None and str(state.pid) == _holder(directory):
+        if state is not None and str(state.pid) == holder(directory):
             return state
         if time.monotonic() > deadline:
             raise LocalAwsError(
@@ -393,10 +390,6 @@ def _await_state(directory: Path) -> LocalState | None:
             )
         time.sleep(_POLL_SECONDS)
     return None
-
-
-def _holder(directory: Path) -> str:
-    return (directory / LOCK_FILE).read_text()
 
 
 def _require_free(port: int) -> None:

@@ -12,3 +12,5 @@ SECRET_ACCESS_KEY = "embedded-aws"  # noqa: S105  # not a secret: nothing checks
 # Answers with the endpoints and their status. No bucket can have this name, so it hides no
 # path-style address of S3.
 STATUS_PATH = "/_slipway/status"
+# A POST lets a minute pass in the account.
+MINUTE_PATH = "/_slipway/minute"

@@ -13,7 +13,7 @@ import re
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from moto.moto_server.werkzeug_app import (
@@ -24,7 +24,7 @@ from moto.moto_server.werkzeug_app import (
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from embedded_aws.hosting.runtime import MAX_BODY_BYTES
-from embedded_aws.identity import ACCOUNT_ID, STATUS_PATH
+from embedded_aws.identity import ACCOUNT_ID
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -68,7 +68,7 @@ class Listener:
         self.url = f"http://localhost:{self.port}"
         self._services: dict[str, WSGIApplication] = {}
         self._invocations: WSGIApplication | None = None
-        self._status: Callable[[], dict[str, Any]] = dict
+        self._own: Mapping[tuple[str, str], Callable[[], dict[str, Any]]] = {}
         self.moto: WSGIApplication = DomainDispatcherApplication(create_backend_app)
         self._thread: threading.Thread | None = None
 
@@ -80,9 +80,9 @@ class Listener:
         """Makes an application answer SageMaker's data plane."""
         self._invocations = application
 
-    def mount_status(self, status: Callable[[], dict[str, Any]]) -> None:
-        """Makes a function answer GET /_slipway/status."""
-        self._status = status
+    def mount_own(self, functions: Mapping[tuple[str, str], Callable[[], dict[str, Any]]]) -> None:
+        """Makes functions answer requests of `slipway local`, by method and path."""
+        self._own = functions
 
     def start(self) -> None:
         """Starts answering; connections are accepted from the constructor on."""
@@ -103,8 +103,9 @@ class Listener:
 
     def _dispatch(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
-        if path == STATUS_PATH:
-            body = json.dumps(self._status()).encode()
+        own = self._own.get((environ["REQUEST_METHOD"], path))
+        if own is not None:
+            body = json.dumps(own()).encode()
             start_response("200 OK", [("Content-Length", str(len(body)))])
             return [body]
         scope = _CREDENTIAL_SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))

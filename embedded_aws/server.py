@@ -1,12 +1,13 @@
 """The embedded AWS: its services, and the port they share."""
 
-import time
-from collections.abc import Callable, Collection, Mapping
+import threading
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from embedded_aws.builds.service import Builds
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.clock import MINUTE_SECONDS, AccountClock
 from embedded_aws.cloudformation.service import CloudFormation
 from embedded_aws.containers.engine import Engine
 from embedded_aws.hosting.families import (
@@ -16,6 +17,7 @@ from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.runtime import RESPONSE_TIMEOUT_SECONDS, InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.tags import Tags
+from embedded_aws.identity import MINUTE_PATH, STATUS_PATH
 from embedded_aws.listener import Listener
 from embedded_aws.monitoring.service import Monitoring
 from embedded_aws.objects.copies import follow_copy_conditions
@@ -38,8 +40,8 @@ class EmbeddedAws:
         time_scale: factor on every timeout and wait of endpoints, jobs and builds; tests shorten
             them.
         response_timeout_seconds: longest time until a container answers; tests shorten it.
-        clock: returns seconds since the epoch, for metrics, alarms and scheduled actions.
-            Tests move it.
+        clock: the account's time, for metrics, alarms, queues, scheduled actions and the waits of
+            updates; None for the machine's time until minutes are passed over.
         stricter: refusals of public reports that AWS's documents contradict.
         without_capacity: the instance types that AWS has no capacity of.
 
@@ -58,7 +60,7 @@ class EmbeddedAws:
         engine: Engine | None = None,
         time_scale: float = 1.0,
         response_timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS,
-        clock: Callable[[], float] = time.time,
+        clock: AccountClock | None = None,
         stricter: Collection[StricterRule] = (),
         without_capacity: Collection[str] = (),
     ) -> None:
@@ -66,6 +68,8 @@ class EmbeddedAws:
         self.port = self._listener.port
         self.url = self._listener.url
         self._clients = LoopbackClients(self.url)
+        self._clock = clock = clock or AccountClock()
+        self._passing = threading.Lock()
         tags, quotas = Tags(), EndpointQuotas()
         self._training = Training(
             self._clients, directory, tags, programs=programs, time_scale=time_scale
@@ -103,7 +107,9 @@ class EmbeddedAws:
         self._listener.mount_invocations(
             InvocationApi(self._hosting, timeout_seconds=response_timeout_seconds)
         )
-        self._listener.mount_status(self._status)
+        self._listener.mount_own(
+            {("GET", STATUS_PATH): self._status, ("POST", MINUTE_PATH): self.pass_minute}
+        )
 
     def start(self) -> None:
         """Starts answering; returns as soon as connections are accepted."""
@@ -123,6 +129,27 @@ class EmbeddedAws:
         self._listener.stop()
         self._clients.close()
 
+    def pass_minute(self) -> dict[str, Any]:
+        """Moves the account's clock to the end of its minute, and does everything that is due.
+
+        Values are measured before the minute ends. Scheduled actions and alarms follow, and
+        policies of raised alarms. Instances and copies that they start or stop are awaited, for a
+        minute of the machine's time at most.
+
+        Returns:
+            The time on the clock, and how far it is ahead of the machine's, in seconds.
+        """
+        with self._passing:
+            # The evaluation of the present minute would otherwise take its place.
+            self._clock.end_last_minute()
+            self._monitoring.evaluate_due()
+            self._hosting.publish_metrics()
+            self._clock.pass_minute()
+            self._scaling.run_due()
+            self._monitoring.evaluate_due()
+            self._scaling.settle(MINUTE_SECONDS)
+            return {"now_seconds": self._clock(), "ahead_seconds": self._clock.ahead_seconds}
+
     def __enter__(self) -> "EmbeddedAws":
         self.start()
         return self
@@ -131,4 +158,7 @@ class EmbeddedAws:
         self.stop()
 
     def _status(self) -> dict[str, Any]:
-        return {"endpoints": self._hosting.summaries()}
+        return {
+            "endpoints": self._hosting.summaries(),
+            "ahead_seconds": self._clock.ahead_seconds,
+        }

@@ -5,7 +5,6 @@ stops the fleet that is no longer needed. A failure leaves the endpoint on its p
 """
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -361,7 +360,10 @@ class Endpoints:
             self._set_status(endpoint, "InService")
         else:
             self._set_status(endpoint, "InService")
-            self._closing.wait(rollout.termination_wait_seconds * self._context.time_scale)
+            deadline = self._context.deadline(rollout.termination_wait_seconds)
+            while (remaining := deadline.remaining_seconds()) > 0:
+                if self._closing.wait(min(remaining, _ALARM_POLL_SECONDS)):
+                    break
             self._retire(endpoint, old)
 
     def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: Limit) -> None:
@@ -369,11 +371,11 @@ class Endpoints:
         for share in rollout.shares:
             with endpoint.lock:
                 endpoint.pending_share = share
-            deadline = time.monotonic() + rollout.wait_seconds * self._context.time_scale
+            deadline = self._context.deadline(rollout.wait_seconds)
             while True:
                 require_calm(self._context.clients, endpoint.region, rollout.alarms)
                 limit.check()
-                remaining = deadline - time.monotonic()
+                remaining = deadline.remaining_seconds()
                 if remaining <= 0:
                     break
                 if self._closing.wait(min(remaining, _ALARM_POLL_SECONDS)):

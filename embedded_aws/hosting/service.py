@@ -1,12 +1,12 @@
 """SageMaker's control plane for hosting: maps operations to the objects that handle them."""
 
 import shutil
-import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from embedded_aws.api import Operation, ServiceApi
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.clock import AccountClock
 from embedded_aws.containers.engine import Engine
 from embedded_aws.hosting import model_data
 from embedded_aws.hosting.asynchronous.backlogs import BacklogSampler
@@ -49,7 +49,7 @@ class Hosting:
         tags: keeps the tags.
         quotas: limits the instances behind endpoints; None for those that nobody changed.
         beside: SageMaker's operations that other objects handle and the same API answers.
-        clock: returns seconds since the epoch. It gives metrics their date. Tests move it.
+        clock: the account's time, which gives metrics their date; None for the machine's.
         stricter: refusals of public reports that AWS's documents contradict.
         without_capacity: the instance types that AWS has no capacity of.
 
@@ -70,7 +70,7 @@ class Hosting:
         tags: Tags | None = None,
         quotas: EndpointQuotas | None = None,
         beside: Mapping[str, Operation] | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: AccountClock | None = None,
         stricter: Collection[StricterRule] = (),
         without_capacity: Collection[str] = (),
     ) -> None:
@@ -86,13 +86,15 @@ class Hosting:
             model_data.remove(home / "model")
         for left in ("instances", "logs"):
             shutil.rmtree(directory / left, ignore_errors=True)
+        self._clock = clock = clock or AccountClock()
         self.metrics = MetricPublisher(clock=clock)
-        self._context = HostingContext(clients, directory, launcher, time_scale, without_capacity)
+        self._context = HostingContext(
+            clients, directory, launcher, time_scale, clock, without_capacity
+        )
         self.captures = self._context.captures
         tags = tags or Tags()
         models = Models(clients, tags)
         configs = EndpointConfigs(models.records, tags, clients, stricter)
-        self._clock = clock
         quotas = quotas or EndpointQuotas()
         self._endpoints = Endpoints(
             self._context,

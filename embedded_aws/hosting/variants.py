@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.clock import AccountClock, Deadline
 from embedded_aws.hosting import model_data
 from embedded_aws.hosting.capture import CaptureWriter
 from embedded_aws.hosting.connections import ContainerConnections
@@ -53,6 +54,7 @@ class HostingContext:
         directory: holds model directories, homes and logs.
         launcher: starts containers.
         time_scale: factor on every configured timeout and wait; tests shorten them.
+        clock: the account's time. The waits of updates pass on it.
         without_capacity: the instance types that AWS has no capacity of.
         ports: ports for containers.
         logs: ships the containers' output.
@@ -63,6 +65,7 @@ class HostingContext:
     directory: Path
     launcher: Launcher
     time_scale: float = 1.0
+    clock: AccountClock = field(default_factory=AccountClock)
     without_capacity: Collection[str] = ()
     ports: PortPool = field(default_factory=PortPool)
     logs: LogShipper = field(init=False)
@@ -71,6 +74,10 @@ class HostingContext:
     def __post_init__(self) -> None:
         self.logs = LogShipper(self.clients)
         self.captures = CaptureWriter(self.clients)
+
+    def deadline(self, wait_seconds: float) -> Deadline:
+        """Returns the end of a wait that begins now, of seconds on the account's clock."""
+        return Deadline(self.clock, wait_seconds, self.time_scale)
 
 
 class RunningVariant(Variant):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from moto.cloudwatch.responses import CloudWatchResponse
-from moto.core.responses import ActionResult
+from moto.core.responses import ActionResult, EmptyResult
 from moto.core.utils import convert_to_flask_response, get_service_model
 from moto.moto_server.werkzeug_app import create_backend_app
 
@@ -56,6 +56,14 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
                 "docs/embedded-aws/monitoring.md lists what it does."
             )
             return self.serialized(ActionResult(ApiError(_REFUSED, message)))
+
+    def put_metric_data(self) -> Any:
+        """Stores values with moto; those that come without a time have the account's."""
+        parameters = self._get_params()
+        now = self.states.now()
+        data = [{"Timestamp": now, **datum} for datum in parameters.get("MetricData", [])]
+        self.cloudwatch_backend.put_metric_data(parameters["Namespace"], data)
+        return EmptyResult()
 
     def put_metric_alarm(self) -> Any:
         """Checks an alarm, and stores it with moto."""

@@ -72,6 +72,8 @@ class AlarmEvaluator:
         self._definitions = WeakKeyDictionary()
         # Cadence -> the time up to which its alarms are evaluated.
         self._evaluated: dict[int, float] = {}
+        # Held during the evaluations that are due, by this object's thread or by a caller.
+        self._due = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="alarm-evaluator", daemon=True)
 
@@ -114,6 +116,22 @@ class AlarmEvaluator:
                     # A bug of Slipway; the other alarms are still evaluated.
                     logger.error("alarm %s failed:\n%s", alarm.name, traceback.format_exc())
 
+    def evaluate_due(self) -> None:
+        """Evaluates every cadence whose period ended since its last evaluation."""
+        with self._due:
+            for cadence_seconds in _CADENCES_SECONDS:
+                boundary = self._boundary(cadence_seconds)
+                # Only the latest evaluation, however many were missed while the machine slept. If
+                # the clock was set back, an earlier one is done again.
+                if boundary == self._evaluated[cadence_seconds]:
+                    continue
+                self._evaluated[cadence_seconds] = boundary
+                try:
+                    self.evaluate(cadence_seconds, boundary)
+                except Exception:
+                    # A bug of Slipway; the next evaluation may succeed.
+                    logger.error("alarms were not evaluated:\n%s", traceback.format_exc())
+
     def put_again(self, region: str, before: Any, alarm: Any) -> None:
         """Evaluates an alarm at once if it was raised by other metrics than it has now.
 
@@ -142,17 +160,7 @@ class AlarmEvaluator:
             now = self._clock() - _GRACE_SECONDS
             if self._stopping.wait(min(_TEN_SECONDS - now % _TEN_SECONDS, _POLL_SECONDS)):
                 return
-            for cadence_seconds in _CADENCES_SECONDS:
-                boundary = self._boundary(cadence_seconds)
-                # Only the latest evaluation, however many were missed while the machine slept. If
-                # the clock was set back, an earlier one is done again.
-                if boundary != self._evaluated[cadence_seconds]:
-                    self._evaluated[cadence_seconds] = boundary
-                    try:
-                        self.evaluate(cadence_seconds, boundary)
-                    except Exception:
-                        # A bug of Slipway; the next evaluation may succeed.
-                        logger.error("alarms were not evaluated:\n%s", traceback.format_exc())
+            self.evaluate_due()
 
     def _boundary(self, cadence_seconds: int) -> float:
         now = self._clock() - _GRACE_SECONDS

@@ -39,6 +39,10 @@ class Monitoring:
         """Starts evaluating."""
         self._evaluator.start()
 
+    def evaluate_due(self) -> None:
+        """Evaluates every alarm whose period ended since its last evaluation."""
+        self._evaluator.evaluate_due()
+
     def close(self) -> None:
         """Stops evaluating."""
         self._evaluator.close()

@@ -45,7 +45,7 @@ class AlarmStates:
             yield
             alarm = alarms[name]
             if before is None:
-                now = self._now()
+                now = self.now()
                 alarm.state_value = State.INSUFFICIENT_DATA.value
                 alarm.state_reason = _UNCHECKED
                 alarm.state_reason_data = None
@@ -77,7 +77,7 @@ class AlarmStates:
             yield
             alarm = alarms.get(name)
             if alarm is not None and before is not None:
-                alarm.state_updated_timestamp = self._now()
+                alarm.state_updated_timestamp = self.now()
                 if alarm.state_value != before:
                     alarm.state_transitioned_timestamp = alarm.state_updated_timestamp
                     notification = notification_of(alarm, before)
@@ -107,13 +107,13 @@ class AlarmStates:
                 return
             state, reason, reason_data = decided
             alarm.update_state(reason, reason_data, state.value)
-            alarm.state_updated_timestamp = self._now()
+            alarm.state_updated_timestamp = self.now()
             if state == before:
                 return
             alarm.state_transitioned_timestamp = alarm.state_updated_timestamp
             notification = notification_of(alarm, before)
         self._notifier.send(notification)
 
-    def _now(self) -> datetime:
-        # Without a time zone, as moto keeps it.
+    def now(self) -> datetime:
+        """Returns the account's time in UTC, without a time zone, as moto keeps it."""
         return datetime.fromtimestamp(self._clock(), UTC).replace(tzinfo=None)

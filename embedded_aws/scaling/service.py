@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 _NAMESPACE = "sagemaker"
 # How soon the thread notices that the clock was moved, or that the machine slept.
 _POLL_SECONDS = 0.2
+_SETTLE_POLL_SECONDS = 0.05
 _STOP_SECONDS = 5.0
 # https://docs.aws.amazon.com/autoscaling/application/APIReference/API_StepScalingPolicyConfiguration.html
 _DEFAULT_COOLDOWN_SECONDS = 300
@@ -45,6 +46,10 @@ class Scaling:
         self._done_seconds = clock()
         # Region, dimension and resource id of targets that were busy.
         self._unfit: set[tuple[str, str, str]] = set()
+        # Held while scheduled actions are carried out, by this object's thread or by a caller.
+        self._due = threading.Lock()
+        # Region and resource id of targets whose capacity was changed since the last `settle`.
+        self._unsettled: set[tuple[str, str]] = set()
         # ARN of a policy, and whether it added capacity -> the time of its last change.
         self._changed: dict[tuple[str, bool], float] = {}
         self._stopping = threading.Event()
@@ -63,14 +68,33 @@ class Scaling:
 
     def run_due(self) -> None:
         """Carries out every action that became due since the last call, the earliest first."""
-        now_seconds = self._clock()
-        while (due := self._next_due(now_seconds)) is not None:
-            self._done_seconds, region, actions = due
-            for action in actions:
-                self._carry_out(region, action)
-        self._done_seconds = max(self._done_seconds, now_seconds)
-        for region, dimension, resource_id in list(self._unfit):
-            self._fit(region, dimension, resource_id)
+        with self._due:
+            now_seconds = self._clock()
+            while (due := self._next_due(now_seconds)) is not None:
+                self._done_seconds, region, actions = due
+                for action in actions:
+                    self._carry_out(region, action)
+            self._done_seconds = max(self._done_seconds, now_seconds)
+            for region, dimension, resource_id in list(self._unfit):
+                self._fit(region, dimension, resource_id)
+
+    def settle(self, limit_seconds: float) -> None:
+        """Waits until the targets that were scaled since the last call have their capacity.
+
+        Args:
+            limit_seconds: the longest wait, of the machine's time.
+        """
+        deadline = time.monotonic() + limit_seconds
+        while self._unsettled and time.monotonic() < deadline:
+            for region, resource_id in list(self._unsettled):
+                try:
+                    capacity(self._clients.client("sagemaker", region), resource_id)
+                except BusyError:
+                    continue
+                self._unsettled.discard((region, resource_id))
+            if self._unsettled and self._stopping.wait(_SETTLE_POLL_SECONDS):
+                break
+        self._unsettled.clear()
 
     def carry_out(self, region: str, policy_arn: str, value: float, threshold: float) -> None:
         """Carries out a policy whose alarm is raised, unless it changed the capacity just before.
@@ -122,7 +146,7 @@ class Scaling:
             wanted,
         )
         try:
-            set_capacity(sagemaker, policy.resource_id, wanted)
+            self._set_capacity(region, policy.resource_id, wanted)
         except ClientError as error:
             logger.warning("%s was not scaled: %s", policy.resource_id, error)
 
@@ -182,11 +206,15 @@ class Scaling:
                 return
             wanted = min(max(current, target.min_capacity), target.max_capacity)
             if wanted != current:
-                set_capacity(sagemaker, resource_id, wanted)
+                self._set_capacity(region, resource_id, wanted)
         except BusyError:
             self._unfit.add((region, dimension, resource_id))
         except ClientError as error:
             logger.warning("%s was not scaled: %s", resource_id, error)
+
+    def _set_capacity(self, region: str, resource_id: str, count: int) -> None:
+        set_capacity(self._clients.client("sagemaker", region), resource_id, count)
+        self._unsettled.add((region, resource_id))
 
 
 def _wanted(policy: Any, current: int, value: float, threshold: float) -> int:

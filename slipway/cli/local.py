@@ -1,7 +1,8 @@
-"""`slipway local start|stop|status|env`: the embedded AWS."""
+"""`slipway local start|stop|status|pass-minutes|env`: the embedded AWS."""
 
 import contextlib
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,9 @@ from slipway.config.names import LOCAL
 from slipway.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from embedded_aws.control import LocalState
+    from pathlib import Path
+
+    from embedded_aws.control import AccountTime, LocalState
 
 app = typer.Typer(
     help="The embedded AWS on this machine: no account, no network, and no Docker unless you ask.",
@@ -127,7 +130,12 @@ def status(as_json: JsonOption = False) -> None:
     if as_json:
         endpoints = [vars(endpoint) for endpoint in found.endpoints] if found else []
         state = (
-            {"pid": found.state.pid, "url": found.state.url, **_settings(found.state)}
+            {
+                "pid": found.state.pid,
+                "url": found.state.url,
+                "clock_ahead_seconds": round(found.ahead_seconds, 3),
+                **_settings(found.state),
+            }
             if found
             else {}
         )
@@ -141,11 +149,38 @@ def status(as_json: JsonOption = False) -> None:
         minutes = found.uptime_seconds / 60
         typer.echo(f"{found.state.url} (process {found.state.pid}), up {minutes:.0f} minutes")
         typer.echo(f"log: {found.log_file}")
+        if found.ahead_seconds:
+            typer.echo(f"clock: {_ahead(found.ahead_seconds)}")
         _print_settings(found.state)
         for endpoint in found.endpoints:
             typer.echo(f"{endpoint.name} in {endpoint.region}: {endpoint.status}")
     if found is None:
         raise typer.Exit(ANSWER_IS_NO)
+
+
+@app.command("pass-minutes")
+def pass_minutes(
+    minutes: Annotated[int, typer.Argument(help="How many, one after the other.", min=1)],
+    as_json: JsonOption = False,
+) -> None:
+    """Let minutes pass at once: alarms, policies and schedules do what is due in each of them."""
+    root = current_project().root
+    show_progress = not as_json and sys.stderr.isatty()
+    for minute in range(1, minutes + 1):
+        time = _pass_minute(root)
+        if show_progress:
+            end = "\n" if minute == minutes else "\r"
+            sys.stderr.write(f"minute {minute} of {minutes}{end}")
+            sys.stderr.flush()
+    if as_json:
+        print_json(
+            {
+                "now": time.now.isoformat(timespec="seconds"),
+                "clock_ahead_seconds": round(time.ahead_seconds, 3),
+            }
+        )
+        return
+    typer.echo(f"It is {time.now:%Y-%m-%d %H:%M} UTC in the account, {_ahead(time.ahead_seconds)}.")
 
 
 @app.command("env")
@@ -161,6 +196,25 @@ def environment(as_json: JsonOption = False) -> None:
     for name, value in variables.items():
         line = f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}"
         typer.echo(line)
+
+
+def _pass_minute(root: "Path") -> "AccountTime":
+    from embedded_aws import control
+
+    with _user_errors():
+        time = control.pass_minute(root)
+    if time is None:
+        raise UserError.of(
+            Code.EMBEDDED_AWS_NOT_RUNNING,
+            "the embedded AWS is not running",
+            "Start it with `slipway local start`.",
+        )
+    return time
+
+
+def _ahead(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes} minute{'s' if minutes != 1 else ''} ahead of this machine"
 
 
 def _settings(state: "LocalState") -> dict[str, object]:

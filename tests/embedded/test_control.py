@@ -145,6 +145,27 @@ def test_refusals_reach_the_server(running: tuple[Path, control.LocalState]) -> 
     clients.close()
 
 
+def test_minutes_pass_in_the_account(running: tuple[Path, control.LocalState]) -> None:
+    project, _ = running
+    before = control.status(project)
+    assert before is not None
+    assert before.ahead_seconds == 0
+    first, second = control.pass_minute(project), control.pass_minute(project)
+    assert first is not None
+    assert second is not None
+    # The rest of the present minute, and a whole one.
+    assert 0 < first.ahead_seconds <= 61
+    assert 59 < second.ahead_seconds - first.ahead_seconds <= 61
+    assert abs((second.now - datetime.now(UTC)).total_seconds() - second.ahead_seconds) < 5
+    after = control.status(project)
+    assert after is not None
+    assert after.ahead_seconds == second.ahead_seconds
+
+
+def test_no_minute_passes_without_one(tmp_path: Path) -> None:
+    assert control.pass_minute(tmp_path) is None
+
+
 def test_containers_need_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLIPWAY_CONTAINER_ENGINE", "docker")
     monkeypatch.setenv("PATH", str(tmp_path))

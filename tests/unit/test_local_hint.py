@@ -2,7 +2,7 @@
 
 import json
 
-from embedded_aws import control
+from embedded_aws.lock import held_lock
 from slipway.local_hint import unset_variables_hint
 
 URL = "http://localhost:4599"
@@ -19,7 +19,7 @@ def test_the_hint_is_given_while_it_runs_and_the_shell_points_elsewhere(tmp_path
     state |= {"engine": None, "refused": [], "without_capacity": []}
     (directory / "state.json").write_text(json.dumps(state))
     assert unset_variables_hint(tmp_path, "local", {}) is None
-    with control.held_lock(directory):
+    with held_lock(directory):
         assert unset_variables_hint(tmp_path, "local", {}) == HINT
         elsewhere = {"AWS_ENDPOINT_URL": "http://localhost:4566"}
         assert unset_variables_hint(tmp_path, "local", elsewhere) == HINT

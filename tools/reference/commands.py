@@ -191,6 +191,12 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
     ),
     "local stop": (Example("slipway local stop", "Stop it; its account is lost."),),
     "local status": (Example("slipway local status", "See which endpoints it serves."),),
+    "local pass-minutes": (
+        Example(
+            "slipway local pass-minutes 20",
+            "Let twenty minutes without requests pass, after which a fleet has gone to zero.",
+        ),
+    ),
     "local env": (
         Example('eval "$(slipway local env)"', "Point this shell's commands at the embedded AWS."),
     ),

@@ -237,7 +237,7 @@ class ComponentChanges:
     def _watch(self, component: Component, rollout: ComponentRollout, began: float) -> None:
         """Waits after a batch, and watches alarms and the time limit."""
         scale = self._context.time_scale
-        deadline = time.monotonic() + rollout.wait_seconds * scale
+        deadline = self._context.deadline(rollout.wait_seconds)
         while True:
             require_calm(self._context.clients, component.region, rollout.alarms)
             limit = rollout.limit_seconds
@@ -246,7 +246,7 @@ class ComponentChanges:
                     f"The update was rolled back because it took longer than the {limit:g} seconds "
                     "of MaximumExecutionTimeoutInSeconds."
                 )
-            remaining = deadline - time.monotonic()
+            remaining = deadline.remaining_seconds()
             if remaining <= 0:
                 return
             if self._background.closing.wait(min(remaining, _ALARM_POLL_SECONDS)):

@@ -17,6 +17,7 @@ from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from tests.support.clocks import MovableClock
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
@@ -155,10 +156,9 @@ def test_an_update_to_a_good_container_loses_no_request(stack: SlipwayStack) -> 
 
 def test_a_container_that_dies_raises_the_alarm(tmp_path: Path) -> None:
     # A minute begins now, so that all errors are of the same one.
-    ahead_seconds = [60 - time.time() % 60]
-    with slipway_stack(
-        tmp_path, time_scale=HURRIED, clock=lambda: time.time() + ahead_seconds[0]
-    ) as stack:
+    clock = MovableClock()
+    clock.move(60 - time.time() % 60)
+    with slipway_stack(tmp_path, time_scale=HURRIED, clock=clock) as stack:
         template = stack.template("ok", alarm_periods=1)
         assert stack.stacks.create(NAME, template) == "CREATE_COMPLETE"
         pids: list[str | None] = [stack.invoke("pid")]
@@ -184,14 +184,14 @@ def test_a_container_that_dies_raises_the_alarm(tmp_path: Path) -> None:
         ]
 
         # The minute in which it died is over.
-        ahead_seconds[0] += 60
+        clock.move(60)
         raised = eventually(lambda: alarm_troubles(stack), seconds=60)
         assert len(raised) == 1
         assert raised[0].startswith(f"alarm {NAME}-AlarmsServerErrorRate7C02E9F9-")
         assert ": Threshold Crossed: 1 datapoint [" in raised[0]
         assert raised[0].endswith("was greater than the threshold (1.0).")
         # Minutes later nobody asks, and nothing fails.
-        ahead_seconds[0] += 240
+        clock.move(240)
         eventually(lambda: not alarm_troubles(stack), seconds=60)
 
 

@@ -2,14 +2,15 @@
 
 import contextlib
 import sys
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.clock import AccountClock
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.runtime import RESPONSE_TIMEOUT_SECONDS, InvocationApi
 from embedded_aws.hosting.service import Hosting
+from embedded_aws.identity import STATUS_PATH
 from embedded_aws.listener import Listener
 from embedded_aws.stricter import StricterRule
 
@@ -26,7 +27,7 @@ def hosting(
     directory: Path,
     *,
     time_scale: float = 1.0,
-    clock: Callable[[], float] = time.time,
+    clock: AccountClock | None = None,
     stricter: Collection[StricterRule] = (),
     without_capacity: Collection[str] = (),
 ) -> Iterator[LoopbackClients]:
@@ -45,7 +46,7 @@ def hosting(
     listener.mount_invocations(
         InvocationApi(service, timeout_seconds=RESPONSE_TIMEOUT_SECONDS * time_scale)
     )
-    listener.mount_status(lambda: {"endpoints": service.summaries()})
+    listener.mount_own({("GET", STATUS_PATH): lambda: {"endpoints": service.summaries()}})
     listener.start()
     try:
         yield clients

@@ -1,7 +1,6 @@
-"""An endpoint of Slipway that goes to zero and wakes, on a clock that the test moves."""
+"""An endpoint of Slipway that goes to zero and wakes, while the test lets minutes pass."""
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,12 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from embedded_aws.monitoring import evaluator
 from slipway.client import wait_for_wake
 from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.operations.invoke import Request, Wait, invoke
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import Status, find_status
-from tests.support.clocks import MovableClock
 from tests.support.projects import LOCAL
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
@@ -30,9 +27,8 @@ CALLERS = 4
 class Sleeper:
     """The deployed endpoint, and the time that passes for it."""
 
-    def __init__(self, stack: SlipwayStack, clock: MovableClock) -> None:
+    def __init__(self, stack: SlipwayStack) -> None:
         self.stack = stack
-        self.clock = clock
         self.sagemaker = stack.stacks.client("sagemaker")
         self.waiting = stack.access.client(
             "sagemaker-runtime", Config(max_pool_connections=CALLERS)
@@ -61,7 +57,7 @@ class Sleeper:
         def is_asleep() -> bool:
             if self.copies() == (0, 0) and self.instances() == 0:
                 return True
-            self.clock.pass_minute()
+            self.stack.stacks.aws.pass_minute()
             return False
 
         eventually(is_asleep)
@@ -72,49 +68,28 @@ class Sleeper:
     def wake(self) -> None:
         """Sends requests at the same time to the sleeping endpoint; all of them are answered."""
         bodies = [f"request {number}".encode() for number in range(CALLERS)]
-        with ThreadPoolExecutor(CALLERS) as pool, self.passing_minutes():
+        with ThreadPoolExecutor(CALLERS) as pool:
             answers = pool.map(lambda body: self.ask(self.waiting, body), bodies)
+            self.let_it_wake()
             assert list(answers) == bodies
         # Their failed requests raised the alarm for minutes, and added one copy.
         assert self.copies() == (1, 1)
 
-    def passing_minutes(self) -> "PassingMinutes":
-        return PassingMinutes(self.clock, lambda: self.copies()[1] > 0)
+    def let_it_wake(self) -> None:
+        """Lets minutes pass until refused requests have started a copy."""
 
+        def is_awake() -> bool:
+            self.stack.stacks.aws.pass_minute()
+            return self.copies() == (1, 1)
 
-class PassingMinutes:
-    """Moves the clock minute by minute, in a thread, while requests wait.
-
-    Some minutes pass while a copy starts, and fewer than the fifteen after which it would go again.
-    """
-
-    def __init__(self, clock: MovableClock, is_waking: Callable[[], bool]) -> None:
-        self._clock = clock
-        self._is_waking = is_waking
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        left = 8
-        while left and not self._over.wait(0.1):
-            self._clock.pass_minute()
-            left -= self._is_waking()
+        eventually(is_awake)
 
 
 @pytest.fixture
-def sleeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sleeper]:
-    monkeypatch.setattr(evaluator, "_POLL_SECONDS", 0.05)
-    clock = MovableClock()
-    with slipway_stack(tmp_path, time_scale=0.01, model=MODEL, clock=clock) as stack:
+def sleeper(tmp_path: Path) -> Iterator[Sleeper]:
+    with slipway_stack(tmp_path, time_scale=0.01, model=MODEL) as stack:
         assert stack.create("slow") == "CREATE_COMPLETE"
-        yield Sleeper(stack, clock)
+        yield Sleeper(stack)
 
 
 def check_wakes(sleeper: Sleeper, wakes: int) -> None:
@@ -198,8 +173,10 @@ def test_the_command_waits_and_tells_how_long(sleeper: Sleeper) -> None:
     )
     assert shown
     shown.clear()
-    with sleeper.passing_minutes():
-        answer = invoke(request, access, Wait(60, shown.append, poll_seconds=0.1))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(invoke, request, access, Wait(60, shown.append, poll_seconds=0.1))
+        sleeper.let_it_wake()
+        answer = waiting.result()
     assert answer.body == b"ping"
     # The wait is told by itself. The latency is the last attempt's.
     assert shown[-1] <= answer.waited_seconds
@@ -216,10 +193,8 @@ def test_a_sleeping_endpoint_is_no_trouble(sleeper: Sleeper) -> None:
     ]
     with pytest.raises(ClientError, match="has no capacity to process this request"):
         sleeper.ask(sleeper.plain)
-    with sleeper.passing_minutes():
-        eventually(lambda: sleeper.copies()[1] == 1)
-        assert sleeper.status().troubles() == []
-        eventually(lambda: sleeper.copies() == (1, 1))
+    sleeper.let_it_wake()
+    assert sleeper.status().troubles() == []
     assert sleeper.ask(sleeper.plain) == b"ping"
     assert sleeper.status().log_group == f"/aws/sagemaker/InferenceComponents/{NAME}"
     # The endpoint can be destroyed in its sleep as well.

@@ -296,6 +296,18 @@ def test_the_status_of_an_embedded_aws_that_does_not_run_ends_with_3(run, root):
     assert run("local", "status", "--json")[0] == 3
 
 
+def test_no_minutes_pass_without_an_embedded_aws(run, root):
+    code, _, errors = run("local", "pass-minutes", "3")
+    assert code == 1
+    assert "the embedded AWS is not running" in errors
+    assert "Start it with `slipway local start`." in errors
+    # At least one minute passes, and whole ones.
+    for minutes in ("0", "1.5", "soon"):
+        code, _, errors = run("local", "pass-minutes", minutes)
+        assert code == 1
+        assert "Invalid value for 'minutes'" in errors
+
+
 def test_every_environment_that_deploys_a_config_is_checked(run, root):
     path = root / "environments.yaml"
     path.write_text(path.read_text("utf-8").replace("210987654321", "21"), "utf-8")
