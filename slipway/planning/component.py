@@ -37,9 +37,10 @@ COPY_TARGETS: Mapping[str, str] = {
 _MIB_PER_GIB = 1024
 _VCPU_SHARE = 0.75
 _COPIES_AT_CREATION = 1
-# AWS's alarm for scaling in needs 15 minutes without load, so a copy that woke up stays longer than
-# that. The failed requests of one wake therefore add no second copy, and no wake is missed.
-_WAKE_COOLDOWN_SECONDS = 900
+# Long enough for a copy to start, so that the failed requests of one wake add no second copy. And
+# short, because AWS's alarm for scaling in may take the copy away soon: for 15 minutes it still
+# sees the quiet minutes before the last sleep. No request wakes the endpoint during the pause.
+_WAKE_COOLDOWN_SECONDS = 300
 
 
 @dataclass(frozen=True)

@@ -75,14 +75,18 @@ class Sleeper:
         # Their failed requests raised the alarm for minutes, and added one copy.
         assert self.copies() == (1, 1)
 
-    def let_it_wake(self) -> None:
-        """Lets minutes pass until refused requests have started a copy."""
+    def let_it_wake(self) -> int:
+        """Lets minutes pass until refused requests have started a copy; returns their number."""
+        minutes = 0
 
         def is_awake() -> bool:
+            nonlocal minutes
             self.stack.stacks.aws.pass_minute()
+            minutes += 1
             return self.copies() == (1, 1)
 
         eventually(is_awake)
+        return minutes
 
 
 @pytest.fixture
@@ -144,6 +148,22 @@ def test_updates_of_a_sleeping_and_of_a_waking_endpoint(sleeper: Sleeper) -> Non
     sleeper.wake()
     sleeper.fall_asleep()
     sleeper.wake()
+
+
+@pytest.mark.size("all")
+def test_a_wake_soon_after_the_sleep_may_be_undone_and_is_repeated(sleeper: Sleeper) -> None:
+    """CloudWatch's alarm for scaling in has the quiet minutes of before in its range."""
+    aws = sleeper.stack.stacks.aws
+    while sleeper.copies() != (0, 0):
+        aws.pass_minute()
+    sleeper.wake()
+    for _ in range(10):
+        aws.pass_minute()
+    assert sleeper.copies() == (0, 0)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(sleeper.ask, sleeper.waiting)
+        assert sleeper.let_it_wake() <= 5
+        assert answer.result() == b"ping"
 
 
 @pytest.mark.size("all")
