@@ -200,7 +200,7 @@ def test_the_command_waits_and_tells_how_long(sleeper: Sleeper) -> None:
     assert answer.body == b"ping"
     # The wait is told by itself. The latency is the last attempt's.
     assert shown[-1] <= answer.waited_seconds
-    assert answer.latency_seconds < 0.5 < answer.waited_seconds
+    assert 0 < answer.latency_seconds < answer.waited_seconds
 
 
 @pytest.mark.size("all")
