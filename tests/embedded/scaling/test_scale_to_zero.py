@@ -1,6 +1,6 @@
 """An endpoint of Slipway that goes to zero and wakes, while the test lets minutes pass."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -69,23 +69,26 @@ class Sleeper:
         """Sends requests at the same time to the sleeping endpoint; all of them are answered."""
         bodies = [f"request {number}".encode() for number in range(CALLERS)]
         with ThreadPoolExecutor(CALLERS) as pool:
-            answers = pool.map(lambda body: self.ask(self.waiting, body), bodies)
-            self.let_it_wake()
-            assert list(answers) == bodies
-        # Their failed requests raised the alarm for minutes, and added one copy.
+            waiting = [pool.submit(self.ask, self.waiting, body) for body in bodies]
+            self.pass_minutes_until(lambda: all(each.done() for each in waiting))
+            assert [each.result() for each in waiting] == bodies
+        # Their failed requests raise the alarm for minutes, and have added one copy.
         assert self.copies() == (1, 1)
 
-    def let_it_wake(self) -> int:
-        """Lets minutes pass until refused requests have started a copy; returns their number."""
+    def pass_minutes_until(self, is_over: Callable[[], bool]) -> int:
+        """Lets minutes pass while no copy runs; returns their number."""
         minutes = 0
 
-        def is_awake() -> bool:
+        def passed() -> bool:
             nonlocal minutes
-            self.stack.stacks.aws.pass_minute()
-            minutes += 1
-            return self.copies() == (1, 1)
+            if is_over():
+                return True
+            if self.copies() != (1, 1):
+                self.stack.stacks.aws.pass_minute()
+                minutes += 1
+            return False
 
-        eventually(is_awake)
+        eventually(passed)
         return minutes
 
 
@@ -162,7 +165,9 @@ def test_a_wake_soon_after_the_sleep_may_be_undone_and_is_repeated(sleeper: Slee
     assert sleeper.copies() == (0, 0)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(sleeper.ask, sleeper.waiting)
-        assert sleeper.let_it_wake() <= 5
+        with pytest.raises(ClientError):
+            sleeper.ask(sleeper.plain)
+        assert sleeper.pass_minutes_until(answer.done) <= 5
         assert answer.result() == b"ping"
 
 
@@ -195,7 +200,7 @@ def test_the_command_waits_and_tells_how_long(sleeper: Sleeper) -> None:
     shown.clear()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(invoke, request, access, Wait(60, shown.append, poll_seconds=0.1))
-        sleeper.let_it_wake()
+        sleeper.pass_minutes_until(waiting.done)
         answer = waiting.result()
     assert answer.body == b"ping"
     # The wait is told by itself. The latency is the last attempt's.
@@ -213,7 +218,7 @@ def test_a_sleeping_endpoint_is_no_trouble(sleeper: Sleeper) -> None:
     ]
     with pytest.raises(ClientError, match="has no capacity to process this request"):
         sleeper.ask(sleeper.plain)
-    sleeper.let_it_wake()
+    sleeper.pass_minutes_until(lambda: sleeper.copies() == (1, 1))
     assert sleeper.status().troubles() == []
     assert sleeper.ask(sleeper.plain) == b"ping"
     assert sleeper.status().log_group == f"/aws/sagemaker/InferenceComponents/{NAME}"
