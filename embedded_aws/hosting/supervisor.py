@@ -84,7 +84,7 @@ def _watch(child: int, wake_read: int, grace_seconds: float) -> int:
         if kill_at is not None and not killed:
             timeout = kill_at - time.monotonic()
             if timeout <= 0:
-                _signal_group(child, signal.SIGKILL)
+                _kill(child)
                 killed = True
                 timeout = None
         readable, _, _ = select.select(watched, [], [], timeout)
@@ -93,7 +93,7 @@ def _watch(child: int, wake_read: int, grace_seconds: float) -> int:
             numbers = os.read(wake_read, 64)
             stop = signal.SIGTERM in numbers or signal.SIGINT in numbers
             if signal.SIGUSR1 in numbers:
-                _signal_group(child, signal.SIGKILL)
+                _kill(child)
                 killed = True
         if 0 in readable and not os.read(0, 64):
             watched.remove(0)
@@ -102,6 +102,14 @@ def _watch(child: int, wake_read: int, grace_seconds: float) -> int:
             kill_at = time.monotonic() + grace_seconds
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGTERM)
+
+
+def _kill(child: int) -> None:
+    """Kills a child that was not waited for, with its group."""
+    _signal_group(child, signal.SIGKILL)
+    # Just after the fork it has no group of its own yet, and no descendants.
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
 
 
 def _signal_group(leader: int, number: signal.Signals) -> None:

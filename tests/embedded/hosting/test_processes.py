@@ -71,6 +71,33 @@ def test_sigterm_reaches_the_program(tmp_path: Path) -> None:
     assert process.exit_status == 1
 
 
+# The fork has no group of its own until then.
+SLOW_TO_LEAD_A_GROUP = """\
+import os, sys, time
+from embedded_aws.hosting import supervisor
+
+lead_a_group = os.setsid
+
+def slowly():
+    os.write(1, b"forked\\n")
+    time.sleep(1)
+    lead_a_group()
+
+os.setsid = slowly
+sys.exit(supervisor.main(["0", "sleep", "60"]))
+"""
+
+
+def test_a_program_is_killed_just_after_its_fork() -> None:
+    command = [sys.executable, "-c", SLOW_TO_LEAD_A_GROUP]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=HERE.parents[2], stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"forked\n"
+        process.send_signal(signal.SIGUSR1)
+        assert process.wait(30) == 128 + 9
+
+
 def test_what_the_program_started_ends_with_it(tmp_path: Path) -> None:
     process = launch(
         "import subprocess, sys, time\n"
