@@ -37,9 +37,9 @@ COPY_TARGETS: Mapping[str, str] = {
 _MIB_PER_GIB = 1024
 _VCPU_SHARE = 0.75
 _COPIES_AT_CREATION = 1
-# Long enough for a copy to start, so that the failed requests of one wake add no second copy. And
-# short, because AWS's alarm for scaling in may take the copy away soon: for 15 minutes it still
-# sees the quiet minutes before the last sleep. No request wakes the endpoint during the pause.
+# Long enough for many copies to start, so that the failed requests of one wake add one copy. And
+# short, because no request wakes the endpoint during the pause. AWS's alarm for scaling in may take
+# the copy away soon. For 15 minutes it still sees the quiet minutes before the last sleep.
 _WAKE_COOLDOWN_SECONDS = 300
 
 
