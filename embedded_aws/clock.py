@@ -19,7 +19,7 @@ class AccountClock:
 
     @property
     def ahead_seconds(self) -> float:
-        """Returns the seconds by which it is ahead of the machine's time."""
+        """Returns its lead over the machine's clock, in seconds."""
         return self._ahead_seconds
 
     def end_last_minute(self) -> None:
