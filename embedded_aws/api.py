@@ -43,10 +43,17 @@ class ApiError(ServiceException):  # type: ignore[misc]  # moto ships no type in
 
 @dataclass(frozen=True)
 class Caller:
-    """The caller: the account and region that the request's signature names."""
+    """The caller of an operation.
+
+    Attributes:
+        account_id: the account that the request's signature names.
+        region: the region that the request's signature names.
+        program: the programs and versions of the header User-Agent.
+    """
 
     account_id: str
     region: str
+    program: str = ""
 
 
 Operation = Callable[[Caller, dict[str, Any]], Mapping[str, Any] | None]
@@ -145,7 +152,9 @@ class ServiceApi:
         problem = validation_problem(operation_model.input_shape, parameters)
         if problem is not None:
             raise ApiError(self._validation_code, problem)
-        caller = Caller(self._account_id, environ["slipway.region"])
+        caller = Caller(
+            self._account_id, environ["slipway.region"], environ.get("HTTP_USER_AGENT", "")
+        )
         return operation(caller, parameters)
 
 

@@ -23,6 +23,11 @@ from embedded_aws.cloudformation.views import (
 )
 
 _NO_ID = "Stack with id {name} does not exist"
+# The CDK CLI asks for a stack's status every five seconds, and would wait most of them in vain for
+# an operation that takes one. Its question is answered when the operation is over.
+_CDK_CLI = "aws-cdk/"
+# Shorter than any client's timeout of a request.
+_HELD_SECONDS = 20.0
 
 
 class QueryApi:
@@ -61,7 +66,12 @@ class QueryApi:
     def describe_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles DescribeStacks."""
         if "StackName" in parameters:
-            return {"Stacks": [stack_view(find_stack(self._store, caller, parameters, _NO_ID))]}
+            stack = find_stack(self._store, caller, parameters, _NO_ID)
+            if _CDK_CLI in caller.program:
+                stack.wait_until_settled(_HELD_SECONDS)
+                # Its name may belong to no stack any more.
+                stack = find_stack(self._store, caller, parameters, _NO_ID)
+            return {"Stacks": [stack_view(stack)]}
         live = [s for s in self._store.all(caller.region) if s.status != "DELETE_COMPLETE"]
         return page("Stacks", live, stack_view, parameters)
 

@@ -106,11 +106,23 @@ class Stack:
     role_arn: str | None = None
     change_set_id: str | None = None
     client_token: str | None = None
+    _changed: threading.Condition = field(
+        default_factory=threading.Condition, repr=False, compare=False
+    )
 
     @property
     def name(self) -> str:
         """Returns the stack's name."""
         return self.identity.name
+
+    def wait_until_settled(self, seconds: float) -> None:
+        """Waits until no operation is in progress, or until the time is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_in_progress(), seconds)
+
+    def _is_in_progress(self) -> bool:
+        # A stack under review has a change set, and nothing happens to it.
+        return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
 
     def open_journal(self) -> Journal:
         """Returns the journal of the unfinished update."""
@@ -129,7 +141,9 @@ class Stack:
         """Changes the stack's status and records the event."""
         # The event comes first, so that a client that polls the status can rely on the event.
         self.record(self.name, self.identity.id, STACK_TYPE, status, reason)
-        self.status, self.reason = status, reason
+        with self._changed:
+            self.status, self.reason = status, reason
+            self._changed.notify_all()
 
     def record(
         self,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.cloudformation.stack import Stack
 from tests.support.starts import count_start
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(600)]
@@ -75,7 +76,21 @@ def test_bootstrap_again_changes_nothing(cdk):
     assert "no changes" in again.stdout + again.stderr
 
 
-def test_three_stacks_are_made_changed_compared_and_destroyed(aws, cdk, assemblies):
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the stacks for whose end a question waited."""
+    names: list[str] = []
+    wait = Stack.wait_until_settled
+
+    def record(stack: Stack, seconds: float) -> None:
+        names.append(stack.name)
+        wait(stack, seconds)
+
+    monkeypatch.setattr(Stack, "wait_until_settled", record)
+    return names
+
+
+def test_three_stacks_are_made_changed_compared_and_destroyed(aws, cdk, assemblies, held):
     """Three deployments in a row are in tests/embedded/lifecycle/test_many_stacks.py."""
     cloudformation = client(aws, "cloudformation")
     for version, status in (("one", "CREATE_COMPLETE"), ("three", "UPDATE_COMPLETE")):
@@ -87,6 +102,9 @@ def test_three_stacks_are_made_changed_compared_and_destroyed(aws, cdk, assembli
             stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
             assert stack["StackStatus"] == status
             assert {"Key": "slipway:version", "Value": version} in stack["Tags"]
+        # The CLI's header says who asks, which no other client's does.
+        assert set(NAMES) <= set(held)
+        held.clear()
     groups = client(aws, "logs").describe_log_groups(logGroupNamePrefix="/aws/sagemaker")
     assert [g["logGroupName"] for g in groups["logGroups"]] == [
         "/aws/sagemaker/Endpoints/model-three"
