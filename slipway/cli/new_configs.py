@@ -96,21 +96,18 @@ def _next_step(
     """Returns a sentence about what can be done with the file today."""
     from slipway.planning.artifacts import has_source
     from slipway.planning.families import situation_of
-    from slipway.planning.support import unpublishable
 
     every = [situation_of(config, environment) for environment in environments]
     sourced = [situation for situation in every if has_source(situation)]
     # Nobody deploys to the environment that CI synthesises for: any other is proposed before it.
     sourced.sort(key=lambda situation: situation.environment.name == CI)
-    # Slipway's own containers run on the embedded AWS; others' images do in no account but a real
-    # one.
-    reasons: list[str] = []
+    reason = "no environment deploys what it names"
     for situation in sourced:
         family, environment = situation.image_family, situation.environment
-        unready = [f"{what} is not supported yet" for _, what in unpublishable(situation)]
-        if not unready and environment.is_local and family is None:
-            unready.append("the embedded AWS does not run this image")
-        if not unready:
+        if environment.is_local and family is None:
+            # Only a real account runs an image that Slipway did not build.
+            reason = "the embedded AWS does not run this image"
+        else:
             publish, deploy = _environment_options(environment)
             name, image, account = config.name, "", ""
             if environment.name == CI:
@@ -124,9 +121,7 @@ def _next_step(
                 f"{begins}: {account}{image}`slipway publish {name}{publish}`, then "
                 f"`cdk deploy {name}{deploy}`."
             )
-        reasons += unready
     option = _environment_options(sourced[0].environment)[0] if sourced else ""
-    reason = reasons[0] if reasons else "no environment deploys what it names"
     return f"{begins}: `slipway plan {config.name} --allow-unpublished{option}` shows it; {reason}."
 
 

@@ -79,7 +79,7 @@ class Code(StrEnum):
     ROLLOUT_SETTING = "SW324"
     ROLLOUT_TIME = "SW325"
     ROLLBACK_ALARMS = "SW326"
-    NOT_SUPPORTED_YET = "SW327"
+    NO_IMAGE = "SW327"
     HEADS_OF_NETWORK = "SW328"
     SIZE_CONTRADICTS = "SW329"
     TOO_MANY_TOKENS = "SW330"
@@ -126,6 +126,7 @@ class Code(StrEnum):
     LMI_BF16 = "SW369"
     LMI_KEY_VALUE_HEADS = "SW370"
     LMI_TOO_MANY_TOKENS = "SW371"
+    LMI_RELEASE = "SW372"
 
     # Of the Neuron container.
     NEURON_DEVICE = "SW375"

@@ -200,12 +200,11 @@ ENTRIES: Sequence[Entry] = (
         "Name alarms that the config has, for example `rollback_alarms: [server_error_rate]`.",
     ),
     Entry(
-        Code.NOT_SUPPORTED_YET,
-        "Slipway cannot deploy this setting yet",
-        "The config language has the setting already, and no stack or publishing step for it "
-        "exists yet.",
-        "Delete the setting. To read the template of a model that cannot be published yet, add "
-        "`-c allow-unpublished=true` to `cdk synth`.",
+        Code.NO_IMAGE,
+        "Slipway has no image for this container",
+        "The container's family says that Slipway builds its image, and the image has no sources.",
+        "Choose another container. To read the template, add `-c allow-unpublished=true` to `cdk "
+        "synth`.",
     ),
     Entry(
         Code.HEADS_OF_NETWORK,

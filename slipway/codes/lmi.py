@@ -232,4 +232,11 @@ ENTRIES: Sequence[Entry] = (
         "the engine's own limit of a sequence.",
         "Raise the limit in `options`, or lower the numbers of tokens.",
     ),
+    Entry(
+        Code.LMI_RELEASE,
+        "LMI serves a checkpoint",
+        "`artifacts.release` is for a model that was compiled for a container of Slipway. LMI "
+        "serves a checkpoint, as it is or partitioned.",
+        "Use `artifacts.weights` with `source: path` and the directory of the checkpoint.",
+    ),
 )

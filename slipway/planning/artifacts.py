@@ -14,7 +14,6 @@ from slipway.planning.artifact_place import ArtifactPlace, artifact_place
 from slipway.planning.lock import Lock, LockedPart, inputs_digest
 from slipway.planning.plan import ArtifactPlan
 from slipway.planning.situation import Situation
-from slipway.planning.support import unpublishable
 
 # A prefix that no artifact can have (digests are hexadecimal) and every linter takes.
 UNPUBLISHED = "unpublished"
@@ -116,14 +115,6 @@ def _unpublished(situation: Situation, *, was_published: bool) -> Problem:
     wanted = situation.environment.artifacts
     if not has_source(situation):
         return no_source(situation)
-    for field, what in unpublishable(situation):
-        return Problem(
-            Code.NOT_SUPPORTED_YET,
-            Kind.STATE,
-            f"the {wanted} was never published: {what} is not supported yet",
-            "`-c allow-unpublished=true` synthesises the deployment for reading.",
-            field,
-        )
     state = (
         f"the config changed after the {wanted} was published"
         if was_published

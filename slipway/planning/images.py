@@ -33,7 +33,7 @@ def image_plan(
     digest = image_digests.get(family)
     if digest is None and not allow_unpublished:
         return Problem(
-            Code.NOT_SUPPORTED_YET,
+            Code.NO_IMAGE,
             Kind.STATE,
             f"Slipway has no image for the container `{situation.container}` yet",
             "`-c allow-unpublished=true` synthesises the deployment for reading.",

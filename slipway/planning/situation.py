@@ -59,8 +59,6 @@ class Situation(ABC):
     """Whether the embedded AWS compiles the model for its processor."""
     serves_plain_weights: ClassVar[bool] = False
     """Whether the model data may be the weights, with nothing made of them."""
-    unpublishable: ClassVar[Mapping[tuple[str, str], str]] = {}
-    """Section, field and description of each part whose files cannot be published yet."""
     text_names: ClassVar[frozenset[str]] = frozenset()
     """Names of files that `check_directory` reads; it is not asked without any."""
     accelerator_noun: ClassVar[str] = "GPU has"

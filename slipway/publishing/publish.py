@@ -8,11 +8,10 @@ from pathlib import Path
 from botocore.config import Config
 
 from slipway.access import Access
-from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.load import LoadedConfig
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
-from slipway.errors import Kind, Problem, UserError
+from slipway.errors import Problem, UserError
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.artifacts import has_source, no_source
 from slipway.planning.compiling import CompilePlan
@@ -20,7 +19,6 @@ from slipway.planning.families import situation_of
 from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.situation import Situation
-from slipway.planning.support import unpublishable
 from slipway.project import Project
 from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
@@ -268,18 +266,7 @@ def require_publishable(project: Project, situation: Situation) -> None:
     Raises:
         UserError: everything that is against it.
     """
-    refused = [
-        Problem(
-            Code.NOT_SUPPORTED_YET,
-            Kind.COMPATIBILITY,
-            f"{what} is not supported yet",
-            "`-c allow-unpublished=true` synthesises the deployment for reading.",
-            field,
-        )
-        for field, what in unpublishable(situation)
-    ]
-    if not refused and not has_source(situation):
-        refused.append(no_source(situation))
+    refused = [] if has_source(situation) else [no_source(situation)]
     refused += project.findings(situation).problems
     if refused:
         raise UserError(refused)

@@ -107,9 +107,15 @@ def config_text(name: str, *edits: tuple[str, str]) -> str:
     return text
 
 
+# What an LMI container serves: none of them takes a compiled model.
+CHECKPOINT = {"source": "s3", "uri": "s3://my-models/tiny/"}
+
+
 def model_config(name: str = "tiny", **sections: Any) -> ModelConfig:
     """Returns a config; a mapping is merged into its section, None removes the section."""
     content = _parsed(config_text(name))
+    if (sections.get("serving") or {}).get("container") == "lmi":
+        content["artifacts"] |= {"release": None, "weights": CHECKPOINT}
     for section, value in sections.items():
         # Another container has other fields: nothing of the old one's is left.
         merges = not (isinstance(value, Mapping) and "container" in value)

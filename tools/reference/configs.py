@@ -13,7 +13,6 @@ from pydantic_core import PydanticUndefined
 from slipway.config.environments import Environment
 from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
-from slipway.planning.families import FAMILIES
 from tools.reference import config_examples
 from tools.reference.config_examples import Example
 from tools.reference.config_values import pattern, values
@@ -33,13 +32,6 @@ and its meaning. The targets in `environments.yaml` have a page of their own:
 
 Unknown fields, duplicate keys and quoted numbers are errors. `slipway validate` reports all of
 them at once, each with its line.
-
-Slipway plans and synthesises some things that it cannot publish yet:
-
-{unpublishable}
-
-`slipway plan NAME --allow-unpublished` and `cdk synth NAME -c allow-unpublished=true` show such a
-deployment.
 
 This page is written by `python -m tools.reference`.
 
@@ -72,15 +64,7 @@ def pages() -> dict[str, str]:
 
 
 def _page(path: str, model: type[BaseModel], examples: Mapping[str, Example]) -> str:
-    head = _HEADS[path].format(unpublishable="\n".join(_unpublishable()))
-    return "\n".join([head, *_section(model, examples, ())]).rstrip("\n") + "\n"
-
-
-def _unpublishable() -> Iterator[str]:
-    for container, family in FAMILIES.items():
-        for section, name in family.situation.unpublishable:
-            field = "" if name == "container" else f"`{section}.{name}` of "
-            yield f"- {field}the container `{container}`"
+    return "\n".join([_HEADS[path], *_section(model, examples, ())]).rstrip("\n") + "\n"
 
 
 def _section(

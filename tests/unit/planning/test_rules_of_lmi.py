@@ -367,7 +367,7 @@ class TestWeights:
         rule, isolated = lmi.weights_need_network, {"network_isolation": True}
         given = sections(FT)
         given["endpoint"] |= isolated
-        weights = {"artifacts": {"weights": WEIGHTS, "release": None}}
+        weights = {"artifacts": {"weights": WEIGHTS}}
         expected = [
             (
                 "endpoint.network_isolation",
@@ -389,7 +389,7 @@ class TestWeights:
         assert findings(rule, PRODUCTION, **newer, **weights) == []
         # A sample is packaged whole.
         assert findings(rule, LOCAL, **given, **weights) == []
-        assert findings(rule, PRODUCTION, **given, artifacts={"release": None}) == []
+        assert findings(rule, PRODUCTION, **given, artifacts={"weights": None}) == []
         assert found(rule, FT, environment=PRODUCTION) == []
 
 

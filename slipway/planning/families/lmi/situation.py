@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from slipway.config.sections.serving.lmi import ALL_ACCELERATORS, LmiServing
 from slipway.errors import Problem
@@ -54,7 +54,6 @@ class Lmi(Situation):
     """A deployment of AWS's LMI image, or of Slipway's image on top of it."""
 
     is_compiled_on_cpu = False
-    unpublishable: ClassVar = {("artifacts", "release"): "`release` for the container `lmi`"}
     accelerator_noun = "accelerators have"
 
     @cached_property
@@ -309,8 +308,7 @@ class Lmi(Situation):
     @property
     def copies_released_weights(self) -> bool:
         """Returns whether there are weights to copy from S3; a sample is packaged whole."""
-        artifacts = self.config.artifacts
-        return self.has_code and (artifacts.weights is not None or artifacts.release is not None)
+        return self.has_code and self.config.artifacts.weights is not None
 
     @property
     def timeouts_of_copying(self) -> Mapping[str, int]:

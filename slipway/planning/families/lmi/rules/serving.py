@@ -143,6 +143,18 @@ def requirements_are_installed(lmi: Lmi) -> Iterator[Problem]:
         )
 
 
+def model_is_a_checkpoint(lmi: Lmi) -> Iterator[Problem]:
+    """A release is a compiled model of a container of Slipway, and LMI serves a checkpoint."""
+    if lmi.config.artifacts.release is not None:
+        yield problem(
+            Code.LMI_RELEASE,
+            "LMI serves a checkpoint, and `release` is for a model that was compiled for a "
+            "container of Slipway",
+            "Use `artifacts.weights` with `source: path` and the directory of the checkpoint.",
+            ("artifacts", "release"),
+        )
+
+
 def image_has_its_accelerator(lmi: Lmi) -> Iterator[Problem]:
     """Refuses an accelerator that the image is not for.
 
@@ -410,6 +422,7 @@ RULES = (
     entry_point_is_built_in,
     there_is_one_handler,
     requirements_are_installed,
+    model_is_a_checkpoint,
     image_has_its_accelerator,
     copy_fits_instance,
     degree_divides_heads,
