@@ -128,6 +128,11 @@ def test_a_bad_question_names_its_field(document: object, message: str) -> None:
     assert refusal(QuestionRequest, document) == message
 
 
+def test_as_many_questions_as_the_limit_are_taken() -> None:
+    request = parse(QuestionRequest, {"inputs": [QUESTION] * 3})
+    assert request.inputs == Inputs((Question("Who?", "Ada."),) * 3, is_list=True)
+
+
 def test_half_of_a_surrogate_pair_is_named() -> None:
     with pytest.raises(InvalidRequestError, match="half of a surrogate pair at character 1"):
         request_description(SequenceRequest, LIMITS).parse(rb'{"inputs": "a\ud83d"}')

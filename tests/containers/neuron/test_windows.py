@@ -119,6 +119,15 @@ def test_a_question_without_room_for_the_context_is_refused() -> None:
     )
 
 
+def test_the_longest_question_leaves_room_for_one_token() -> None:
+    tokenizer = bert(LETTERS)
+    windows = context_windows(
+        tokenizer.pair, tokenizer.tokenize("a b c d").token_ids, tokenizer.tokenize("e f"),
+        name="inputs", max_tokens=8, overlap=None,
+    )  # fmt: skip
+    assert [list(window.tokens) for window in windows] == [[0], [1]]
+
+
 def test_an_overlap_that_leaves_nothing_new_is_refused_where_it_matters() -> None:
     tokenizer = bert(LETTERS)
     text = tokenizer.tokenize("a b c d e f g")

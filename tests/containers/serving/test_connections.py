@@ -405,12 +405,13 @@ async def test_clients_that_left_make_room_before_another_is_refused(predictor_t
         b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     )
     async with running_server(predictor, max_batch_size=1, max_queue_length=4) as running:
+        service = running.server.service
+        assert not service.is_computing  # loading is over
         # Its data is read before the ends of the connections that were made later.
         reader, writer = await connect(running)
         clients = [await connect(running) for _ in range(5)]
         clients[0][1].write(request)
         # The other four fit only if the compute thread has taken this one.
-        service = running.server.service
         await until(lambda: service.is_computing and not service.queue_length)
         for _, each in clients[1:]:
             each.write(request)

@@ -120,6 +120,12 @@ class TestWeights:
             "accelerators and raise `tensor_parallel_degree`.",
         )
 
+    def test_a_type_with_just_as_many_accelerators_is_an_alternative(self):
+        model = LLAMA_8B | {"parameters": 100_000_000_000}
+        serving = vllm(tensor_parallel_degree=8)
+        _, remedy = refused("ml.g5.48xlarge", model=model, serving=serving)
+        assert "choose an instance type whose accelerators have more memory" in remedy.lower()
+
     def test_a_copy_over_several_names_the_sum_and_the_part(self):
         model = LLAMA_8B | {"parameters": 70_000_000_000}
         serving = vllm(tensor_parallel_degree=4)
