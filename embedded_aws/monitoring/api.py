@@ -4,10 +4,11 @@ An operation that moto does not implement is answered with an error that says so
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from moto.cloudwatch import models
 from moto.cloudwatch.responses import CloudWatchResponse
 from moto.core.responses import ActionResult, EmptyResult
 from moto.core.utils import convert_to_flask_response, get_service_model
@@ -31,6 +32,9 @@ def cloudwatch_application(states: AlarmStates, put_again: Callable[[str, Any, A
         put_again: is told of an alarm that PutMetricAlarm changed: region, moto's old alarm and
             its new one.
     """
+    # moto takes two sets of several dimensions for different ones, and would list a metric once for
+    # each of its values.
+    models.are_dimensions_same = _are_same_dimensions
     # moto makes an object of the class for every request, so the class carries the context.
     context = {"states": states, "put_again": put_again}
     responder: Any = type("CloudWatchApi", (_CloudWatchApi,), context)
@@ -117,6 +121,11 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         name = self._get_param("AlarmName")
         with self.states.set_by_user(self.cloudwatch_backend.alarms, name):
             return super().set_alarm_state()
+
+
+def _are_same_dimensions(some: Iterable[Any], others: Iterable[Any]) -> bool:
+    first, second = ({(each.name, each.value) for each in many} for many in (some, others))
+    return first == second
 
 
 def _check(parameters: dict[str, Any], region: str) -> None:

@@ -96,12 +96,12 @@ def test_requests_of_a_component_are_counted_for_each_copy(account: Any) -> None
     account.settled(endpoint)
     name = hosted.component(endpoint, copies=2)
 
-    def copies() -> list[dict[str, str]]:
-        hosted.invoke(endpoint, name)
-        found = dimensions(account, REQUESTS, "Invocations", endpoint)
-        return found if len(found) == 2 else []
-
-    found = eventually(copies)
+    # Each copy tells its process: here both have answered.
+    answered = set[str]()
+    while len(answered) < 2:
+        answered.add(hosted.invoke(endpoint, name, "pid"))
+    eventually(lambda: len(dimensions(account, REQUESTS, "Invocations", endpoint)) >= 2)
+    found = dimensions(account, REQUESTS, "Invocations", endpoint)
     assert {each["InferenceComponentName"] for each in found} == {name}
     for dimension in ("InstanceId", "ContainerId"):
         assert len({each[dimension] for each in found}) == 2

@@ -135,6 +135,26 @@ def test_operations_that_are_not_there(
     )
 
 
+def test_a_metric_with_several_dimensions_is_listed_once(shared_account: Any) -> None:
+    cloudwatch = shared_account.cloudwatch
+    dimensions = [{"Name": "EndpointName", "Value": "e"}, {"Name": "VariantName", "Value": "v"}]
+    for minute in range(2):
+        cloudwatch.put_metric_data(
+            Namespace="listed",
+            MetricData=[
+                {
+                    "MetricName": "m",
+                    "Dimensions": dimensions[:count],
+                    "Value": 1,
+                    "Timestamp": datetime(2026, 11, 21, 7, minute, tzinfo=UTC),
+                }
+                for count in (1, 2)
+            ],
+        )
+    listed = cloudwatch.list_metrics(Namespace="listed")["Metrics"]
+    assert [each["Dimensions"] for each in listed] == [dimensions[:1], dimensions]
+
+
 def test_the_history_has_each_change_of_state(shared_account: Any) -> None:
     cloudwatch = shared_account.cloudwatch
     cloudwatch.put_metric_alarm(**on_metric("told", TreatMissingData="ignore"))
