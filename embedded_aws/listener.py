@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 from moto.moto_server.werkzeug_app import (
     DomainDispatcherApplication,
     MotoRequestHandler,
-    create_backend_app,
 )
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from embedded_aws.hosting.runtime import MAX_BODY_BYTES
 from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.moto_applications import moto_application
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -69,7 +69,7 @@ class Listener:
         self._services: dict[str, WSGIApplication] = {}
         self._invocations: WSGIApplication | None = None
         self._own: Mapping[tuple[str, str], Callable[[], dict[str, Any]]] = {}
-        self.moto: WSGIApplication = DomainDispatcherApplication(create_backend_app)
+        self.moto: WSGIApplication = DomainDispatcherApplication(moto_application)
         self._thread: threading.Thread | None = None
 
     def mount(self, service: str, application: WSGIApplication) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 from moto.core.responses import ActionResult
 from moto.core.utils import convert_to_flask_response
 from moto.iam.responses import IamResponse
-from moto.moto_server.werkzeug_app import create_backend_app
 
 from embedded_aws.api import ApiError
 from embedded_aws.hosting.permissions import decision
+from embedded_aws.moto_applications import moto_application
 
 _INVALID = "InvalidInput"
 _APPLIED = {"ActionNames", "ContextEntries", "PolicySourceArn", "ResourceArns"}
@@ -21,7 +21,7 @@ _PAGING = {"Marker", "MaxItems"}
 
 def iam_application() -> Any:
     """Returns the WSGI application that answers IAM's requests."""
-    application = create_backend_app("iam")
+    application = moto_application("iam")
     for endpoint in application.view_functions:
         application.view_functions[endpoint] = convert_to_flask_response(_IamApi.dispatch)
     return application

@@ -12,12 +12,12 @@ from moto.cloudwatch import models
 from moto.cloudwatch.responses import CloudWatchResponse
 from moto.core.responses import ActionResult, EmptyResult
 from moto.core.utils import convert_to_flask_response, get_service_model
-from moto.moto_server.werkzeug_app import create_backend_app
 
 from embedded_aws.api import ApiError
 from embedded_aws.monitoring.definitions import AlarmRefusedError, definition_of
 from embedded_aws.monitoring.history import state_updates
 from embedded_aws.monitoring.states import AlarmStates
+from embedded_aws.moto_applications import moto_application
 from embedded_aws.validation import validation_problem
 
 _REFUSED = "ValidationError"
@@ -38,7 +38,7 @@ def cloudwatch_application(states: AlarmStates, put_again: Callable[[str, Any, A
     # moto makes an object of the class for every request, so the class carries the context.
     context = {"states": states, "put_again": put_again}
     responder: Any = type("CloudWatchApi", (_CloudWatchApi,), context)
-    application = create_backend_app("cloudwatch")
+    application = moto_application("cloudwatch")
     for endpoint in application.view_functions:
         application.view_functions[endpoint] = convert_to_flask_response(responder.dispatch)
     return application

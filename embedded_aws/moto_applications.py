@@ -1,0 +1,33 @@
+"""moto's application of one service, which refuses the operations that moto does not implement."""
+
+import json
+from typing import Any
+from xml.sax.saxutils import escape
+
+import flask
+from moto.moto_server.werkzeug_app import create_backend_app
+
+_CODE = "UnknownOperationException"
+
+
+def moto_application(service: str) -> Any:
+    """Returns the WSGI application with which moto answers for a service.
+
+    Args:
+        service: moto's name of it, for example `iam`.
+    """
+    application = create_backend_app(service)
+    application.register_error_handler(NotImplementedError, _refuse)
+    return application
+
+
+def _refuse(error: NotImplementedError) -> tuple[str, int, dict[str, str]]:
+    # moto answers 500, which clients take for an accident and try again. After a deployment that
+    # failed, the CDK CLI would ask CloudTrail for 25 seconds.
+    message = f"The embedded AWS does not implement this operation. {error}"
+    if "json" in flask.request.headers.get("Content-Type", ""):
+        body = json.dumps({"__type": _CODE, "message": message})
+        return body, 400, {"Content-Type": "application/x-amz-json-1.1"}
+    told = f"<Code>{_CODE}</Code><Message>{escape(message)}</Message>"
+    body = f"<ErrorResponse><Error><Type>Sender</Type>{told}</Error></ErrorResponse>"
+    return body, 400, {"Content-Type": "text/xml"}
