@@ -1,5 +1,6 @@
 """moto's application of one service, which refuses the operations that moto does not implement."""
 
+import functools
 import json
 from typing import Any
 from xml.sax.saxutils import escape
@@ -17,14 +18,17 @@ def moto_application(service: str) -> Any:
         service: moto's name of it, for example `iam`.
     """
     application = create_backend_app(service)
-    application.register_error_handler(NotImplementedError, _refuse)
+    application.register_error_handler(NotImplementedError, functools.partial(_refuse, service))
     return application
 
 
-def _refuse(error: NotImplementedError) -> tuple[str, int, dict[str, str]]:
-    # moto answers 500, which clients take for an accident and try again. After a deployment that
-    # failed, the CDK CLI would ask CloudTrail for 25 seconds.
-    message = f"The embedded AWS does not implement this operation. {error}"
+def _refuse(service: str, error: NotImplementedError) -> tuple[str, int, dict[str, str]]:
+    # moto answers 500, which clients take for an accident and try again. After some failed
+    # deployments, the CDK CLI would ask CloudTrail for 25 seconds.
+    message = (
+        f"The embedded AWS does not implement this request to {service}: {error}. "
+        "docs/embedded-aws.md lists what it does."
+    )
     if "json" in flask.request.headers.get("Content-Type", ""):
         body = json.dumps({"__type": _CODE, "message": message})
         return body, 400, {"Content-Type": "application/x-amz-json-1.1"}

@@ -26,7 +26,7 @@ _NO_ID = "Stack with id {name} does not exist"
 # The CDK CLI asks for a stack's status every five seconds, and would wait most of them in vain for
 # an operation that takes one. Its question is answered when the operation is over.
 _CDK_CLI = "aws-cdk/"
-# Shorter than any client's timeout of a request.
+# After that time the CLI is told that the operation still goes on.
 _HELD_SECONDS = 20.0
 
 

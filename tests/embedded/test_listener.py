@@ -21,7 +21,7 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackClient
 @pytest.mark.parametrize(
     ("service", "operation", "parameters"),
     [
-        # JSON: the CDK CLI asks this after a deployment that failed.
+        # JSON: the CDK CLI asks this after some deployments that failed.
         ("cloudtrail", "lookup_events", {}),
         # XML
         ("iam", "get_service_last_accessed_details", {"JobId": "1" * 36}),
@@ -35,8 +35,9 @@ def test_an_operation_that_is_not_there_is_refused_at_once(
         getattr(client, operation)(**parameters)
     assert caught.value.response["Error"] == {
         "Code": "UnknownOperationException",
-        "Message": "The embedded AWS does not implement this operation. "
-        f"The {operation} action has not been implemented",
+        "Message": f"The embedded AWS does not implement this request to {service}: "
+        f"The {operation} action has not been implemented. docs/embedded-aws.md lists what it "
+        "does.",
         **({} if service == "cloudtrail" else {"Type": "Sender"}),
     }
     answered = caught.value.response["ResponseMetadata"]
