@@ -25,6 +25,7 @@ MODEL = "t5-spelling"
 ENDPOINT = f"{MODEL}-local"
 CORRECTED = {"instnace": "instance", "lamdba fucntion": "lambda function"}
 CLIENTS = 16
+BATCH_DELAY_MICROSECONDS = 200_000
 OWN = "own"
 OWN_CONFIG = """\
 name: own
@@ -57,8 +58,12 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, metrics_port: int) -> Ite
     with Workbench(tmp_path_factory.mktemp("triton")) as bench:
         config = bench.config(MODEL)
         text = config.read_text("utf-8")
-        told = f"  environment:\n    SLIPWAY_METRICS_PORT: '{metrics_port}'\n\nartifacts:\n"
-        config.write_text(text.replace("\nartifacts:\n", told, 1), "utf-8")
+        told = (
+            # On a busy machine requests arrive one by one, and none would find another.
+            f"  max_batch_delay_microseconds: {BATCH_DELAY_MICROSECONDS}\n"
+            f"  environment:\n    SLIPWAY_METRICS_PORT: '{metrics_port}'\n"
+        )
+        config.write_text(text.replace("\nartifacts:\n", f"{told}\nartifacts:\n", 1), "utf-8")
         bench.config(OWN).write_text(OWN_CONFIG, "utf-8")
         for path, content in pipeline().items():
             file = bench.project / "triton" / OWN / path
