@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from slipway.planning.families.lmi.handlers import OUR_HANDLERS
+from slipway.planning.families.lmi.rules import accelerators as lmi_accelerators
 from slipway.planning.families.lmi.rules import batching as lmi_batching
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
 from slipway.planning.families.lmi.rules import image as lmi_image
+from slipway.planning.families.lmi.rules import model_families as lmi_families
 from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import serving as lmi
 from slipway.planning.situation import Rule
@@ -22,7 +24,8 @@ SHARED = {"default_new_tokens", "max_inputs", "max_new_tokens"}
 # Read to refuse it, or the server's own.
 NOT_SETTINGS = {"engine", "enable_streaming", "rolling_batch"}
 OTHERS = (
-    *lmi.RULES, *lmi_batching.RULES, *lmi_frameworks.RULES, *lmi_options.RULES,
+    *lmi.RULES, *lmi_accelerators.RULES, *lmi_families.RULES, *lmi_batching.RULES,
+    *lmi_frameworks.RULES, *lmi_options.RULES,
 )  # fmt: skip
 
 
@@ -236,7 +239,7 @@ class TestSettings:
         for built in (True, False):
             given = {} if built else {"entry_point": "djl_python.fastertransformer"}
             problems = found(
-                lmi.t5_is_not_in_fp16, FT, built=built, model=model, dtype="fp16", **given
+                lmi_families.t5_is_not_in_fp16, FT, built=built, model=model, dtype="fp16", **given
             )
             assert [(field, remedy) for field, _, remedy in problems] == [
                 ("serving.dtype", "Set `dtype: fp32` or `dtype: bf16`.")

@@ -1,9 +1,11 @@
 """Rules about LMI containers; the first says whether there is such an image at all."""
 
 from slipway.planning.families.lmi.rules import (
+    accelerators,
     batching,
     frameworks,
     image,
+    model_families,
     options,
     partitioning,
     serving,
@@ -12,6 +14,8 @@ from slipway.planning.families.lmi.rules import (
 
 RULES = (
     *serving.RULES,
+    *accelerators.RULES,
+    *model_families.RULES,
     *batching.RULES,
     *frameworks.RULES,
     *image.RULES,

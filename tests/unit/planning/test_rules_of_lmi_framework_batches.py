@@ -1,0 +1,120 @@
+"""Batches that LMI's frameworks answer: what is refused, word for word, and what not."""
+
+import pytest
+
+from slipway.facts.images import versions
+from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
+from slipway.planning.situation import Rule
+from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found
+from tests.unit.planning.lmi_older_images import DEEPSPEED_022, DEEPSPEED_023, FT_021, FT_022
+
+
+class TestBatches:
+    rule: Rule = staticmethod(lmi_frameworks.batches_are_answered)
+
+    @pytest.mark.parametrize(
+        ("image", "serving", "reader", "able"),
+        [
+            (
+                FT_021,
+                {},
+                "djl_python.fastertransformer of djl-fastertransformer 0.21.0",
+                "0.24.0",
+            ),
+            (
+                FT_022,
+                {},
+                "djl_python.fastertransformer of djl-fastertransformer 0.22.1",
+                "0.24.0",
+            ),
+            (DEEPSPEED_022, {}, "djl_python.deepspeed of djl-deepspeed 0.22.1", "0.27.0"),
+            (
+                ("djl-deepspeed", "0.21.0"),
+                {"entry_point": "djl_python.huggingface"},
+                "djl_python.huggingface of djl-deepspeed 0.21.0",
+                "0.27.0",
+            ),
+            (
+                ("djl-neuronx", "0.23.0"),
+                {},
+                "djl_python.transformers-neuronx of djl-neuronx 0.23.0",
+                "0.30.0",
+            ),
+        ],
+    )
+    def test_a_handler_that_reads_one_request(self, image, serving, reader, able):
+        assert found(self.rule, image, max_batch_size=4, **serving) == [
+            (
+                "serving.max_batch_size",
+                f"{reader} takes one request at a time: a batch of up to 4 would fail for all of "
+                "them",
+                "Set `max_batch_size: 1`; one request may hold several inputs. "
+                f"Version {able} answers batches.",
+            )
+        ]
+        assert found(self.rule, image, max_batch_size=1, **serving) == []
+
+    def test_a_handler_with_an_engine_that_batches_itself(self):
+        handler = {"entry_point": "djl_python.lmi_vllm.vllm_async_service"}
+        assert found(self.rule, VLLM, max_batch_size=4, **handler) == [
+            (
+                "serving.max_batch_size",
+                "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 takes one request at a "
+                "time: a batch of up to 4 would fail for all of them",
+                "Remove `max_batch_size`: requests share its rolling batch.",
+            )
+        ]
+
+    def test_tensorrt_llm_rolls_always(self):
+        ((_, _, remedy),) = found(self.rule, ("djl-tensorrtllm", "0.26.0"), max_batch_size=4)
+        assert remedy == (
+            "Remove `max_batch_size`: requests share its rolling batch. Version 0.30.0 answers "
+            "batches."
+        )
+
+    @pytest.mark.parametrize("image", [FT, DEEPSPEED_023, DEEPSPEED, VLLM, NEURONX, TRTLLM])
+    def test_handlers_that_answer_batches(self, image):
+        assert found(self.rule, image, max_batch_size=4) == []
+
+    def test_two_kinds_of_batches_are_refused_by_another_rule(self):
+        assert found(self.rule, VLLM, rolling_batch="vllm", max_batch_size=4) == []
+
+    def test_a_server_without_the_key_is_refused_by_another_rule(self):
+        assert found(self.rule, ("djl-deepspeed", "0.20.0"), max_batch_size=4) == []
+
+    def test_every_older_version_of_fastertransformer(self):
+        refused = [
+            version
+            for version in versions("djl-fastertransformer")
+            if found(self.rule, ("djl-fastertransformer", version), max_batch_size=4)
+        ]
+        assert refused == ["0.21.0", "0.22.1"]
+
+
+class TestWithoutRollingBatch:
+    rule: Rule = staticmethod(lmi_frameworks.rolling_batch_is_on_where_needed)
+
+    @pytest.mark.parametrize(
+        ("serving", "field"),
+        [
+            ({"max_batch_size": 4}, "max_batch_size"),
+            ({"rolling_batch": "disable"}, "rolling_batch"),
+        ],
+    )
+    def test_tensorrt_llm_loads_t5_alone(self, serving, field):
+        gpt2 = {"model": {"family": "gpt2"}}
+        assert found(self.rule, TRTLLM, **serving, **gpt2) == [
+            (
+                f"serving.{field}",
+                "without a rolling batch djl_python.tensorrt_llm of djl-tensorrtllm 0.30.0 loads "
+                "only t5",
+                f"Remove `{field}`.",
+            )
+        ]
+        assert found(self.rule, TRTLLM, **serving, model={"family": "t5"}) == []
+        assert found(self.rule, TRTLLM, **serving, model={"family": "other"}) == []
+        assert found(self.rule, ("djl-tensorrtllm", "0.33.0"), **serving, **gpt2) == []
+
+    def test_with_one_it_loads_any(self):
+        assert found(self.rule, TRTLLM, model={"family": "gpt2"}) == []
+        assert found(self.rule, TRTLLM, rolling_batch="trtllm", model={"family": "gpt2"}) == []
