@@ -1,9 +1,14 @@
 """What tests of commands share."""
 
 import pytest
+import yaml
 
 from tests.support.described_endpoints import REGION, FakeAws
 from tests.support.projects import ENVIRONMENTS, write_project
+from tests.unit.cli import first_configs
+
+# What the options have to say where no file does.
+NETWORK = ("--family", "llama", "--parameters", "6738415616")
 
 
 @pytest.fixture
@@ -21,3 +26,22 @@ def import_endpoint(tmp_path, monkeypatch, slipway_command):
         return slipway_command("import", name, "--endpoint", endpoint, *options)
 
     return command
+
+
+@pytest.fixture
+def text(tmp_path):
+    """Reads the config that an import wrote."""
+    return lambda: (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
+
+
+@pytest.fixture
+def written(text):
+    """Parses the config that an import wrote."""
+    return lambda: yaml.safe_load(text())
+
+
+@pytest.fixture
+def slipway(tmp_path, monkeypatch, slipway_command):
+    """Runs a command in a new project."""
+    monkeypatch.chdir(write_project(tmp_path, {}, environments=first_configs.ENVIRONMENTS))
+    return slipway_command

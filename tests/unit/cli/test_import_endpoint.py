@@ -2,9 +2,6 @@
 
 import json
 
-import pytest
-import yaml
-
 from tests.support.described_endpoints import (
     COUNT,
     IMAGE,
@@ -12,29 +9,16 @@ from tests.support.described_endpoints import (
     RESOURCE,
     alarm,
     answers,
-    component_answers,
     container,
     variant,
 )
+from tests.unit.cli.conftest import NETWORK
 
-# What the options have to say where no file does.
-NETWORK = ("--family", "llama", "--parameters", "6738415616")
-KEY = "arn:aws:kms:eu-west-1:210987654321:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
 LEFT_OUT = (
     "Left out: ExecutionRoleArn=arn:aws:iam::210987654321:role/notebook: Slipway makes a role for "
     "each endpoint, with the rights that it needs. An existing role is named for one account, in "
     "`endpoint.execution_role_arn`.\n"
 )
-
-
-@pytest.fixture
-def text(tmp_path):
-    return lambda: (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
-
-
-@pytest.fixture
-def written(text):
-    return lambda: yaml.safe_load(text())
 
 
 def test_an_endpoint_of_a_notebook_becomes_a_config(import_endpoint, text, written):
@@ -328,167 +312,6 @@ def test_scaling_and_alarms_that_a_config_cannot_say_are_listed(import_endpoint,
     ):
         assert line in output
     assert "theirs" not in output
-
-
-def test_an_asynchronous_endpoint_has_the_mode(import_endpoint, written, text):
-    given = answers()
-    given["DescribeEndpointConfig"]["AsyncInferenceConfig"] = {
-        "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 4},
-        "OutputConfig": {
-            "S3OutputPath": "s3://answers/chat",
-            "S3FailurePath": "s3://answers/failed/",
-            "KmsKeyId": KEY,
-            "NotificationConfig": {
-                "SuccessTopic": "arn:aws:sns:eu-west-1:210987654321:answers",
-                "IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"],
-            },
-        },
-    }
-    _, *printed = import_endpoint(given, *NETWORK)
-    section = written()["endpoint"]
-    assert section["mode"] == "async"
-    assert section["async_inference"] == {
-        "input": "s3://answers/requests/",
-        "output": "s3://answers/chat/",
-        "failure_output": "s3://answers/failed/",
-        "output_key_arn": KEY,
-        "success_topic_arn": "arn:aws:sns:eu-west-1:210987654321:answers",
-        "max_concurrent_invocations_per_instance": 4,
-    }
-    assert (
-        "Left out: AsyncInferenceConfig.OutputConfig.NotificationConfig.IncludeInferenceResponseIn="
-        '["SUCCESS_NOTIFICATION_TOPIC"]: no field of the config says it.\n'
-    ) in "".join(printed)
-    assert "# Guess: no answer tells where the requests lie. Name their prefix." in text()
-    given["DescribeEndpointConfig"]["AsyncInferenceConfig"]["OutputConfig"]["KmsKeyId"] = "alias/a"
-    _, *printed = import_endpoint(given, *NETWORK, "--overwrite")
-    assert (
-        "Left out: AsyncInferenceConfig.OutputConfig.KmsKeyId=alias/a: the config takes the ARN of "
-        "a key, and no alias or id.\n"
-    ) in "".join(printed)
-    assert "output_key_arn" not in written()["endpoint"]["async_inference"]
-
-
-def test_a_component_that_may_have_no_copies_is_a_mode(import_endpoint, text, written):
-    code, output, errors = import_endpoint(component_answers(), *NETWORK)
-    assert (code, errors) == (0, "")
-    section = written()["endpoint"]
-    assert section["mode"] == "scale_to_zero"
-    assert section["scale_to_zero"] == {
-        "max_copies": 3,
-        "target_concurrent_requests_per_copy": 5,
-        "scale_in_cooldown_seconds": 600,
-        "accelerators_per_copy": 1,
-        "copy_memory_mib": 2048,
-    }
-    assert section["instance_count"] == 1
-    assert section["model_data_download_timeout_seconds"] == 1200
-    # The configuration has the network of a component.
-    assert section["network_isolation"] is True
-    assert "autoscaling" not in written()
-    assert written()["alarms"]["model_latency_p99_milliseconds"] == 500
-    assert [line for line in output.splitlines() if "omponent" in line or "Managed" in line] == [
-        "Changed: inference component=chat-copies: it has the name of the endpoint now.",
-        "Changed: ManagedInstanceScaling.MaxInstanceCount=5: Slipway computes it from `max_copies` "
-        "and the copies that fit on an instance.",
-    ]
-    assert "wake" not in output
-
-
-def test_a_component_that_nothing_wakes_gets_a_policy_that_does(import_endpoint):
-    given = component_answers()
-    given["DescribeScalingPolicies"]["ScalingPolicies"].pop()
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
-    assert (
-        "Changed: policy that wakes the endpoint=none: Slipway makes an alarm and a policy that "
-        "add the first copy.\n"
-    ) in output
-    # The alarm of no policy is an alarm of the user's.
-    assert "Left out: alarm asleep=NoCapacityInvocationFailures (Sum)" in output
-
-
-def test_schedules_and_batches_of_copies_are_kept(import_endpoint, text, written):
-    given = component_answers()
-    action = {
-        "ScheduledActionARN": "arn:aws:autoscaling:eu-west-1:1:scheduledAction:x",
-        "ServiceNamespace": "sagemaker",
-        "ResourceId": "inference-component/chat-copies",
-        "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
-        "CreationTime": MOMENT,
-    }
-    given["DescribeScheduledActions"]["ScheduledActions"] = [
-        {
-            **action,
-            "ScheduledActionName": "Morning",
-            "Schedule": "cron(0 7 * * ? *)",
-            "Timezone": "Europe/Zurich",
-            "ScalableTargetAction": {"MinCapacity": 1},
-        },
-        {
-            **action,
-            "ScheduledActionName": "evening",
-            "Schedule": "rate(1 day)",
-            "ScalableTargetAction": {"MinCapacity": 0, "MaxCapacity": 3},
-        },
-    ]
-    # It is day, so that the target has the bounds of the morning.
-    [target] = given["DescribeScalableTargets"]["ScalableTargets"]
-    target["MinCapacity"] = 1
-    given["DescribeInferenceComponent"]["RuntimeConfig"] = {
-        "DesiredCopyCount": 3,
-        "CurrentCopyCount": 3,
-    }
-    given["DescribeInferenceComponent"]["LastDeploymentConfig"] = {
-        "RollingUpdatePolicy": {
-            "MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1},
-            "WaitIntervalInSeconds": 900,
-        },
-        "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "slow"}]},
-    }
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
-    assert written()["endpoint"]["scale_to_zero"]["schedules"] == [
-        {
-            "name": "morning",
-            "at": "cron(0 7 * * ? *)",
-            "time_zone": "Europe/Zurich",
-            "min_copies": 1,
-            "max_copies": 3,
-        },
-        {"name": "evening", "at": "rate(1 day)", "min_copies": 0, "max_copies": 3},
-    ]
-    assert "Changed: scheduled action=Morning: morning now.\n" in output
-    assert (
-        "Changed: scheduled action Morning: MaxCapacity=unset: 3 now, as it is at present.\n"
-    ) in output
-    assert "# Guess: a scheduled action may have set it last." in text()
-    assert written()["rollout"] == {
-        "strategy": "rolling",
-        "step_percent": 33,
-        "wait_seconds": 900,
-        "rollback_alarms": ["model_latency_p99"],
-    }
-    assert "# Guess: 1 of 3 copies. Slipway sets percentages, as scaling changes" in text()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda given: given["DescribeScalableTargets"]["ScalableTargets"][0].update(MinCapacity=1),
-        lambda given: given["DescribeScalableTargets"].update(ScalableTargets=[]),
-        lambda given: given["DescribeScalingPolicies"]["ScalingPolicies"].pop(0),
-        lambda given: variant(given)["ManagedInstanceScaling"].update(MinInstanceCount=1),
-        lambda given: variant(given)["ManagedInstanceScaling"].update(Status="DISABLED"),
-        lambda given: given["DescribeInferenceComponent"]["Specification"].pop("ModelName"),
-    ],
-)
-def test_any_other_component_is_refused(import_endpoint, change):
-    given = component_answers()
-    change(given)
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, output) == (1, "")
-    assert "the endpoint chat-old hosts inference components: chat-copies [SW660]" in errors
 
 
 def test_an_archive_is_to_be_unpacked(import_endpoint, text, written):

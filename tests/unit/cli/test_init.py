@@ -1,10 +1,6 @@
-"""`slipway init`: what it writes is valid and explained, and what it lacks it asks for or names."""
-
-import io
-import re
+"""`slipway init`: what it writes is valid and explained, and what it refuses is named."""
 
 import pytest
-import yaml
 
 from slipway.config import starters
 from slipway.config.editor_schema import FIRST_LINE
@@ -12,21 +8,9 @@ from slipway.config.starters.lmi import FRAMEWORKS, newest_lmi_version
 from slipway.facts.lmi.versions import lmi_version
 from slipway.project import Project
 from tests.support.pages import ROOT
-from tests.support.projects import LOCAL, write_project
+from tests.support.projects import LOCAL
+from tests.unit.cli.first_configs import ENVIRONMENTS, FLAGS, written
 
-FLAGS = (
-    "--family", "gpt2", "--parameters", "124439808", "--instance", "ml.g4dn.xlarge",
-    "--sample", "samples/tiny", "--latency-milliseconds", "600",
-)  # fmt: skip
-ENVIRONMENTS = """\
-local:
-  account: "123456789012"
-  region: us-east-1
-  artifacts: sample
-ci:
-  account: "111122223333"
-  region: us-east-1
-"""
 REVISION = "a09a35458c702b33eeacc393d103063234e8bc28"
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
 ACCOUNT = "add an environment `NAME` with your account to environments.yaml, then "
@@ -41,19 +25,6 @@ WEIGHTS = {
     "s3://my-models/search/": {"source": "s3", "uri": "s3://my-models/search/"},
     "build/search": {"source": "path", "path": "build/search"},
 }  # fmt: skip
-FAMILY_QUESTION = "Architecture of the network"
-PARAMETERS_QUESTION = "Number of its weights"
-INSTANCE_QUESTION = "Hosting instance type"
-WEIGHTS_QUESTION = "Weights (hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory)"
-LATENCY_QUESTION = "99th percentile of the answers to stay under, in ms"
-TASK_QUESTION = (
-    "Task (question-answering, sequence-classification, token-classification, embeddings)"
-)
-REPOSITORY_QUESTION = "Directory of your model repository"
-QUESTIONS = (
-    FAMILY_QUESTION, PARAMETERS_QUESTION, INSTANCE_QUESTION, WEIGHTS_QUESTION, LATENCY_QUESTION,
-    TASK_QUESTION, REPOSITORY_QUESTION,
-)  # fmt: skip
 # Container, family, weights, instance, options of its own.
 STARTERS = [
     ("tensorrt", "gpt2", 124_439_808, "ml.g4dn.xlarge", ()),
@@ -75,19 +46,8 @@ EXPECTED_WARNINGS = {"unpublished", "single-instance", "legacy-image", "triton-p
 
 
 @pytest.fixture
-def slipway(tmp_path, monkeypatch, slipway_command):
-    """Runs a command in a new project."""
-    monkeypatch.chdir(write_project(tmp_path, {}, environments=ENVIRONMENTS))
-    return slipway_command
-
-
-@pytest.fixture
 def run(slipway):
     return lambda *arguments: slipway("init", *arguments)
-
-
-def written(tmp_path, name="search"):
-    return yaml.safe_load((tmp_path / "model_configs" / f"{name}.yaml").read_text("utf-8"))
 
 
 def starter_flags(starter, weights):
@@ -260,96 +220,6 @@ def test_a_sample_and_weights_together(run, tmp_path):
     assert code == 0
     assert "Next: `slipway publish search`, then `cdk deploy search`." in output
     assert set(written(tmp_path)["artifacts"]) == {"sample", "weights", "compile"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (FLAGS[:4], "--instance, --sample or --weights, --latency-milliseconds"),
-        (
-            (),
-            "--family, --parameters, --instance, --sample or --weights, --latency-milliseconds",
-        ),
-        (("--container", "custom", *FLAGS[:8]), "--latency-milliseconds, --image-uri"),
-        (("--container", "neuron", *FLAGS[:8]), "--latency-milliseconds, --task"),
-        (("--container", "triton", *FLAGS), "--repository"),
-        (("--container", "lmi", *FLAGS[:6], *FLAGS[8:]), "--sample or --weights"),
-    ],
-)  # fmt: skip
-def test_without_a_terminal_all_missing_options_are_named(run, tmp_path, arguments, named):
-    code, _, errors = run("search", *arguments)
-    assert code == 1
-    assert errors == (
-        "1 problem\n- some options are missing, and there is no terminal to ask for them [SW410]\n"
-        f"    Give {named}.\n"
-    )
-    assert not (tmp_path / "model_configs" / "search.yaml").exists()
-
-
-class Terminal(io.StringIO):
-    """A terminal at which lines are typed."""
-
-    def isatty(self):
-        return True
-
-
-def typed(monkeypatch, answers):
-    lines = [text for texts in answers.values() for text in texts]
-    monkeypatch.setattr("sys.stdin", Terminal("\n".join(lines) + "\n"))
-
-
-def asked(output):
-    """The questions in their order, each as often as it was asked."""
-    return re.findall("|".join(map(re.escape, QUESTIONS)), output)
-
-
-def test_on_a_terminal_it_asks_for_what_no_option_says(run, tmp_path, monkeypatch):
-    answers = {
-        FAMILY_QUESTION: ["gpt2"],
-        INSTANCE_QUESTION: ["ml.g5.xlarge"],
-        REPOSITORY_QUESTION: ["triton/search"],
-    }
-    typed(monkeypatch, answers)
-    options = ("--parameters", "124439808", "--latency-milliseconds", "600")
-    code, output, _ = run("search", "--container", "triton", *options)
-    assert code == 0
-    # The repository is asked for because of the family.
-    assert asked(output) == list(answers)
-    content = written(tmp_path)
-    assert content["endpoint"]["instances"] == ["ml.g5.xlarge"]
-    assert content["serving"]["repository"] == "triton/search"
-    assert "artifacts" not in content
-
-
-def test_a_wrong_answer_is_refused_at_once_and_asked_for_again(run, tmp_path, monkeypatch):
-    (tmp_path / "build/search").mkdir(parents=True)
-    answers = {
-        FAMILY_QUESTION: ["gpt 2", "bert"],
-        PARAMETERS_QUESTION: ["a lot", "7.5", "-5", "1.1e8"],
-        INSTANCE_QUESTION: ["ml.inf1.xlage", "ml.inf1.xlarge"],
-        WEIGHTS_QUESTION: ["hub:owner/name@main", "hub:owner/name", "nowhere", "build/search"],
-        LATENCY_QUESTION: ["0", "900"],
-        TASK_QUESTION: ["qa", "question-answering"],
-    }
-    typed(monkeypatch, answers)
-    code, output, errors = run("search", "--container", "neuron")
-    assert code == 0, errors
-    assert asked(output) == [question for question, texts in answers.items() for _ in texts]
-    said = output.split("Error: ")[1:]
-    assert len(said) == sum(len(texts) - 1 for texts in answers.values())
-    assert not any("has length" in line for line in said)
-    for words in (
-        "'a lot' is not a whole number. Write it as `7600000000` or `7.6e9`.",
-        "'7.5' is not a whole number.",
-        '"ml.inf1.xlage" is not a known hosting instance type. Did you mean `ml.inf1.xlarge`?',
-        "nowhere is not a directory of this project. Copy or link it to ",
-        "names no commit",
-    ):
-        assert any(words in line for line in said), words
-    content = written(tmp_path)
-    assert content["model"]["parameters"] == 110_000_000
-    assert content["artifacts"]["weights"] == {"source": "path", "path": "build/search"}
-    assert content["serving"]["task"] == "question-answering"
 
 
 def test_what_is_wrong_is_written_and_reported_with_its_line(run, tmp_path):

@@ -1,0 +1,263 @@
+"""The function around an endpoint's update, called for an account in memory."""
+
+# ruff: noqa: N803  # the members of AWS's requests
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from stacks.endpoint_update import handler
+
+ENDPOINT = "tiny-local"
+STACK = "arn:aws:cloudformation:eu-west-1:210987654321:stack/tiny-local/0"
+URL = "https://cloudformation-custom-resource-response.s3.amazonaws.com/arn?Signature=a%2Bb"
+DIMENSION = "sagemaker:variant:DesiredInstanceCount"
+POLICY = {
+    "PolicyName": "invocations-per-instance",
+    "PolicyType": "TargetTrackingScaling",
+    "TargetTrackingScalingPolicyConfiguration": {
+        "TargetValue": 600.0,
+        "PredefinedMetricSpecification": {
+            "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
+        },
+        "ScaleInCooldown": 300,
+        "ScaleOutCooldown": 60,
+    },
+}
+SCALING = {"MinCapacity": "2", "MaxCapacity": "6", "Policies": json.dumps([POLICY])}
+
+
+def variant(name: str, *types: str, scaled: bool = True) -> dict[str, Any]:
+    scaling = {"Scaling": SCALING} if scaled else {}
+    return {"Name": name, "InstanceTypes": list(types), **scaling}
+
+
+def resource_id(name: str) -> str:
+    return f"endpoint/{ENDPOINT}/variant/{name}"
+
+
+class Account:
+    """SageMaker, Application Auto Scaling, CloudFormation and CloudWatch, as far as needed."""
+
+    def __init__(self, **live: str) -> None:
+        self.live = live
+        self.statuses = ["InService"]
+        self.stack_status = "UPDATE_IN_PROGRESS"
+        self.targets: dict[str, dict[str, Any]] = {}
+        self.policies: dict[str, dict[str, Any]] = {}
+        self.schedules: dict[str, list[dict[str, Any]]] = {}
+        self.alarms: dict[str, dict[str, Any]] = {}
+        self.numbers = itertools.count()
+        self.made: list[dict[str, str]] = []
+        self.calls: list[str] = []
+        self.waits: list[float] = []
+        self.concurrent_updates = 0
+        for name in live:
+            self.make(name)
+
+    def make(self, name: str) -> None:
+        """Has the stack make a target and its policy."""
+        self.targets[resource_id(name)] = {"MinCapacity": 2, "MaxCapacity": 6}
+        self.make_policy(name, POLICY)
+        self.made.insert(
+            0,
+            {
+                "ResourceType": "AWS::ApplicationAutoScaling::ScalableTarget",
+                "PhysicalResourceId": f"{resource_id(name)}|{DIMENSION}|sagemaker",
+                "ResourceStatus": "CREATE_COMPLETE",
+            },
+        )
+
+    def make_policy(self, name: str, policy: dict[str, Any]) -> str:
+        """Has the stack make a policy of a target; returns its ARN."""
+        arn = self.put_policy(resource_id(name), policy)
+        self.made.append(
+            {
+                "ResourceType": "AWS::ApplicationAutoScaling::ScalingPolicy",
+                "PhysicalResourceId": arn,
+                "ResourceStatus": "UPDATE_COMPLETE",
+            }
+        )
+        return arn
+
+    def put_policy(self, resource: str, policy: dict[str, Any]) -> str:
+        name = policy["PolicyName"]
+        arn = (
+            f"arn:aws:autoscaling:eu-west-1:210987654321:scalingPolicy:{next(self.numbers)}"
+            f":resource/sagemaker/{resource}:policyName/{name}"
+        )
+        self.policies.setdefault(resource, {})[name] = {"PolicyARN": arn, **policy}
+        return arn
+
+    def make_alarm(self, name: str, *actions: str) -> None:
+        """Has the stack make an alarm."""
+        self.alarms[name] = {
+            "AlarmName": name,
+            "AlarmActions": list(actions),
+            "ActionsEnabled": True,
+            "InsufficientDataActions": [],
+            "MetricName": "InvocationsPerInstance",
+            "Namespace": "AWS/SageMaker",
+            "Statistic": "Sum",
+            "Period": 60,
+            "EvaluationPeriods": 1,
+            "Threshold": 0.0,
+            "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+        }
+        self.made.append(
+            {
+                "ResourceType": "AWS::CloudWatch::Alarm",
+                "PhysicalResourceId": name,
+                "ResourceStatus": "CREATE_COMPLETE",
+            }
+        )
+
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        """The policies of each target, without what differs each time that they are put."""
+        return {
+            resource: {
+                name: {key: value for key, value in policy.items() if key != "PolicyARN"}
+                for name, policy in policies.items()
+            }
+            for resource, policies in self.policies.items()
+        }
+
+    def client(self, _service: str) -> Account:
+        return self
+
+    # CloudFormation
+
+    def describe_stacks(self, **_: Any) -> dict[str, Any]:
+        return {"Stacks": [{"StackStatus": self.stack_status}]}
+
+    def list_stack_resources(self, *, StackName: str, NextToken: str = "") -> dict[str, Any]:
+        assert StackName == STACK
+        page = int(NextToken or 0)
+        more = {"NextToken": str(page + 1)} if page + 1 < len(self.made) else {}
+        return {"StackResourceSummaries": self.made[page : page + 1], **more}
+
+    # SageMaker
+
+    def describe_endpoint(self, *, EndpointName: str) -> dict[str, Any]:
+        assert EndpointName == ENDPOINT
+        if not self.live:
+            raise ClientError(
+                {
+                    "Error": {
+                        "Code": "ValidationException",
+                        "Message": 'Could not find endpoint "x"',
+                    }
+                },
+                "DescribeEndpoint",
+            )
+        status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+        return {"EndpointStatus": status, "EndpointConfigName": "c"}
+
+    def describe_endpoint_config(self, **_: Any) -> dict[str, Any]:
+        variants: list[dict[str, Any]] = []
+        for name, types in self.live.items():
+            first, *others = types.split()
+            pools = [
+                {"InstanceType": kind, "Priority": number}
+                for number, kind in enumerate([first, *others], 1)
+            ]
+            kinds = {"InstancePools": pools[::-1]} if others else {"InstanceType": first}
+            variants.append({"VariantName": name, **kinds})
+        return {"ProductionVariants": variants}
+
+    # Application Auto Scaling
+
+    def describe_scalable_targets(self, *, ResourceIds: list[str], **_: Any) -> dict[str, Any]:
+        assert ResourceIds
+        found = [
+            {"ResourceId": key, **self.targets[key]} for key in ResourceIds if key in self.targets
+        ]
+        return {"ScalableTargets": found}
+
+    def describe_scaling_policies(self, *, ResourceId: str, **_: Any) -> dict[str, Any]:
+        policies = self.policies.get(ResourceId, {}).values()
+        return {"ScalingPolicies": [{"ResourceId": ResourceId, **policy} for policy in policies]}
+
+    def deregister_scalable_target(self, *, ResourceId: str, **_: Any) -> None:
+        if self.concurrent_updates:
+            self.concurrent_updates -= 1
+            raise ClientError(
+                {"Error": {"Code": "ConcurrentUpdateException", "Message": "Try again."}},
+                "DeregisterScalableTarget",
+            )
+        self.calls.append(f"deregister {ResourceId.rpartition('/')[2]}")
+        del self.targets[ResourceId]
+        self.policies.pop(ResourceId, None)
+        self.schedules.pop(ResourceId, None)
+
+    def register_scalable_target(
+        self, *, ServiceNamespace: str, ScalableDimension: str, ResourceId: str, **target: Any
+    ) -> None:
+        assert (ServiceNamespace, ScalableDimension) == ("sagemaker", DIMENSION)
+        self.calls.append(f"register {ResourceId.rpartition('/')[2]}")
+        self.targets[ResourceId] = target
+
+    def describe_scheduled_actions(
+        self, *, ResourceId: str, NextToken: str = "", **_: Any
+    ) -> dict[str, Any]:
+        page, actions = int(NextToken or 0), self.schedules.get(ResourceId, [])
+        more = {"NextToken": str(page + 1)} if page + 1 < len(actions) else {}
+        found = [{"ScheduledActionARN": "arn", **each} for each in actions[page : page + 1]]
+        return {"ScheduledActions": found, **more}
+
+    def put_scheduled_action(
+        self, *, ServiceNamespace: str, ScalableDimension: str, ResourceId: str, **action: Any
+    ) -> None:
+        assert (ServiceNamespace, ScalableDimension) == ("sagemaker", DIMENSION)
+        assert ResourceId in self.targets
+        self.schedules.setdefault(ResourceId, []).append(action)
+
+    def put_scaling_policy(
+        self, *, ServiceNamespace: str, ScalableDimension: str, ResourceId: str, **policy: Any
+    ) -> None:
+        assert (ServiceNamespace, ScalableDimension) == ("sagemaker", DIMENSION)
+        assert ResourceId in self.targets
+        self.calls.append(f"put {policy['PolicyName']} of {ResourceId.rpartition('/')[2]}")
+        self.put_policy(ResourceId, policy)
+
+    # CloudWatch
+
+    def describe_alarms(self, *, AlarmNames: list[str], MaxRecords: int) -> dict[str, Any]:
+        assert 0 < len(AlarmNames) <= MaxRecords == 100
+        described = {"StateValue": "OK", "AlarmArn": "arn"}
+        return {"MetricAlarms": [described | self.alarms[name] for name in AlarmNames]}
+
+    def put_metric_alarm(self, *, AlarmName: str, **definition: Any) -> None:
+        self.calls.append(f"put the alarm {AlarmName}")
+        self.alarms[AlarmName] = {"AlarmName": AlarmName, **definition}
+
+
+def ask(
+    account: Account, kind: str, *variants: dict[str, Any], step: str = "Before", **fields: Any
+) -> dict[str, str]:
+    """Calls the function as CloudFormation does and returns its answer."""
+    event = {
+        "RequestType": kind,
+        "ResponseURL": URL,
+        "StackId": STACK,
+        "RequestId": "r",
+        "LogicalResourceId": f"EndpointUpdate{step}",
+        "ResourceProperties": {
+            "EndpointName": ENDPOINT,
+            "Step": step,
+            "Variants": list(variants),
+        },
+        **fields,
+    }
+    answers: list[tuple[str, dict[str, str]]] = []
+    handler.handle(
+        event, account.client, lambda *answer: answers.append(answer), account.waits.append
+    )
+    ((url, answer),) = answers
+    assert url == URL
+    assert {answer[key] for key in ("StackId", "RequestId")} == {STACK, "r"}
+    return answer

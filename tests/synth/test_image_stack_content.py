@@ -1,0 +1,328 @@
+"""The image stack's resources and rights, and what the services and the scanners say of them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import botocore.session
+import pytest
+from aws_cdk import aws_s3_assets as assets
+from botocore.validate import ParamValidator
+from moto.events.models import EventPattern
+
+from slipway.facts.images import ImageFacts, image
+from slipway.facts.neuron.drivers import newest_neuron_version
+from slipway.planning.families.neuron.image import image_bases
+from slipway.planning.plan import ImagePlan
+from slipway.project import Project
+from stacks.assembly import Selection, add_stacks
+from stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specification
+from stacks.image_stack import images_to_build
+from tests.support.linting import lint
+from tests.support.projects import PRODUCTION
+from tests.support.upgrades import kept, replaced
+from tests.synth.assemblies import Assembly, new_app
+from tests.synth.image_stacks import REGISTRY, SHARED, STACK, make_project, sources, synthesise
+from tests.synth.scanners import nag, validation_findings
+
+RELEASED = sorted((Path(__file__).parents[1] / "golden" / "releases").glob(f"*/{STACK}.json"))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("project"), environments=SHARED)
+
+
+@pytest.fixture(scope="module")
+def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Assembly:
+    return synthesise(project, tmp_path_factory.mktemp("cdk.out"))
+
+
+# What it holds
+
+
+def test_the_repository_outlives_the_stack_but_not_its_failed_creation(assembly: Assembly):
+    repository = assembly.only(STACK, "AWS::ECR::Repository")
+    assert repository["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert repository["UpdateReplacePolicy"] == "Retain"
+    properties = repository["Properties"]
+    assert properties["RepositoryName"] == "slipway/tensorrt"
+    assert properties["EmptyOnDelete"] is True
+    assert properties["ImageTagMutability"] == "IMMUTABLE"
+    assert properties["ImageScanningConfiguration"] == {"ScanOnPush": True}
+    rules = json.loads(properties["LifecyclePolicy"]["LifecyclePolicyText"])["rules"]
+    assert [(rule["rulePriority"], rule["selection"]) for rule in rules] == [
+        (
+            1,
+            {
+                "tagStatus": "untagged", "countType": "sinceImagePushed",
+                "countUnit": "days", "countNumber": 1,
+            },
+        ),
+        (2, {"tagStatus": "any", "countType": "imageCountMoreThan", "countNumber": 400}),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.parent.name)
+def test_an_upgrade_keeps_the_repository(assembly: Assembly, released: Path):
+    before = json.loads(released.read_text("utf-8"))
+    assert kept(before)
+    assert replaced(before, assembly.template(STACK)) == []
+
+
+def test_no_build_starts_before_its_end_can_be_told(assembly: Assembly):
+    rules = assembly.resources(STACK, "AWS::Events::Rule")
+    permissions = assembly.resources(STACK, "AWS::Lambda::Permission")
+    (repository,) = assembly.resources(STACK, "AWS::ECR::Repository")
+    builds = assembly.resources(STACK, "Custom::SlipwayImage")
+    before = {*rules, *permissions, repository}
+    assert len(before) == 2 + 2 + 1
+    for name, request in builds.items():
+        # And none before the one before it is over: accounts may run one at a time.
+        assert set(request["DependsOn"]) == before
+        before.add(name)
+    assert len(before) == 5 + 4
+
+
+STATE, PHASE = "CodeBuild Build State Change", "CodeBuild Build Phase Change"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "calls"),
+    [
+        (STATE, {"build-status": "IN_PROGRESS"}, False),
+        # As AWS's guide lists them for a state change.
+        (STATE, {"build-status": "SUCCEEDED"}, True),
+        (STATE, {"build-status": "FAILED"}, True),
+        (STATE, {"build-status": "STOPPED"}, True),
+        # Only the API's model has these, and nobody says what else an event may carry.
+        (STATE, {"build-status": "FAULT"}, True),
+        (STATE, {"build-status": "TIMED_OUT"}, True),
+        (STATE, {"build-status": "CLIENT_ERROR"}, True),
+        # As AWS's guide lists them for a phase change.
+        (PHASE, {"completed-phase": "BUILD", "completed-phase-status": "TIMED_OUT"}, True),
+        (PHASE, {"completed-phase": "QUEUED", "completed-phase-status": "TIMED_OUT"}, True),
+        (PHASE, {"completed-phase": "PROVISIONING", "completed-phase-status": "FAULT"}, True),
+        (PHASE, {"completed-phase": "BUILD", "completed-phase-status": "SUCCEEDED"}, False),
+        # The build goes on to finalize, and a state change tells its end.
+        (PHASE, {"completed-phase": "BUILD", "completed-phase-status": "FAILED"}, False),
+        (PHASE, {"completed-phase": "BUILD", "completed-phase-status": "STOPPED"}, False),
+    ],
+)
+def test_every_end_of_a_build_calls_the_function(
+    assembly: Assembly, kind: str, fields: dict[str, str], calls: bool
+):
+    (project,) = assembly.resources(STACK, "AWS::CodeBuild::Project")
+    event = {
+        "source": "aws.codebuild",
+        "detail-type": kind,
+        "detail": {"project-name": "Project-0A1B", "build-id": "arn", **fields},
+    }
+    (function,) = assembly.resources(STACK, "AWS::Lambda::Function")
+    called = []
+    for name, resource in assembly.resources(STACK, "AWS::Events::Rule").items():
+        properties = resource["Properties"]
+        pattern = json.dumps(properties["EventPattern"])
+        pattern = pattern.replace(json.dumps({"Ref": project}), '"Project-0A1B"')
+        other = {**event, "detail": {**event["detail"], "project-name": "another"}}
+        assert not EventPattern.load(pattern).matches_event(other)
+        if EventPattern.load(pattern).matches_event(event):
+            called.append(name)
+        assert [target["Arn"] for target in properties["Targets"]] == [
+            {"Fn::GetAtt": [function, "Arn"]}
+        ]
+    assert len(called) == calls
+    sources = {
+        resource["Properties"]["SourceArn"]["Fn::GetAtt"][0]
+        for resource in assembly.resources(STACK, "AWS::Lambda::Permission").values()
+    }
+    assert sources == set(assembly.resources(STACK, "AWS::Events::Rule"))
+
+
+def test_the_whole_build_fits_into_cloudformations_hour(assembly: Assembly):
+    project = assembly.only(STACK, "AWS::CodeBuild::Project")["Properties"]
+    assert project["TimeoutInMinutes"] + project["QueuedTimeoutInMinutes"] < 60
+
+
+def test_docker_runs_in_the_build_on_x86(assembly: Assembly):
+    project = assembly.only(STACK, "AWS::CodeBuild::Project")["Properties"]
+    assert "VpcConfig" not in project
+    environment = project["Environment"]
+    assert environment["Type"] == "LINUX_CONTAINER"
+    assert environment["Image"].startswith("aws/codebuild/amazonlinux-x86_64-standard:")
+    assert environment["PrivilegedMode"] is True
+
+
+def test_the_project_runs_the_specification(assembly: Assembly):
+    project = assembly.only(STACK, "AWS::CodeBuild::Project")["Properties"]
+    assert project["Source"]["BuildSpec"] == build_specification()
+    assert project["Environment"]["EnvironmentVariables"] == [
+        {"Name": "DOCKERFILE", "Type": "PLAINTEXT", "Value": "containers/tensorrt/Dockerfile"}
+    ]
+
+
+def statements(assembly: Assembly, service: str) -> dict[str, tuple[Any, Any]]:
+    (role,) = (
+        resource["Properties"]
+        for resource in assembly.resources(STACK, "AWS::IAM::Role").values()
+        if service in str(resource["Properties"]["AssumeRolePolicyDocument"])
+    )
+    assert "ManagedPolicyArns" not in role
+    (policy,) = role["Policies"]
+    return {
+        statement["Sid"]: (statement["Action"], statement["Resource"])
+        for statement in policy["PolicyDocument"]["Statement"]
+    }
+
+
+def log_group_arn(assembly: Assembly, word: str) -> dict[str, list[str]]:
+    (name,) = (name for name in assembly.resources(STACK, "AWS::Logs::LogGroup") if word in name)
+    return {"Fn::GetAtt": [name, "Arn"]}
+
+
+def test_the_build_may_do_this_and_nothing_else(assembly: Assembly):
+    bucket, _, key = sources(assembly).partition("/")
+    assert statements(assembly, "codebuild.amazonaws.com") == {
+        "ReadSources": (
+            ["s3:GetObject", "s3:GetObjectVersion"], f"arn:aws:s3:::{bucket}/{key}",
+        ),
+        "FindSources": (["s3:GetBucketAcl", "s3:GetBucketLocation"], f"arn:aws:s3:::{bucket}"),
+        "LogInToRegistries": ("ecr:GetAuthorizationToken", "*"),
+        "PushImages": (
+            [
+                "ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:CompleteLayerUpload",
+                "ecr:InitiateLayerUpload", "ecr:PutImage", "ecr:UploadLayerPart",
+            ],
+            "arn:aws:ecr:eu-west-1:210987654321:repository/slipway/tensorrt",
+        ),
+        "WriteLogs": (
+            ["logs:CreateLogStream", "logs:PutLogEvents"], log_group_arn(assembly, "BuildLog"),
+        ),
+    }  # fmt: skip
+
+
+def test_the_function_may_do_this_and_nothing_else(assembly: Assembly):
+    (project,) = assembly.resources(STACK, "AWS::CodeBuild::Project")
+    assert statements(assembly, "lambda.amazonaws.com") == {
+        "Builds": (
+            ["codebuild:BatchGetBuilds", "codebuild:StartBuild"],
+            {"Fn::GetAtt": [project, "Arn"]},
+        ),
+        "WriteLogs": (
+            ["logs:CreateLogStream", "logs:PutLogEvents"],
+            log_group_arn(assembly, "FunctionLog"),
+        ),
+    }
+
+
+def test_a_base_image_in_ecr_may_be_pulled(tmp_path: Path):
+    app = new_app(tmp_path)
+    place = cdk.Environment(account="210987654321", region="eu-west-1")
+    stack = cdk.Stack(app, STACK, env=place)
+    (folder := tmp_path / "sources").mkdir()
+    base = "763104351884.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch:2.4-gpu"
+    image = ImagePlan("210987654321", "eu-west-1", "slipway/neuron", "a")
+    ImageBuild(
+        stack,
+        "Build",
+        images=[ImageToBuild(image, base, "serving")],
+        sources=assets.Asset(stack, "Sources", path=str(folder)),
+        dockerfile="Dockerfile",
+        after=(),
+    )
+    app.synth()
+    assert statements(Assembly(tmp_path), "codebuild.amazonaws.com")["PullBases"] == (
+        [
+            "ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer",
+        ],
+        "arn:aws:ecr:us-east-1:763104351884:repository/huggingface-pytorch",
+    )  # fmt: skip
+
+
+def test_neuron_has_an_image_on_each_of_awss_bases():
+    registry = "763104351884.dkr.ecr.eu-west-1.amazonaws.com"
+    assert [
+        (built.image.uri, built.base_image, built.target)
+        for built in images_to_build(PRODUCTION, "neuron", "0123", image_bases(PRODUCTION))
+    ] == [
+        (
+            f"{REGISTRY}/slipway/neuron:{tag}-0123{suffix}",
+            f"{registry}/{facts.repository}:{facts.tag}",
+            target,
+        )
+        for tag, facts in (
+            ("neuron1.13.1-sdk2.20.2", newest("pytorch-inference-neuron")),
+            ("neuronx2.9.0-sdk2.29.1", newest("pytorch-inference-neuronx")),
+        )
+        for suffix, target in (("", "serving"), ("-compiler", "compiler"))
+    ]
+
+
+def newest(framework: str) -> ImageFacts:
+    return image(framework, newest_neuron_version(framework), "eu-west-1")
+
+
+def test_a_container_of_the_users_own_has_no_images(tmp_path):
+    project = Project(tmp_path)
+    with pytest.raises(ValueError, match="Slipway builds no image for the container custom"):
+        project.image_bases("custom", PRODUCTION)
+
+
+# What the services and the scanners say of it
+
+
+def lower_camel(value: Any) -> Any:
+    if isinstance(value, Mapping) and not set(value) & {"Ref", "Fn::GetAtt"}:
+        return {key[:1].lower() + key[1:]: lower_camel(item) for key, item in value.items()}
+    if isinstance(value, Mapping):
+        return f"arn:aws:iam::210987654321:role/{next(iter(value.values()))}"
+    if isinstance(value, list):
+        return [lower_camel(item) for item in value]
+    return value
+
+
+def complaint(service: str, operation: str, parameters: dict[str, Any]) -> str:
+    model = botocore.session.get_session().get_service_model(service).operation_model(operation)
+    return ParamValidator().validate(parameters, model.input_shape).generate_report()
+
+
+def test_codebuild_and_ecr_would_take_it(assembly: Assembly):
+    project = lower_camel(assembly.only(STACK, "AWS::CodeBuild::Project")["Properties"])
+    project["source"]["buildspec"] = project["source"].pop("buildSpec")
+    assert complaint("codebuild", "CreateProject", {"name": "name", **project}) == ""
+    assert "Unknown parameter" in complaint("codebuild", "CreateProject", {**project, "x": 1})
+    repository = lower_camel(assembly.only(STACK, "AWS::ECR::Repository")["Properties"])
+    policy = repository.pop("lifecyclePolicy")
+    del repository["emptyOnDelete"]
+    repository["tags"] = [{"Key": tag["key"], "Value": tag["value"]} for tag in repository["tags"]]
+    assert complaint("ecr", "CreateRepository", repository) == ""
+    named = {"repositoryName": "slipway/tensorrt", **policy}
+    assert complaint("ecr", "PutLifecyclePolicy", named) == ""
+
+
+def test_cfn_lint_finds_nothing(assembly: Assembly):
+    path = assembly.template_file(STACK)
+    assert [str(match) for match in lint([path])[path]] == []
+
+
+def test_the_cdks_own_validation_finds_nothing(assembly: Assembly):
+    assert validation_findings(assembly.directory) == []
+
+
+def test_cdk_nag_finds_only_what_is_acknowledged_with_a_reason(project: Project, tmp_path: Path):
+    app = new_app(tmp_path)
+    add_stacks(app, project, Selection(environment="production", models=("newest",)))
+    report = nag(app, tmp_path)
+    assert report["violations"] == []
+    excused = {
+        (construct["constructPath"], item["ruleName"])
+        for item in report["suppressedViolations"]
+        for construct in item["violatingConstructs"]
+        if construct["constructPath"].startswith(STACK)
+    }
+    assert excused == {
+        (f"{STACK}/Build/BuildRole/Resource", "AwsSolutions-IAM5[Resource::*]"),
+        (f"{STACK}/Build/Project", "AwsSolutions-CB4"),
+    }

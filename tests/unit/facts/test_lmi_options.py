@@ -1,0 +1,229 @@
+"""LMI's options: which of them each handler reads in which version, their defaults and limits."""
+
+import pytest
+
+from slipway.facts.lmi.options import CUSTOM
+from slipway.facts.lmi.versions import lmi_version
+from tests.unit.facts.lmi_images import HANDLERS, IMAGES, names, option
+
+# Options that the server reads
+
+
+@pytest.mark.parametrize(("framework", "version", "handler"), HANDLERS)
+def test_every_handler_has_the_options_of_the_server(framework, version, handler):
+    found = lmi_version(framework, version).options_for(handler)
+    assert found["handler"].default == "handle"
+    loading, predicting = found["model_loading_timeout"], found["predict_timeout"]
+    assert (loading.default, loading.unit) == (1200, "seconds")
+    assert (predicting.default, predicting.unit) == (240, "seconds")
+    assert found["parallel_loading"].default is False
+    assert {"entryPoint", "pythonExecutable", "env", "tensor_parallel_degree"} <= set(found)
+
+
+def test_tensor_parallel_degree():
+    def facts(version):
+        return option("djl-deepspeed", version, CUSTOM, "tensor_parallel_degree")
+
+    assert facts("0.21.0").required_by_engines == ("DeepSpeed", "FasterTransformer")
+    assert facts("0.23.0").required_by_engines == ()
+    assert facts("0.23.0").type == "int"
+    assert facts("0.24.0").type == "int or max"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "since"),
+    [
+        ("enable_venv", "0.22.1", "0.23.0"),
+        ("mpi_mode", "0.22.1", "0.23.0"),
+        ("s3url", "0.19.0", "0.20.0"),
+    ],
+)
+def test_options_that_the_server_learned(name, before, since):
+    assert name not in names("djl-deepspeed", before, CUSTOM)
+    assert name in names("djl-deepspeed", since, CUSTOM)
+
+
+def test_an_entry_point_may_be_an_address_from_0_22():
+    assert "http" not in option("djl-deepspeed", "0.21.0", CUSTOM, "entryPoint").note
+    assert "http" in option("djl-deepspeed", "0.22.1", CUSTOM, "entryPoint").note
+
+
+def test_async_mode_came_with_the_async_handlers():
+    assert "async_mode" not in names("djl-lmi", "0.32.0", CUSTOM)
+    assert "async_mode" in names("djl-lmi", "0.33.0", CUSTOM)
+
+
+def test_a_handler_of_ones_own_gets_every_key():
+    assert all(lmi_version(*image).is_open(CUSTOM) for image in IMAGES)
+    assert not lmi_version("djl-deepspeed", "0.27.0").is_open("deepspeed")
+    assert lmi_version("djl-tensorrtllm", "0.33.0").is_open("trtllm_async")
+
+
+def test_when_the_environment_fills_gaps():
+    assert not lmi_version("djl-deepspeed", "0.22.1").reads_option_environment
+    assert lmi_version("djl-deepspeed", "0.23.0").reads_option_environment
+
+
+# Options of the handlers
+
+
+def test_fastertransformer():
+    def read(version):
+        return names("djl-fastertransformer", version, "fastertransformer")
+
+    dtype = option("djl-fastertransformer", "0.21.0", "fastertransformer", "dtype")
+    assert (dtype.default, dtype.allowed) == ("fp32", ("fp32", "fp16", "bf16", "int8"))
+    assert {"model_id", "pipeline_parallel_degree"} <= read("0.21.0")
+    assert "save_mp_checkpoint_path" not in read("0.21.0")
+    assert "save_mp_checkpoint_path" in read("0.22.1")
+    assert "enable_streaming" not in read("0.22.1")
+    streaming = option("djl-fastertransformer", "0.23.0", "fastertransformer", "enable_streaming")
+    assert streaming.only_engines == ("Python",)
+    assert "trust_remote_code" not in read("0.23.0")
+    assert "trust_remote_code" in read("0.24.0")
+
+
+def test_deepspeed():
+    found = lmi_version("djl-deepspeed", "0.21.0").options_for("deepspeed")
+    assert found["dtype"].allowed == ("fp32", "fp16", "bf16", "int8")
+    assert {
+        name: found[name].default
+        for name in (
+            "max_tokens",
+            "low_cpu_mem_usage",
+            "enable_cuda_graph",
+            "triangular_masking",
+            "return_tuple",
+            "training_mp_size",
+        )
+    } == {
+        "max_tokens": 1024,
+        "low_cpu_mem_usage": True,
+        "enable_cuda_graph": False,
+        "triangular_masking": True,
+        "return_tuple": True,
+        "training_mp_size": 1,
+    }
+    assert {"task", "checkpoint", "deepspeed_config_path", "save_mp_checkpoint_path"} <= set(found)
+    assert not {"trust_remote_code", "revision"} & names("djl-deepspeed", "0.22.1", "deepspeed")
+    assert {"trust_remote_code", "revision"} <= names("djl-deepspeed", "0.23.0", "deepspeed")
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "allowed"),
+    [
+        ("djl-deepspeed", "0.27.0", {"auto", "scheduler", "lmi-dist", "vllm", "disable"}),
+        ("djl-lmi", "0.32.0", {"auto", "scheduler", "lmi-dist", "vllm", "disable"}),
+        ("djl-lmi", "0.33.0", {"auto", "vllm", "disable"}),
+        ("djl-lmi", "0.38.0", {"auto", "vllm", "disable"}),
+        # The images have not the libraries.
+        ("djl-tensorrtllm", "0.33.0", {"auto", "disable"}),
+        ("djl-fastertransformer", "0.24.0", {"auto", "scheduler"}),
+    ],
+)
+def test_rolling_batches_of_huggingface(framework, version, allowed):
+    facts = option(framework, version, "huggingface", "rolling_batch")
+    assert set(facts.allowed) == allowed
+
+
+def test_when_rolling_batch_became_the_default():
+    def default(framework, version):
+        return option(framework, version, "huggingface", "rolling_batch").default
+
+    assert default("djl-deepspeed", "0.27.0") == "disable"
+    assert default("djl-lmi", "0.28.0") == "auto"
+
+
+def test_max_rolling_batch_size():
+    def size(rolling_batch):
+        name = "max_rolling_batch_size"
+        return option("djl-deepspeed", "0.27.0", "huggingface", name, rolling_batch).default
+
+    assert size("disable") == 32
+    assert size("vllm") == size("lmi-dist") == 256
+
+
+def test_engines_that_a_rolling_batch_needs():
+    assert lmi_version("djl-deepspeed", "0.27.0").rolling_batch_engines == {
+        "vllm": ("Python",),
+        "lmi-dist": ("MPI", "DeepSpeed"),
+    }
+    assert lmi_version("djl-lmi", "0.28.0").rolling_batch_engines == {"vllm": ("Python",)}
+
+
+def test_options_of_one_rolling_batch_are_not_those_of_another():
+    def read(rolling_batch):
+        return names("djl-deepspeed", "0.27.0", "huggingface", rolling_batch)
+
+    assert "max_model_len" in read("vllm")
+    assert "max_model_len" not in read("scheduler")
+    assert "decoding_strategy" in read("scheduler")
+    assert "decoding_strategy" not in read("vllm")
+    of_any = lmi_version("djl-deepspeed", "0.27.0").options_for("huggingface")
+    assert of_any["max_model_len"].rolling_batches == ("lmi-dist", "vllm")
+    assert of_any["device_map"].rolling_batches == ()
+
+
+def test_tensorrt_llm():
+    found = lmi_version("djl-tensorrtllm", "0.27.0").options_for("tensorrt_llm")
+    assert found["max_input_len"].default == 1024
+    assert found["max_output_len"].default == 512
+    assert found["kv_cache_free_gpu_mem_fraction"].default == 0.95
+    assert found["max_num_tokens"].default is None
+    later = option("djl-tensorrtllm", "0.28.0", "tensorrt_llm", "max_num_tokens")
+    assert later.default == 16384
+
+
+def test_transformers_neuronx():
+    found = lmi_version("djl-neuronx", "0.27.0").options_for("transformers_neuronx")
+    assert found["n_positions"].default == 128
+    assert found["dtype"].default == "fp16"
+    assert found["context_length_estimate"].type == "int list"
+    levels = found["neuron_optimize_level"]
+    assert (levels.minimum, levels.maximum) == (1, 3)
+    assert found["quantize"].allowed == ("static_int8",)
+    assert {"unroll", "compiled_graph_path", "load_split_model"} <= set(found)
+
+
+def test_the_last_transformers_neuronx():
+    found = lmi_version("djl-neuronx", "0.30.0").options_for("transformers_neuronx")
+    assert found["n_positions"].default is None
+    assert "legacy" not in (found["partition_schema"].allowed or ())
+    added = {"fuse_mlp", "fused_rmsnorm_qkv", "qkv_tiling", "shard_over_sequence", "weight_tiling"}
+    assert added | {"on_device_embedding", "on_device_generation"} <= set(found)
+    before = names("djl-neuronx", "0.29.0", "transformers_neuronx")
+    assert not added & before
+    assert before - set(found) == {"on_device_embedding_config"}
+    assert lmi_version("djl-neuronx", "0.30.0").default_entry_point() == (
+        "djl_python.transformers_neuronx"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "handler", "rolling_batch"),
+    [
+        ("0.32.0", "huggingface", "vllm"),
+        ("0.36.0", "huggingface", "vllm"),
+        ("0.36.0", "vllm_async", None),
+        ("0.38.0", "vllm_async", None),
+    ],
+)
+def test_the_arguments_of_vllm_are_options(version, handler, rolling_batch):
+    facts = lmi_version("djl-lmi", version)
+    found = facts.options_for(handler, rolling_batch)
+    assert {"max_model_len", "gpu_memory_utilization", "enable_prefix_caching", "seed"} <= set(
+        found
+    )
+    assert "gpu_memory_utilisation" not in found
+    assert found["tensor_parallel_size"].alias_of == "tensor_parallel_degree"
+    assert found["max_num_seqs"].alias_of == "max_rolling_batch_size"
+    assert found["seed"].source == f"vllm {facts.vllm_version}, vllm/engine/arg_utils.py"
+    assert not facts.is_open(handler)
+
+
+def test_arguments_of_vllm_differ_between_versions():
+    old, new = (
+        names("djl-lmi", version, "huggingface", "vllm") for version in ("0.32.0", "0.36.0")
+    )
+    assert "guided_decoding_backend" in old - new
+    assert "structured_outputs_config" in new - old

@@ -1,0 +1,213 @@
+"""The tables of LMI options: every row has a source, and nothing contradicts itself."""
+
+import datetime
+import itertools
+import json
+import re
+import subprocess
+import sys
+import time
+from importlib import resources
+
+import pytest
+
+from slipway.facts import images
+from slipway.facts.lmi import options as lmi_options
+from slipway.facts.lmi.versions import lmi_version
+from tests.unit.facts.lmi_images import HANDLERS, IMAGES, VERSIONS
+from tools.refresh_facts.tables import render
+
+TEXTS = {
+    name: resources.files("slipway.facts.lmi").joinpath(name).read_text("utf-8")
+    for name in ("lmi.json", "lmi_options.json", "lmi_vllm.json")
+}
+TABLE, OPTIONS, VLLM = (json.loads(text) for text in TEXTS.values())
+
+
+# Sources and consistency
+
+
+def test_every_image_has_its_facts():
+    assert IMAGES
+    assert {
+        (framework, version)
+        for framework, spans in TABLE["images"].items()
+        for version in VERSIONS
+        if any(covers(span, version) for span in spans)
+    } == set(IMAGES)
+
+
+def covers(span: str, version: str) -> bool:
+    first, last = span.split("..")
+    return VERSIONS.index(first) <= VERSIONS.index(version) <= VERSIONS.index(last or VERSIONS[-1])
+
+
+def test_versions_are_in_order():
+    numbers = [[int(part) for part in version.split(".")] for version in VERSIONS]
+    assert numbers == sorted(numbers)
+
+
+def test_a_version_without_a_source_says_whose_facts_it_has():
+    facts = lmi_version("djl-lmi", "0.38.0")
+    assert facts.facts_of == "0.36.0"
+    assert facts.source == lmi_version("djl-lmi", "0.36.0").source
+    assert lmi_version("djl-lmi", "0.36.0").facts_of is None
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_every_version_has_a_source(image):
+    assert re.fullmatch(
+        r"deepjavalibrary/djl-serving, \S+ \([0-9a-f]{10}\)", lmi_version(*image).source
+    )
+
+
+def test_every_group_has_a_source():
+    about_the_file = {"as_of", "sources", "option_environment"}
+    assert set(TABLE) - about_the_file == set(TABLE["sources"])
+    assert set(OPTIONS["options"]) == set(OPTIONS["sources"]) - {"repository"}
+    assert all(len(source) > 15 for source in TABLE["sources"].values())
+    assert len({content["as_of"] for content in (TABLE, OPTIONS, VLLM)}) == 1
+    assert datetime.date.fromisoformat(TABLE["as_of"]).year >= 2026
+
+
+def rows():
+    """Yields where each row with a span is, and the rows of the same name."""
+    for key, found in TABLE["server_keys"].items():
+        yield f"server key {key}", found
+    for name, found in TABLE["server_variables"].items():
+        yield f"server variable {name}", found
+    for group, options in OPTIONS["options"].items():
+        for name, found in options.items():
+            yield f"{group} {name}", found
+    for name, found in VLLM["argument_types"].items():
+        yield f"vLLM's {name}", found
+    yield "weights", TABLE["weights"]
+
+
+def test_the_types_are_of_vllms_arguments():
+    assert set(VLLM["argument_types"]) <= set(VLLM["engine_arguments"])
+    assert len(VLLM["argument_types"]) > 150
+    for version, quantization in (("0.32.0", "aqlm"), ("0.34.0", "mxfp4"), ("0.38.0", "auto_awq")):
+        facts = lmi_version("djl-lmi", version)
+        options = facts.options_for("huggingface", "vllm")
+        assert options["gpu_memory_utilization"].maximum == 1
+        for name in ("quantize", "quantization"):
+            assert quantization in (options[name].allowed or ())
+
+
+@pytest.mark.parametrize("version", VLLM["vllm"])
+def test_the_image_table_names_the_same_vllm(version):
+    components = images.image("djl-lmi", version, "us-east-1").components
+    assert components["vllm"] == VLLM["vllm"][version]
+
+
+@pytest.mark.parametrize(("where", "found"), [pytest.param(*row, id=row[0]) for row in rows()])
+def test_spans_follow_each_other(where, found):
+    # An open end is the last version.
+    spans = [row["in"].split("..") for row in found]
+    ends = [[VERSIONS.index(end or VERSIONS[-1]) for end in span] for span in spans]
+    assert all(first <= last for first, last in ends)
+    assert all(one[1] < other[0] for one, other in itertools.pairwise(ends))
+
+
+PYTHON_TYPES = {
+    "int": int,
+    "int or max": int,
+    "float": (int, float),
+    "bool": bool,
+    "str": str,
+    "path": str,
+}
+
+
+@pytest.mark.parametrize(("framework", "version", "handler"), HANDLERS)
+def test_an_option_does_not_contradict_itself(framework, version, handler):
+    facts = lmi_version(framework, version)
+    found = facts.options_for(handler)
+    assert list(found) == sorted(found)
+    batches = set(found["rolling_batch"].allowed or ()) if "rolling_batch" in found else set()
+    for name, each in (*found.items(), *facts.server_keys.items()):
+        assert each.name == name
+        assert each.source
+        if each.default is not None and each.type in PYTHON_TYPES:
+            assert isinstance(each.default, PYTHON_TYPES[each.type]), name
+            assert (each.type == "bool") == isinstance(each.default, bool), name
+        if each.allowed is not None:
+            assert each.type in ("str", "int"), name
+            assert len(set(each.allowed)) == len(each.allowed) > 0, name
+            assert each.default in (None, *each.allowed), name
+        if each.minimum is not None and each.default is not None:
+            assert each.default >= each.minimum, name
+        if each.maximum is not None and each.default is not None:
+            assert each.default <= each.maximum, name
+        if each.alias_of:
+            assert each.alias_of in {*found, *facts.server_keys}, name
+        assert set(each.only_engines) <= set(facts.engines), name
+        assert set(each.required_by_engines) <= set(facts.engines), name
+        assert set(each.rolling_batches) <= batches, name
+
+
+@pytest.mark.parametrize(("framework", "version", "handler"), HANDLERS)
+def test_options_of_each_rolling_batch_are_among_all(framework, version, handler):
+    facts = lmi_version(framework, version)
+    found = facts.options_for(handler)
+    if "rolling_batch" not in found:
+        return
+    together = set()
+    for batch in found["rolling_batch"].allowed:
+        together |= set(facts.options_for(handler, batch))
+    assert together == set(found)
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_a_version_does_not_contradict_itself(image):
+    facts = lmi_version(*image)
+    for family in facts.model_families:
+        assert family.handler in facts.handlers
+        assert family.engine in facts.engines
+    assert all(defect.handler in facts.handlers for defect in facts.defects)
+    for engines in facts.rolling_batch_engines.values():
+        assert set(engines) <= set(facts.engines)
+    # An engine that only another image has gets the entry point that fails there.
+    for engine in {"Python", "MPI"} & set(facts.engines):
+        for rolling_batch in ("auto", "vllm", "disable"):
+            default = facts.default_entry_point(engine, rolling_batch=rolling_batch)
+            assert default is None or default in facts.entry_points
+
+
+@pytest.mark.parametrize(
+    ("name", "levels"), [("lmi.json", 2), ("lmi_options.json", 3), ("lmi_vllm.json", 2)]
+)
+def test_the_files_are_in_canonical_form(name, levels):
+    assert render(json.loads(TEXTS[name]), levels=levels) == TEXTS[name]
+
+
+# Reading
+
+
+def test_importing_reads_no_table():
+    script = (
+        "import slipway.facts.tables as tables\n"
+        "def read_table(name): raise AssertionError(name)\n"
+        "tables.read_table = read_table\n"
+        "import slipway.facts.lmi.versions\n"
+        "try: slipway.facts.lmi.versions.lmi_version('djl-lmi', '0.36.0')\n"
+        "except AssertionError as error: print(error)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "lmi/lmi.json\n"
+
+
+def test_reading_is_a_matter_of_milliseconds():
+    def seconds() -> float:
+        read = (lmi_options.table_of, lmi_options._positions, lmi_options.covers)
+        for cache in (*read, lmi_options.options_of, lmi_version):
+            cache.cache_clear()
+        start = time.process_time()
+        lmi_version("djl-lmi", "0.36.0").options_for("vllm_async")
+        return time.process_time() - start
+
+    # About 3.4 ms on a quiet machine; the bound is for a mistake, not for a busy processor.
+    assert min(seconds() for _ in range(10)) < 0.04

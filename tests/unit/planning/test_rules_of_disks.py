@@ -1,0 +1,215 @@
+"""Artifacts: what cannot fit a disk, and what may take longer to download than it is given."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from slipway.config.environments import Environment
+from slipway.facts.instances import instance_types
+from slipway.planning.advice import Subject, disk_nearly_full, download_may_time_out
+from slipway.planning.families import situation_of
+from slipway.planning.plan import ArtifactPlan, PlanWarning
+from slipway.planning.rules.sizes import artifact_fits_disk
+from slipway.planning.sizes import advised_volume_gb
+from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
+from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
+from tests.unit.planning.models import lmi, weights
+from tests.unit.planning.rule_findings import findings, on
+
+FIELD = "endpoint.instances[0]"
+
+
+class TestDisk:
+    def test_sagemakers_default_volume(self):
+        assert findings(
+            artifact_fits_disk, PRODUCTION, endpoint=on("ml.p3.2xlarge"), artifacts=weights(44.5)
+        ) == [
+            (
+                FIELD,
+                "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has "
+                "30 GB: SageMaker's default is 30",
+                "Set `volume_size_gb: 56`.",
+            )
+        ]
+        fits = {"endpoint": on("ml.p3.2xlarge"), "artifacts": weights(30)}
+        assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
+
+    def test_the_configs_volume(self):
+        endpoint = on("ml.p3.2xlarge") | {"volume_size_gb": 40}
+        assert findings(
+            artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5)
+        ) == [
+            (
+                "endpoint.volume_size_gb",
+                "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has "
+                "40 GB",
+                "Set `volume_size_gb: 56`.",
+            )
+        ]
+        endpoint["volume_size_gb"] = 45
+        fits = {"endpoint": endpoint, "artifacts": weights(44.5)}
+        assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
+
+    def test_a_volume_has_a_limit(self):
+        endpoint = on("ml.p3.2xlarge") | {"volume_size_gb": 512}
+        ((_, _, remedy),) = findings(
+            artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(700.2)
+        )
+        assert remedy == (
+            "Choose an instance type with a local NVMe disk of 701 GB or more: a volume has 512 "
+            "GB at most."
+        )
+        assert advised_volume_gb(500) == 512
+        assert advised_volume_gb(44.5) == 56
+
+    def test_a_local_disk(self):
+        assert findings(artifact_fits_disk, PRODUCTION, artifacts=weights(300)) == [
+            (
+                FIELD,
+                "the artifact of 300 GB does not fit on the local NVMe disk of ml.g4dn.xlarge, "
+                "which has 125 GB",
+                "Choose an instance type with a larger local disk, for example `ml.g4dn.8xlarge` "
+                "with 900 GB.",
+            )
+        ]
+        assert findings(artifact_fits_disk, PRODUCTION, artifacts=weights(125)) == []
+        ((_, _, remedy),) = findings(artifact_fits_disk, PRODUCTION, artifacts=weights(2000))
+        assert remedy == "Choose an instance type with a larger local disk."
+
+    def test_the_remedys_example_is_as_it_says(self):
+        assert instance_types()["ml.g4dn.8xlarge"].local_nvme_gb == 900
+
+    def test_every_variants_volume_is_checked(self):
+        variants = [
+            {"name": "a", "weight": 1},
+            {"name": "b", "weight": 1, "instances": ["ml.p3.2xlarge"]},
+        ]
+        endpoint = {"variants": variants}
+        found = findings(artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5))
+        assert [field for field, _, _ in found] == ["endpoint.variants[1].instances[0]"]
+
+    def test_what_is_not_known_is_not_guessed(self):
+        endpoint = on("ml.p3.2xlarge")
+        compiled = weights(600, compile={"instance": "ml.p3.2xlarge"})
+        for environment, artifacts in [
+            (PRODUCTION, weights(None)),
+            (PRODUCTION, compiled),
+            (LOCAL, weights(600)),
+        ]:
+            found = findings(
+                artifact_fits_disk, environment, endpoint=endpoint, artifacts=artifacts
+            )
+            assert found == []
+
+
+class TestAdvice:
+    def warnings(
+        self,
+        advise: Any,
+        *,
+        environment: Environment = PRODUCTION,
+        published_gb: float | None = None,
+        **sections: Any,
+    ) -> list[str]:
+        published = published_gb is not None
+        files = ArtifactPlan(
+            "b", DIGEST, int((published_gb or 0) * 1e9), 1, "cpu", published=published
+        )
+        config = model_config(**sections)
+        situation = situation_of(config, environment)
+        subject = Subject(situation, files)
+        if config.serving.container == "lmi" and environment.artifacts == "release":
+            # The model data is a few lines, and the weights lie beside it.
+            subject = Subject(situation, replace(files, size_bytes=500), files)
+        found: list[PlanWarning] = list(advise(subject))
+        codes = {
+            disk_nearly_full: "disk-nearly-full",
+            download_may_time_out: "download-may-time-out",
+        }
+        assert all(item.code == codes[advise] for item in found)
+        return [item.message for item in found]
+
+    def test_a_disk_that_is_nearly_full(self):
+        assert self.warnings(disk_nearly_full, artifacts=weights(112.5)) == []
+        assert self.warnings(disk_nearly_full, artifacts=weights(113)) == [
+            "ml.g4dn.xlarge has 125 GB of disk for an artifact of 113.0 GB. Choose a type with a "
+            "larger local disk."
+        ]
+        assert self.warnings(
+            disk_nearly_full, artifacts=weights(28), endpoint=on("ml.p3.2xlarge")
+        ) == [
+            "ml.p3.2xlarge has 30 GB of disk for an artifact of 28.0 GB. Set `volume_size_gb: 35`."
+        ]
+        largest = on("ml.p3.2xlarge") | {"volume_size_gb": 512}
+        assert self.warnings(disk_nearly_full, artifacts=weights(500), endpoint=largest) == [
+            "ml.p3.2xlarge has 512 GB of disk for an artifact of 500.0 GB. Choose a type with a "
+            "larger local disk."
+        ]
+
+    def test_what_was_published_is_what_counts(self):
+        endpoint = on("ml.p3.2xlarge")
+        assert self.warnings(disk_nearly_full, published_gb=44.5, endpoint=endpoint) == [
+            "ml.p3.2xlarge has 30 GB of disk for an artifact of 44.5 GB. Set `volume_size_gb: 56`."
+        ]
+        claimed = {"endpoint": endpoint, "artifacts": weights(29)}
+        assert self.warnings(disk_nearly_full, published_gb=1, **claimed) == []
+        serving = lmi(dtype="fp32")
+        found = self.warnings(disk_nearly_full, published_gb=29, serving=serving, **claimed)
+        assert len(found) == 1
+        assert self.warnings(disk_nearly_full, published_gb=1, serving=serving, **claimed) == []
+        # Its sample has.
+        assert (
+            self.warnings(
+                disk_nearly_full, published_gb=0.001, serving=serving, environment=LOCAL, **claimed
+            )
+            == []
+        )
+
+    def test_an_unknown_size_is_not_guessed(self):
+        for advise in (disk_nearly_full, download_may_time_out):
+            assert self.warnings(advise, artifacts=weights(None)) == []
+
+    def test_the_download_of_the_model_data(self):
+        # 600 s at 0.085 GB/s are 51 GB.
+        assert ASSUMED_DOWNLOAD_GB_PER_SECOND == 0.085
+        given = {"model_data_download_timeout_seconds": 600}
+        found = self.warnings(download_may_time_out, artifacts=weights(51), endpoint=given)
+        assert found == []
+        assert self.warnings(download_may_time_out, artifacts=weights(60), endpoint=given) == [
+            "60.0 GB take 706 s over one connection to S3 (0.085 GB/s), and "
+            "`model_data_download_timeout_seconds` is 600. Set it to 720."
+        ]
+        longer = {"model_data_download_timeout_seconds": 706}
+        assert self.warnings(download_may_time_out, artifacts=weights(60), endpoint=longer) == []
+
+    @pytest.mark.parametrize(("seconds", "count"), [(3599, 1), (3600, 0)])
+    def test_a_timeout_at_its_maximum_cannot_be_raised(self, seconds, count):
+        endpoint = {"model_data_download_timeout_seconds": seconds}
+        found = self.warnings(download_may_time_out, artifacts=weights(1000), endpoint=endpoint)
+        assert len(found) == count
+        assert all(message.endswith("is 3599. Set it to 3600.") for message in found)
+        assert download_seconds(1000) > 3600
+
+    def test_lmi_copies_its_weights_while_it_starts(self):
+        serving = lmi(dtype="fp32", model_loading_timeout_seconds=700)
+        endpoint = {
+            "model_data_download_timeout_seconds": 60,
+            "container_startup_health_check_timeout_seconds": 600,
+        }
+        sections = {"serving": serving, "endpoint": endpoint, "artifacts": weights(60)}
+        assert self.warnings(download_may_time_out, **sections) == [
+            "60.0 GB take 706 s over one connection to S3 (0.085 GB/s), and "
+            "`container_startup_health_check_timeout_seconds` is 600. Set it to 720.",
+            "60.0 GB take 706 s over one connection to S3 (0.085 GB/s), and "
+            "`model_loading_timeout_seconds` is 700. Set it to 720.",
+        ]
+        long_enough = {
+            "serving": serving | {"model_loading_timeout_seconds": 706},
+            "endpoint": endpoint | {"container_startup_health_check_timeout_seconds": 706},
+        }
+        assert self.warnings(download_may_time_out, artifacts=weights(60), **long_enough) == []
+
+    def test_a_published_size_counts_for_the_download_too(self):
+        assert len(self.warnings(download_may_time_out, published_gb=52)) == 1
+        assert self.warnings(download_may_time_out, published_gb=50) == []
