@@ -21,6 +21,10 @@ class ContainerUnreachableError(Exception):
     """The container refused or dropped the connection, or spoke no HTTP."""
 
 
+class ContainerRefusedError(ContainerUnreachableError):
+    """The container accepted no connection, so it has not received the request."""
+
+
 class ContainerStream:
     """An answer that is read as it arrives.
 
@@ -86,6 +90,13 @@ def _named_errors() -> Iterator[None]:
         raise ContainerUnreachableError(str(error) or type(error).__name__) from error
 
 
+def _connect(connection: http.client.HTTPConnection) -> None:
+    try:
+        connection.connect()
+    except ConnectionRefusedError as error:
+        raise ContainerRefusedError(str(error)) from error
+
+
 class ContainerConnections:
     """Connections to a container on a loopback port.
 
@@ -124,12 +135,15 @@ class ContainerConnections:
 
         Raises:
             ContainerTimeoutError: no answer began within the time.
+            ContainerRefusedError: the container accepted no connection.
             ContainerUnreachableError: no answer at all.
         """
         deadline = time.monotonic() + timeout_seconds
         connection = self._take(timeout_seconds)
         try:
             with _named_errors():
+                if connection.sock is None:
+                    _connect(connection)
                 connection.request("POST", "/invocations", body, dict(headers))
                 response = connection.getresponse()
         except (ContainerTimeoutError, ContainerUnreachableError):

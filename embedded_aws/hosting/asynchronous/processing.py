@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from embedded_aws.hosting.asynchronous.requests import AsyncRequest, AsyncSettings, Place
-from embedded_aws.hosting.connections import ContainerTimeoutError, ContainerUnreachableError
+from embedded_aws.hosting.connections import (
+    ContainerRefusedError,
+    ContainerTimeoutError,
+    ContainerUnreachableError,
+)
 from embedded_aws.hosting.metrics import NAMESPACE, MetricOwner, MetricPublisher
 from embedded_aws.hosting.permissions import may
 from embedded_aws.hosting.role_access import RoleAccess
@@ -33,11 +37,14 @@ _LARGEST_INPUT_BYTES = 1_000_000_000
 _LARGEST_PART_BYTES = 8 * 1024 * 1024
 # https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
 _KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
+# A request during which the container dies is computed again. AWS does not document whether it does
+# so, or how often. Without a limit, a request that kills its container would be computed for ever.
+_MOST_ENDED_CONTAINERS = 3
 _EXPIRED = "ClientError: The request expired in the queue after {seconds} seconds."
 
 
 class ProcessingAgain(Exception):  # noqa: N818  # an outcome, not an error
-    """The container died during the request, which is computed again."""
+    """The container died during the request or before it, so the request is computed again."""
 
 
 class _FailedError(Exception):
@@ -81,18 +88,15 @@ class Processing:
         self._clock = clock
         self._time_scale = time_scale
 
-    def process(
-        self, request: AsyncRequest, variant: RunningVariant, *, is_last_attempt: bool
-    ) -> None:
+    def process(self, request: AsyncRequest, variant: RunningVariant) -> None:
         """Answers a request: with an object, or with a failure.
 
         Args:
             request: to be answered.
             variant: computes the answer.
-            is_last_attempt: whether a container that dies fails the request.
 
         Raises:
-            ProcessingAgain: the container died, and this was not the last attempt.
+            ProcessingAgain: the container died, and may still be asked again.
         """
         settings = self._endpoint.async_settings
         if settings is None:
@@ -105,13 +109,16 @@ class Processing:
             try:
                 content, content_type = self._ask(request, variant, body)
             except ContainerUnreachableError as error:
-                if not is_last_attempt:
+                # One that refused the connection has not received the request.
+                if not isinstance(error, ContainerRefusedError):
+                    request.ended_containers += 1
+                if request.ended_containers < _MOST_ENDED_CONTAINERS:
                     line = f"[{request.inference_id}] is computed again: {error}"
                     logger.warning("%s %s", self._endpoint.name, line)
                     raise ProcessingAgain from None
                 raise _FailedError(
-                    f"ClientError: The container ended {request.attempts} times while it computed "
-                    f"the request: {error}"
+                    f"ClientError: The container ended {request.ended_containers} times while it "
+                    f"computed the request: {error}"
                 ) from None
             place = settings.output.below(request.output_name)
             self._upload(place, content, content_type, settings, variant, access)

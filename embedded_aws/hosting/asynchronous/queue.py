@@ -22,9 +22,6 @@ logger = logging.getLogger(__name__)
 
 # How soon the queue notices that a container is healthy again, or that the clock was moved.
 _POLL_SECONDS = 0.05
-# A request during which the container dies is computed again. AWS does not document whether it does
-# so, or how often. Without a limit, a request that kills its container would be computed for ever.
-_MOST_ATTEMPTS = 3
 
 
 class AsyncQueue:
@@ -52,6 +49,8 @@ class AsyncQueue:
         self._processing = Processing(endpoint, clients, metrics, clock, time_scale)
         self._waiting: deque[AsyncRequest] = deque()
         self._computed: list[AsyncRequest] = []
+        # Variants whose container broke a connection, until it is known whether it ended.
+        self._doubted: set[RunningVariant] = set()
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="async-queue", daemon=True)
@@ -116,18 +115,16 @@ class AsyncQueue:
         variant = entered.variant
         settings = self._endpoint.async_settings
         workers = settings.concurrency * variant.instance_count if settings is not None else 0
-        if variant.is_healthy and len(self._computed) < workers:
+        is_ready = variant.is_healthy and variant not in self._doubted
+        if is_ready and len(self._computed) < workers:
             return variant
         variant.leave()
         return None
 
     def _compute(self, request: AsyncRequest, variant: RunningVariant) -> None:
-        request.attempts += 1
         again = False
         try:
-            self._processing.process(
-                request, variant, is_last_attempt=request.attempts >= _MOST_ATTEMPTS
-            )
+            self._processing.process(request, variant)
         except ProcessingAgain:
             again = True
         except Exception:
@@ -139,7 +136,24 @@ class AsyncQueue:
                 self._computed.remove(request)
                 if again and not self._closed:
                     self._waiting.appendleft(request)
+                    self._doubted.add(variant)
                 self._changed.notify_all()
+        if again:
+            self._await_end_or_answer(variant)
+
+    def _await_end_or_answer(self, variant: RunningVariant) -> None:
+        """Waits until a container is known to have ended, or answers.
+
+        A container's end is noticed later than its broken connections.
+        """
+        while variant.is_healthy and not variant.connections.is_healthy():
+            with self._changed:
+                if self._closed:
+                    return
+                self._changed.wait(_POLL_SECONDS)
+        with self._changed:
+            self._doubted.discard(variant)
+            self._changed.notify_all()
 
     def _expire(self) -> None:
         now = self._clock()

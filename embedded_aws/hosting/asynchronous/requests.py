@@ -115,7 +115,7 @@ class AsyncRequest:
         ttl_seconds: longest time in the queue.
         timeout_seconds: longest time until the container has answered.
         received_seconds: time of arrival, in seconds since the epoch.
-        attempts: how often a container began to compute it.
+        ended_containers: how many containers ended while they computed it.
     """
 
     request_id: str
@@ -125,7 +125,7 @@ class AsyncRequest:
     ttl_seconds: int
     timeout_seconds: int
     received_seconds: float
-    attempts: int = 0
+    ended_containers: int = 0
 
     @property
     def output_name(self) -> str:

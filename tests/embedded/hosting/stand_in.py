@@ -4,14 +4,15 @@ MODE (from the model's Environment, or a file `mode` in its model directory): ok
 half a second), unready (never), dead (ends at start), stubborn (ignores SIGTERM), failing (answers
 every request with 500), lagging (answers after 0.7 s), silent (never answers). A request's body
 asks for more: `exit`, `cut` (the connection breaks within the answer), `error STATUS TEXT`, `sleep
-SECONDS`, `large BYTES`, `environment`, `files`, `headers`, `pid`, `stream PART ...` (a chunk for
-each, then what the last says: `end`, `break` or `hang`); anything else is echoed with the MARK
-variable in front.
+SECONDS`, `large BYTES`, `environment`, `files`, `headers`, `pid`, `refuse SECONDS` (it closes its
+port, and ends so much later), `stream PART ...` (a chunk for each, then what the last says: `end`,
+`break` or `hang`); anything else is echoed with the MARK variable in front.
 """
 
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -65,6 +66,13 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, json.dumps({k.lower(): v for k, v in self.headers.items()}).encode())
         elif word == "pid":
             self.answer(200, str(os.getpid()).encode())
+        elif word == "refuse":
+            self.server.shutdown()
+            self.server.socket.close()
+            # The caller sees the connection end now, and not with the process.
+            self.connection.shutdown(socket.SHUT_RDWR)
+            time.sleep(float(rest))
+            os._exit(3)
         elif word == "stream":
             self.stream(rest.split(" "))
         else:

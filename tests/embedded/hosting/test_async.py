@@ -101,6 +101,13 @@ class Queue:
         assert self.read(sent["OutputLocation"]) is None
         return found
 
+    def logged(self, endpoint: str, text: str) -> list[str]:
+        """Returns the log's messages that contain a text."""
+        found = self.account.logs.filter_log_events(
+            logGroupName=f"/aws/sagemaker/Endpoints/{endpoint}"
+        )
+        return [event["message"] for event in found["events"] if text in event["message"]]
+
     def values(self, endpoint: str, metric: str, variant: str | None = "AllTraffic") -> list[float]:
         """Returns the highest value of each minute that a metric has."""
         wanted = {("EndpointName", endpoint)}
@@ -225,6 +232,17 @@ def test_a_container_that_dies_loses_no_request(queue: Queue) -> None:
     )
     assert outcome == "slept" or "The container ended 3 times" in outcome
     assert int(queue.answer(queue.send(endpoint, "pid"))) != pid
+    queue.account.delete(endpoint)
+
+
+def test_a_container_that_is_gone_takes_no_attempt_of_a_request(queue: Queue) -> None:
+    """A busy machine notices the end of a process late. Until then its port refuses connections."""
+    endpoint = queue.endpoint(S3FailurePath=FAILURES)
+    ending = queue.send(endpoint, "refuse 0.2")
+    waiting = queue.send(endpoint, "after")
+    assert "The container ended 3 times while it computed the request" in queue.failure(ending)
+    assert queue.answer(waiting) == "after"
+    eventually(lambda: len(queue.logged(endpoint, "The container exited with status 3")) == 3)
     queue.account.delete(endpoint)
 
 
