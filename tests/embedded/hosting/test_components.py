@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tests.embedded.hosting.conftest import REGION, Account
-from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted
+from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted, refused
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
@@ -31,15 +31,6 @@ TOO_SMALL = (
 @pytest.fixture(scope="module")
 def hosted(account: Account) -> Hosted:
     return Hosted(account)
-
-
-def refused(call: Any, **request: Any) -> str:
-    """The message with which a request is refused; nothing must have been made."""
-    with pytest.raises(ClientError) as caught:
-        call(**request)
-    assert caught.value.response["Error"]["Code"] in ("ValidationException", "ValidationError")
-    message: str = caught.value.response["Error"]["Message"]
-    return message
 
 
 def test_the_copies_of_a_component_are_processes(hosted: Hosted) -> None:
@@ -251,39 +242,6 @@ def test_a_copy_that_does_not_fit_is_not_started(hosted: Hosted) -> None:
     hosted.account.delete(endpoint)
 
 
-def test_a_change_is_refused_while_another_one_is_in_progress(hosted: Hosted) -> None:
-    endpoint = hosted.endpoint()
-    specification = hosted.specification("slow")
-    name = hosted.begin(endpoint, specification)
-    arn = f"arn:aws:sagemaker:us-east-1:123456789012:inference-component/{name}"
-    component = {"InferenceComponentName": name}
-    creating = f'Cannot delete inference component "{arn}" while it is in state CREATE_IN_PROGRESS.'
-    assert refused(hosted.sagemaker.delete_inference_component, **component) == creating
-    hosted.settled(name)
-    one_more = {**component, "DesiredRuntimeConfig": {"CopyCount": 2}}
-    hosted.sagemaker.update_inference_component_runtime_config(**one_more)
-    assert refused(hosted.sagemaker.update_inference_component_runtime_config, **one_more) == (
-        f'Cannot update inference component "{arn}" while it is in state UPDATE_RC_IN_PROGRESS.'
-    )
-    # The first copy answers meanwhile.
-    assert hosted.invoke(endpoint, name) == "x"
-    hosted.settled(name)
-    taken = {
-        **component,
-        "EndpointName": endpoint,
-        "Specification": specification,
-        "RuntimeConfig": {"CopyCount": 1},
-    }
-    assert refused(hosted.sagemaker.create_inference_component, **taken) == (
-        f'Cannot create already existing inference component "{arn}".'
-    )
-    hosted.delete(name)
-    assert refused(hosted.sagemaker.describe_inference_component, **component) == (
-        f'Could not find inference component "{arn}".'
-    )
-    hosted.account.delete(endpoint)
-
-
 def test_an_update_replaces_the_copies_and_loses_no_request(hosted: Hosted) -> None:
     endpoint = hosted.endpoint()
     name = hosted.component(endpoint, "old ", copies=2)
@@ -385,33 +343,6 @@ def test_an_update_of_a_sleeping_component_answers_with_its_first_copy(hosted: H
     assert undone(hosted, name)["RuntimeConfig"] == {"DesiredCopyCount": 0, "CurrentCopyCount": 0}
     hosted.delete(name)
     hosted.account.delete(endpoint)
-
-
-def test_requests_name_a_component_exactly_where_one_is_hosted(hosted: Hosted) -> None:
-    endpoint = hosted.endpoint()
-    name = hosted.component(endpoint)
-    plain = hosted.account.endpoint()
-    invoke = hosted.account.runtime.invoke_endpoint
-    assert refused(invoke, EndpointName=endpoint, Body=b"x") == (
-        "Inference Component Name header is required for endpoints to which you plan to deploy "
-        "inference components. Please include Inference Component Name header or consider using "
-        "SageMaker models."
-    )
-    named = {"InferenceComponentName": name, "Body": b"x"}
-    assert refused(invoke, EndpointName=plain, **named) == (
-        "Inference Component Name header is not allowed for endpoints to which you dont plan to "
-        "deploy inference components. Please remove the Inference Component Name header and try "
-        "again."
-    )
-    other = hosted.endpoint()
-    assert f"of endpoint {other} of account" in refused(invoke, EndpointName=other, **named)
-    unknown = refused(invoke, EndpointName="nowhere", **named)
-    assert unknown == "Endpoint nowhere of account 123456789012 not found."
-    wrong = refused(invoke, EndpointName=endpoint, TargetVariant="Other", **named)
-    assert wrong == f"Inference Component {name} is not on variant Other."
-    hosted.delete(name)
-    for each in (endpoint, plain, other):
-        hosted.account.delete(each)
 
 
 def test_components_outlive_their_endpoint(hosted: Hosted) -> None:

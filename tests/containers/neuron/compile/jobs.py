@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from containers.neuron.compile.job import Hyperparameters
 from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.compile_jobs import Job
 
@@ -28,6 +29,15 @@ HYPERPARAMETERS = {
     "pipeline_cores": "1",
     "dtype": "fp32",
 }
+ASKED = Hyperparameters(
+    target="cpu",
+    task="question-answering",
+    batch_size=2,
+    sequence_lengths=(16, 32),
+    pipeline_cores=1,
+    dtype="fp32",
+    runtime="onnxruntime",
+)
 WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
 SIZES: dict[str, Any] = {
     "vocab_size": 40,

@@ -4,7 +4,6 @@ For Neuron the compilers are stand-ins over the real PyTorch (`standins/README.m
 device that the workers find; what they compute is PyTorch's.
 """
 
-import copy
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -16,40 +15,26 @@ import numpy as np
 import pytest
 
 from containers.neuron.batches import batch_arrays
-from containers.neuron.compile.order import CompileOrder
-from containers.neuron.manifest import (
-    INPUT_NAMES,
-    MANIFEST_FILE,
-    TASK_OUTPUTS,
-    Manifest,
-    read_manifest,
-)
+from containers.neuron.manifest import INPUT_NAMES, TASK_OUTPUTS, Manifest, read_manifest
 from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.settings import EncoderSettings
 from containers.neuron.tokenization import Row
 from containers.serving.predictor import ModelLoadError
-from tests.containers.neuron.compile.jobs import (
-    SIZES,
-    STANDINS,
-    VERSIONS,
-    WORDS,
-    NeuronJob,
-    write_versions,
-)
+from tests.containers.neuron.compile.jobs import VERSIONS, NeuronJob, write_versions
 from tests.containers.neuron.machine import runtime
-from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.compile_jobs import ROOT
 from tests.support.groups import load
 
 torch = load("torch", group="torch")
-transformers = load("transformers", group="torch")
-safetensors_torch = load("safetensors.torch", group="torch")
 
-from containers.jobs.report import CompileError  # noqa: E402  (after the skips)
-from containers.neuron.compile import compilers, parity, worker  # noqa: E402
-from containers.neuron.compile.modules import EncoderModule, input_names  # noqa: E402
+from containers.neuron.compile.modules import EncoderModule, input_names  # noqa: E402  (after the skips)
 from containers.neuron.compile.worker import compile_order  # noqa: E402
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
+from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
+    HEADS,
+    order_for,
+    save_checkpoint,
+)
 
 pytestmark = [
     pytest.mark.torch,
@@ -59,56 +44,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
-
 QUESTION = {"inputs": {"question": "Who wrote it?", "context": "Ada Lovelace wrote the program."}}
 ROWS = [
     Row((2, 7, 9, 3), (0, 0, 0, 0), 1),
     Row((2, 7, 4, 8, 11, 12, 3), (0, 0, 0, 1, 1, 1, 1), 3),
 ]
-HEADS = {
-    "question-answering": "ForQuestionAnswering",
-    "sequence-classification": "ForSequenceClassification",
-    "token-classification": "ForTokenClassification",
-    "embeddings": "Model",
-}
-
-
-def save_checkpoint(directory: Path, family: str = "Bert", task: str = "question-answering") -> Any:
-    """Writes a random checkpoint; returns its model."""
-    torch.manual_seed(3)
-    sizes = dict(SIZES)
-    if family == "DistilBert":
-        sizes = {
-            "vocab_size": 40, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32,
-            "max_position_embeddings": 40, "pad_token_id": 0,
-        }  # fmt: skip
-    config = getattr(transformers, f"{family}Config")(
-        # Large enough that an answer is better than the others by more than rounding.
-        **sizes, initializer_range=0.5,
-        num_labels=2 if task == "question-answering" else 3,
-    )  # fmt: skip
-    model = getattr(transformers, f"{family}{HEADS[task]}")(config).eval()
-    model.save_pretrained(directory)
-    (directory / "tokenizer.json").write_text(bert_tokenizer(WORDS).to_str())
-    return model
-
-
-def order_for(checkpoint: Path, output: Path, **changes: Any) -> CompileOrder:
-    fields: dict[str, Any] = {
-        "checkpoint": checkpoint,
-        "output": output,
-        "model_class": "BertForQuestionAnswering",
-        "task": "question-answering",
-        "target": "cpu",
-        "runtime": "torchscript",
-        "batch_size": 2,
-        "sequence_lengths": (8, 16),
-        "pipeline_cores": 1,
-        "dtype": "fp32",
-        "pooling": None,
-        "normalize": False,
-    }
-    return CompileOrder(**fields | changes)
 
 
 def computed_alone(model: Any, task: str, row: Row) -> list[Any]:
@@ -290,90 +230,6 @@ class TestForNeuronDevices:
         assert list((tmp_path / "other").iterdir()) == []
 
 
-class TestCompilers:
-    """In this process, with the stand-ins beside it."""
-
-    @pytest.fixture(autouse=True)
-    def _compilers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        site = tmp_path / "site"
-        for versions in VERSIONS.values():
-            write_versions(site, versions)
-        monkeypatch.syspath_prepend(str(site))
-        monkeypatch.syspath_prepend(str(STANDINS))
-        monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "inf2")
-        monkeypatch.delenv("NEURON_STANDIN_CORES", raising=False)
-
-    @pytest.mark.parametrize(
-        ("target", "dtype", "cores", "arguments"),
-        [
-            ("inf1", "bf16", 1, "--fp32-cast matmult-bf16"),
-            ("inf1", "fp16", 1, "--fp32-cast matmult-fp16"),
-            ("inf1", "fp16", 16, "--fp32-cast matmult-fp16 --neuroncore-pipeline-cores 16"),
-            ("inf2", "fp32", 1, "--target inf2 --model-type transformer --auto-cast none"),
-            (
-                "trn1",
-                "bf16",
-                1,
-                "--target trn1 --model-type transformer --auto-cast matmult --auto-cast-type bf16",
-            ),
-            ("cpu", "fp32", 1, ""),
-        ],
-    )
-    def test_what_they_are_told(
-        self, tmp_path: Path, target: str, dtype: str, cores: int, arguments: str
-    ) -> None:
-        order = order_for(
-            tmp_path, tmp_path, target=target, dtype=dtype, pipeline_cores=cores,
-            runtime={"inf1": "torch_neuron", "cpu": "onnxruntime"}.get(target, "torch_neuronx"),
-        )  # fmt: skip
-        assert compilers.compiler_arguments(order) == tuple(arguments.split())
-
-    def compile_for_inf1(self, tmp_path: Path, **changes: Any) -> None:
-        checkpoint, scratch = tmp_path / "checkpoint", tmp_path / "scratch"
-        save_checkpoint(checkpoint)
-        scratch.mkdir()
-        order = order_for(
-            checkpoint, tmp_path, target="inf1", runtime="torch_neuron", dtype="bf16", **changes
-        )
-        compile_order(order, scratch)
-
-    def test_a_graph_of_the_processor_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """With a warning torch_neuron gives one back where it compiled nothing."""
-        monkeypatch.setenv("NEURON_STANDIN_COMPILES", "nothing")
-        with pytest.raises(CompileError) as caught:
-            self.compile_for_inf1(tmp_path)
-        assert str(caught.value) == (
-            "torch_neuron compiled nothing of BertForQuestionAnswering for inf1: it would all run "
-            "on the processor; the job's log has what it wrote"
-        )
-
-    def test_a_compiler_that_fails_is_named(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(
-            compilers, "compiler_arguments", lambda _: ("--fp32-cast", "everything")
-        )
-        with pytest.raises(CompileError) as caught:
-            self.compile_for_inf1(tmp_path)
-        assert str(caught.value) == (
-            "torch_neuron cannot compile BertForQuestionAnswering for 2 x 8 tokens: RuntimeError: "
-            "the compiler does not know --fp32-cast everything; the job's log has what its "
-            "compiler wrote"
-        )
-
-    def test_a_lack_of_memory_is_no_fault_of_the_model(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def out_of_memory(order: CompileOrder) -> tuple[str, ...]:
-            raise MemoryError
-
-        monkeypatch.setattr(compilers, "compiler_arguments", out_of_memory)
-        with pytest.raises(MemoryError):
-            self.compile_for_inf1(tmp_path)
-
-
 CASES = [
     *(("Bert", task) for task in HEADS),
     ("DistilBert", "question-answering"),
@@ -439,107 +295,3 @@ def test_the_cpus_graphs_are_served(
         decoded = predictor._task.decode(value, {"start_logits": start, "end_logits": end})
         expected = json.loads(predictor._task.render([decoded]))
         assert_same_answer(answer(predictor, body), expected)
-
-
-class TestRefusals:
-    def test_a_model_that_no_onnx_graph_holds(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        checkpoint = tmp_path / "checkpoint"
-        model = save_checkpoint(checkpoint)
-        weight_bytes = 4 * model.num_parameters()
-        monkeypatch.setattr(worker, "_LARGEST_ONNX_BYTES", weight_bytes)
-        for name in ("onnx", "onnxscript"):
-            load(name, group="torch")
-        assert self.compile(checkpoint, tmp_path, runtime="onnxruntime") == (
-            f"the model has {weight_bytes} bytes of weights, and an ONNX graph less than "
-            f"{weight_bytes}: compile it with the hyperparameter runtime=torchscript"
-        )
-
-    def compile(self, checkpoint: Path, tmp_path: Path, **changes: Any) -> str:
-        scratch = tmp_path / "scratch"
-        scratch.mkdir()
-        with pytest.raises(CompileError) as caught:
-            compile_order(order_for(checkpoint, tmp_path, **changes), scratch)
-        assert not (scratch / MANIFEST_FILE).exists()
-        return str(caught.value)
-
-    def test_a_head_that_was_never_trained(self, tmp_path: Path) -> None:
-        """The form of a checkpoint whose config does not say what it is."""
-        checkpoint = tmp_path / "checkpoint"
-        save_checkpoint(checkpoint, task="embeddings")
-        assert self.compile(checkpoint, tmp_path) == (
-            f"the checkpoint in {checkpoint} lacks 2 weights: qa_outputs.bias, qa_outputs.weight"
-        )
-
-    @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-    def test_weights_that_are_not_finite(self, tmp_path: Path, value: float) -> None:
-        checkpoint = tmp_path / "checkpoint"
-        model = save_checkpoint(checkpoint)
-        weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        weights["qa_outputs.bias"][0] = value
-        safetensors_torch.save_file(
-            weights, checkpoint / "model.safetensors", metadata={"format": "pt"}
-        )
-        assert self.compile(checkpoint, tmp_path) == "1 weights are not finite: qa_outputs.bias"
-
-    def test_weights_of_other_sizes(self, tmp_path: Path) -> None:
-        checkpoint = tmp_path / "checkpoint"
-        save_checkpoint(checkpoint)
-        path = checkpoint / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"intermediate_size": 48}))
-        assert self.compile(checkpoint, tmp_path).startswith(
-            f"cannot load the checkpoint in {checkpoint}: "
-        )
-
-    def test_a_graph_that_computes_something_else(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        checkpoint = tmp_path / "checkpoint"
-        save_checkpoint(checkpoint)
-        trace = compilers.cpu_trace
-
-        def of_other_weights(module: Any, example: Any) -> Any:
-            other = copy.deepcopy(module)
-            with torch.no_grad():
-                other.model.qa_outputs.bias.add_(1)
-            return trace(other, example)
-
-        monkeypatch.setattr(compilers, "cpu_trace", of_other_weights)
-        reason = self.compile(checkpoint, tmp_path)
-        assert reason.startswith(
-            "the graph for 8 tokens does not compute what the model does: it differs by 1 where "
-            "the largest number is "
-        )
-
-    def test_a_graph_that_ignores_the_mask(self, tmp_path: Path) -> None:
-        model = save_checkpoint(tmp_path / "checkpoint")
-        inputs = input_names(model)
-        module = EncoderModule(model, "question-answering", inputs).eval()
-
-        def unmasked(arrays: dict[str, Any]) -> tuple[Any, ...]:
-            changed = arrays | {"attention_mask": np.ones_like(arrays["attention_mask"])}
-            with torch.no_grad():
-                computed = module(*(torch.from_numpy(changed[name]) for name in inputs))
-            return tuple(each.numpy() for each in computed)
-
-        order = order_for(tmp_path, tmp_path)
-        with pytest.raises(CompileError, match="does not compute what the model does"):
-            parity.check_graph(unmasked, module, inputs, order, 16)
-
-    @pytest.mark.parametrize("wrong", ["shape", "nan"])
-    def test_outputs_that_are_none(self, tmp_path: Path, wrong: str) -> None:
-        model = save_checkpoint(tmp_path / "checkpoint")
-        inputs = input_names(model)
-        module = EncoderModule(model, "question-answering", inputs).eval()
-        shape = (2, 16, 2) if wrong == "shape" else (2, 16)
-        fill = 0.0 if wrong == "shape" else float("nan")
-        output = np.full(shape, fill, np.float32)
-        order = order_for(tmp_path, tmp_path)
-        with pytest.raises(CompileError) as caught:
-            parity.check_graph(lambda _: (output, output), module, inputs, order, 16)
-        shown = "[16, 2]" if wrong == "shape" else "[16]"
-        assert str(caught.value) == (
-            "the graph for 16 tokens does not compute what the model does: its output has the "
-            f"shape {shown} for [16], or holds numbers that are not finite"
-        )

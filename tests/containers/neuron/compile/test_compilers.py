@@ -1,0 +1,113 @@
+"""What the stand-ins of compilers are told, and what a job says of a compiler that fails."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers.jobs.report import CompileError
+from containers.neuron.compile.order import CompileOrder
+from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS, write_versions
+from tests.support.groups import need
+
+need("torch")
+
+from containers.neuron.compile import compilers  # noqa: E402  (after the skips)
+from containers.neuron.compile.worker import compile_order  # noqa: E402
+from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
+    order_for,
+    save_checkpoint,
+)
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.timeout(600),
+    # transformers and torch deprecate each other's and their own names in every release.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+
+
+class TestCompilers:
+    """In this process, with the stand-ins beside it."""
+
+    @pytest.fixture(autouse=True)
+    def _compilers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        site = tmp_path / "site"
+        for versions in VERSIONS.values():
+            write_versions(site, versions)
+        monkeypatch.syspath_prepend(str(site))
+        monkeypatch.syspath_prepend(str(STANDINS))
+        monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "inf2")
+        monkeypatch.delenv("NEURON_STANDIN_CORES", raising=False)
+
+    @pytest.mark.parametrize(
+        ("target", "dtype", "cores", "arguments"),
+        [
+            ("inf1", "bf16", 1, "--fp32-cast matmult-bf16"),
+            ("inf1", "fp16", 1, "--fp32-cast matmult-fp16"),
+            ("inf1", "fp16", 16, "--fp32-cast matmult-fp16 --neuroncore-pipeline-cores 16"),
+            ("inf2", "fp32", 1, "--target inf2 --model-type transformer --auto-cast none"),
+            (
+                "trn1",
+                "bf16",
+                1,
+                "--target trn1 --model-type transformer --auto-cast matmult --auto-cast-type bf16",
+            ),
+            ("cpu", "fp32", 1, ""),
+        ],
+    )
+    def test_what_they_are_told(
+        self, tmp_path: Path, target: str, dtype: str, cores: int, arguments: str
+    ) -> None:
+        order = order_for(
+            tmp_path, tmp_path, target=target, dtype=dtype, pipeline_cores=cores,
+            runtime={"inf1": "torch_neuron", "cpu": "onnxruntime"}.get(target, "torch_neuronx"),
+        )  # fmt: skip
+        assert compilers.compiler_arguments(order) == tuple(arguments.split())
+
+    def compile_for_inf1(self, tmp_path: Path, **changes: Any) -> None:
+        checkpoint, scratch = tmp_path / "checkpoint", tmp_path / "scratch"
+        save_checkpoint(checkpoint)
+        scratch.mkdir()
+        order = order_for(
+            checkpoint, tmp_path, target="inf1", runtime="torch_neuron", dtype="bf16", **changes
+        )
+        compile_order(order, scratch)
+
+    def test_a_graph_of_the_processor_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """With a warning torch_neuron gives one back where it compiled nothing."""
+        monkeypatch.setenv("NEURON_STANDIN_COMPILES", "nothing")
+        with pytest.raises(CompileError) as caught:
+            self.compile_for_inf1(tmp_path)
+        assert str(caught.value) == (
+            "torch_neuron compiled nothing of BertForQuestionAnswering for inf1: it would all run "
+            "on the processor; the job's log has what it wrote"
+        )
+
+    def test_a_compiler_that_fails_is_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(
+            compilers, "compiler_arguments", lambda _: ("--fp32-cast", "everything")
+        )
+        with pytest.raises(CompileError) as caught:
+            self.compile_for_inf1(tmp_path)
+        assert str(caught.value) == (
+            "torch_neuron cannot compile BertForQuestionAnswering for 2 x 8 tokens: RuntimeError: "
+            "the compiler does not know --fp32-cast everything; the job's log has what its "
+            "compiler wrote"
+        )
+
+    def test_a_lack_of_memory_is_no_fault_of_the_model(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def out_of_memory(order: CompileOrder) -> tuple[str, ...]:
+            raise MemoryError
+
+        monkeypatch.setattr(compilers, "compiler_arguments", out_of_memory)
+        with pytest.raises(MemoryError):
+            self.compile_for_inf1(tmp_path)

@@ -1,0 +1,137 @@
+"""What a compile job refuses once PyTorch has loaded the model: its weights and its graphs."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from containers.jobs.report import CompileError
+from containers.neuron.manifest import MANIFEST_FILE
+from tests.support.groups import load
+
+torch = load("torch", group="torch")
+safetensors_torch = load("safetensors.torch", group="torch")
+
+from containers.neuron.compile import compilers, parity, worker  # noqa: E402  (after the skips)
+from containers.neuron.compile.modules import EncoderModule, input_names  # noqa: E402
+from containers.neuron.compile.worker import compile_order  # noqa: E402
+from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
+    order_for,
+    save_checkpoint,
+)
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.timeout(600),
+    # transformers and torch deprecate each other's and their own names in every release.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+
+
+class TestRefusals:
+    def test_a_model_that_no_onnx_graph_holds(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkpoint = tmp_path / "checkpoint"
+        model = save_checkpoint(checkpoint)
+        weight_bytes = 4 * model.num_parameters()
+        monkeypatch.setattr(worker, "_LARGEST_ONNX_BYTES", weight_bytes)
+        for name in ("onnx", "onnxscript"):
+            load(name, group="torch")
+        assert self.compile(checkpoint, tmp_path, runtime="onnxruntime") == (
+            f"the model has {weight_bytes} bytes of weights, and an ONNX graph less than "
+            f"{weight_bytes}: compile it with the hyperparameter runtime=torchscript"
+        )
+
+    def compile(self, checkpoint: Path, tmp_path: Path, **changes: Any) -> str:
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        with pytest.raises(CompileError) as caught:
+            compile_order(order_for(checkpoint, tmp_path, **changes), scratch)
+        assert not (scratch / MANIFEST_FILE).exists()
+        return str(caught.value)
+
+    def test_a_head_that_was_never_trained(self, tmp_path: Path) -> None:
+        """The form of a checkpoint whose config does not say what it is."""
+        checkpoint = tmp_path / "checkpoint"
+        save_checkpoint(checkpoint, task="embeddings")
+        assert self.compile(checkpoint, tmp_path) == (
+            f"the checkpoint in {checkpoint} lacks 2 weights: qa_outputs.bias, qa_outputs.weight"
+        )
+
+    @pytest.mark.parametrize("value", [float("nan"), float("inf")])
+    def test_weights_that_are_not_finite(self, tmp_path: Path, value: float) -> None:
+        checkpoint = tmp_path / "checkpoint"
+        model = save_checkpoint(checkpoint)
+        weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        weights["qa_outputs.bias"][0] = value
+        safetensors_torch.save_file(
+            weights, checkpoint / "model.safetensors", metadata={"format": "pt"}
+        )
+        assert self.compile(checkpoint, tmp_path) == "1 weights are not finite: qa_outputs.bias"
+
+    def test_weights_of_other_sizes(self, tmp_path: Path) -> None:
+        checkpoint = tmp_path / "checkpoint"
+        save_checkpoint(checkpoint)
+        path = checkpoint / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"intermediate_size": 48}))
+        assert self.compile(checkpoint, tmp_path).startswith(
+            f"cannot load the checkpoint in {checkpoint}: "
+        )
+
+    def test_a_graph_that_computes_something_else(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkpoint = tmp_path / "checkpoint"
+        save_checkpoint(checkpoint)
+        trace = compilers.cpu_trace
+
+        def of_other_weights(module: Any, example: Any) -> Any:
+            other = copy.deepcopy(module)
+            with torch.no_grad():
+                other.model.qa_outputs.bias.add_(1)
+            return trace(other, example)
+
+        monkeypatch.setattr(compilers, "cpu_trace", of_other_weights)
+        reason = self.compile(checkpoint, tmp_path)
+        assert reason.startswith(
+            "the graph for 8 tokens does not compute what the model does: it differs by 1 where "
+            "the largest number is "
+        )
+
+    def test_a_graph_that_ignores_the_mask(self, tmp_path: Path) -> None:
+        model = save_checkpoint(tmp_path / "checkpoint")
+        inputs = input_names(model)
+        module = EncoderModule(model, "question-answering", inputs).eval()
+
+        def unmasked(arrays: dict[str, Any]) -> tuple[Any, ...]:
+            changed = arrays | {"attention_mask": np.ones_like(arrays["attention_mask"])}
+            with torch.no_grad():
+                computed = module(*(torch.from_numpy(changed[name]) for name in inputs))
+            return tuple(each.numpy() for each in computed)
+
+        order = order_for(tmp_path, tmp_path)
+        with pytest.raises(CompileError, match="does not compute what the model does"):
+            parity.check_graph(unmasked, module, inputs, order, 16)
+
+    @pytest.mark.parametrize("wrong", ["shape", "nan"])
+    def test_outputs_that_are_none(self, tmp_path: Path, wrong: str) -> None:
+        model = save_checkpoint(tmp_path / "checkpoint")
+        inputs = input_names(model)
+        module = EncoderModule(model, "question-answering", inputs).eval()
+        shape = (2, 16, 2) if wrong == "shape" else (2, 16)
+        fill = 0.0 if wrong == "shape" else float("nan")
+        output = np.full(shape, fill, np.float32)
+        order = order_for(tmp_path, tmp_path)
+        with pytest.raises(CompileError) as caught:
+            parity.check_graph(lambda _: (output, output), module, inputs, order, 16)
+        shown = "[16, 2]" if wrong == "shape" else "[16]"
+        assert str(caught.value) == (
+            "the graph for 16 tokens does not compute what the model does: its output has the "
+            f"shape {shown} for [16], or holds numbers that are not finite"
+        )
