@@ -112,6 +112,9 @@ class Listener:
         environ["slipway.request_id"] = str(uuid.uuid4())
         environ["slipway.region"] = scope["region"] if scope else _DEFAULT_REGION
         environ["slipway.account_id"] = ACCOUNT_ID
+        # Otherwise moto looks for the access key in every partition, and for that it reads AWS's
+        # 1,500 policies once for each.
+        environ["HTTP_X_MOTO_ACCOUNT_ID"] = ACCOUNT_ID
         service = scope["service"] if scope else ""
         application = self._services.get(service, self.moto)
         # SageMaker and its runtime sign with the same name, so only the path distinguishes them.

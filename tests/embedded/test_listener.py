@@ -1,12 +1,14 @@
-"""Operations that neither Slipway nor moto has."""
+"""Requests that moto answers: the account, and operations that moto lacks."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from moto.iam.models import iam_backends
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.identity import ACCOUNT_ID
 from tests.support.accounts import embedded_aws
 
 
@@ -42,3 +44,11 @@ def test_an_operation_that_is_not_there_is_refused_at_once(
     }
     answered = caught.value.response["ResponseMetadata"]
     assert (answered["HTTPStatusCode"], answered["RetryAttempts"]) == (400, 0)
+
+
+def test_the_first_request_does_not_read_the_policies_of_every_partition(
+    clients: LoopbackClients,
+) -> None:
+    """It would take half a second."""
+    assert clients.client("sts", "us-east-1").get_caller_identity()["Account"] == ACCOUNT_ID
+    assert set(iam_backends[ACCOUNT_ID]) <= {"aws"}
