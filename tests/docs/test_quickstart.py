@@ -6,7 +6,7 @@ import pytest
 
 from demo import copy_project
 from embedded_aws import control
-from tests.support.page_runs import run_page
+from tests.support.page_runs import PREPARATION, run_page
 from tests.support.pages import ROOT, blocks
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(600)]
@@ -22,10 +22,15 @@ def project(tmp_path: Path):
 
 
 def test_every_command_of_the_page_works(project: Path) -> None:
-    printed = run_page(PAGE, project)
+    printed = run_page(PAGE, project, prepares_by_cli=True)
     assert "Nothing is left of gpt2-autocomplete in local" in printed
     changed = project / "model_configs" / "gpt2-autocomplete.yaml"
     assert changed.read_bytes() == (ROOT / "model_configs" / changed.name).read_bytes()
+
+
+def test_it_prepares_the_account_as_other_pages_do() -> None:
+    """Their tests leave the CDK CLI out there."""
+    assert PREPARATION in PAGE.read_text("utf-8")
 
 
 def test_only_the_set_up_is_not_run() -> None:

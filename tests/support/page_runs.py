@@ -6,12 +6,19 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from embedded_aws import control
+from embedded_aws.clients import LoopbackClients
+from slipway.project import Project
 from tests.support.pages import blocks
+from tests.support.prepared_accounts import bootstrap, deploy_foundation
 from tests.support.processes import kill_tree
 from tests.support.starts import count_start
 
 END = "the block ended"
+# How a page prepares the account.
+PREPARATION = "cdk bootstrap\ncdk deploy foundation --require-approval never\n"
 
 
 class Shell:
@@ -65,13 +72,35 @@ def free_port() -> int:
     return port
 
 
-def run_page(page: Path, project: Path, replaced: Mapping[str, str] | None = None) -> str:
+def prepare_account(project: Path) -> None:
+    """Leaves what PREPARATION does, in the running embedded AWS of a project."""
+    environment = Project(project).environment("local")
+    state = control.running(project)
+    assert state is not None
+    clients = LoopbackClients(state.url)
+
+    def client(service: str) -> Any:
+        return clients.client(service, environment.region)
+
+    bootstrap(client)
+    deploy_foundation(client, environment)
+    clients.close()
+
+
+def run_page(
+    page: Path,
+    project: Path,
+    replaced: Mapping[str, str] | None = None,
+    *,
+    prepares_by_cli: bool = False,
+) -> str:
     """Runs every `run` block of a page, and checks every `output` block.
 
     Args:
         page: the Markdown file.
         project: a copy of the project, in which the commands run.
         replaced: texts of the commands that are others here, such as a port.
+        prepares_by_cli: whether the CDK CLI prepares the account, which takes it eight seconds.
 
     Returns:
         What the last block printed.
@@ -89,6 +118,11 @@ def run_page(page: Path, project: Path, replaced: Mapping[str, str] | None = Non
                 commands = block.text
                 for text, other in (replaced or {}).items():
                     commands = commands.replace(text, other)
+                before, preparation, after = commands.partition(PREPARATION)
+                if preparation and not prepares_by_cli:
+                    shell.run(before)
+                    prepare_account(project)
+                    commands = after
                 printed = shell.run(commands)
             elif block.labels == ("output",):
                 assert without_indent(block.text) in without_indent(printed), block.place

@@ -10,16 +10,15 @@ from typing import Any, Self
 
 import boto3
 
-from demo import ROOT, copy_project
+from demo import copy_project
 from embedded_aws import control
+from slipway.project import Project
+from tests.support import prepared_accounts
 from tests.support.assemblies import deploy_command, destroy_command
 from tests.support.processes import kill_tree
 from tests.support.starts import count_start
-from tests.support.waiting import eventually
 
 MODEL = "gpt2-autocomplete"
-# What `cdk bootstrap` deploys, as the CLI's package has it.
-BOOTSTRAP_TEMPLATE = ROOT / "node_modules/aws-cdk/lib/api/bootstrap/bootstrap-template.yaml"
 # An assembly of the foundation and these models, which the session's account comes with.
 SHIPPED = "cdk.out.shipped"
 SHIPPED_MODELS = (MODEL, "bert-qa-throughput", "bert-qa-latency", "bert-qa-inf2")
@@ -58,15 +57,12 @@ class Workbench:
         self.environment = {name: value for name, value in merged.items() if value is not None}
 
     def bootstrap(self) -> None:
-        """Leaves what `cdk bootstrap` does: its template's stack, without the CLI and its synth."""
-        cloudformation = self.client("cloudformation")
-        cloudformation.create_stack(
-            StackName="CDKToolkit",
-            TemplateBody=BOOTSTRAP_TEMPLATE.read_text("utf-8"),
-            Capabilities=["CAPABILITY_NAMED_IAM"],
-        )
-        eventually(lambda: self.stack_status("CDKToolkit") != "CREATE_IN_PROGRESS")
-        assert self.stack_status("CDKToolkit") == "CREATE_COMPLETE"
+        """Leaves what `cdk bootstrap` does."""
+        prepared_accounts.bootstrap(self.client)
+
+    def deploy_foundation(self) -> None:
+        """Leaves what `cdk deploy foundation` does."""
+        prepared_accounts.deploy_foundation(self.client, Project(self.project).environment("local"))
 
     def popen(self, *command: str) -> subprocess.Popen[str]:
         """Starts a command; in a session of its own, to be killed with all that it starts."""

@@ -39,8 +39,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(500, b"out of order")
             return
         if MODE in ("lagging", "silent"):
-            # The caller of a silent one has left long before.
-            time.sleep(0.7 if MODE == "lagging" else 5)
+            # The caller of a silent one has left before.
+            time.sleep(0.7 if MODE == "lagging" else 3)
         if word == "exit":
             os._exit(3)
         if word == "cut":

@@ -35,9 +35,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
         shutil.copytree(sample, checkpoint, ignore=shutil.ignore_patterns("*.onnx"))
         _take_weights_from(bench.config(MODEL), CHECKPOINT)
         bench.bootstrap()
-        bench.must(
-            "cdk", "deploy", "foundation", "-c", f"models={MODEL}", "--require-approval", "never"
-        )
+        bench.deploy_foundation()
         yield bench
 
 

@@ -47,9 +47,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
         longer = "  sequence_length: 128\n  sequence_lengths: [64, 128]\n"
         config.write_text(text.replace("  sequence_length: 128\n", longer), "utf-8")
         bench.bootstrap()
-        bench.must(
-            "cdk", "deploy", "foundation", "-c", f"models={MODEL}", "--require-approval", "never"
-        )
+        bench.deploy_foundation()
         yield bench
 
 

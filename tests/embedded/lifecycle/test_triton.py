@@ -70,7 +70,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, metrics_port: int) -> Ite
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content, "utf-8")
         bench.bootstrap()
-        bench.deploy("foundation", context=f"{MODEL},{OWN}")
+        bench.deploy_foundation()
         bench.must("slipway", "publish", MODEL)
         bench.must("slipway", "publish", OWN)
         bench.deploy(MODEL, OWN)

@@ -33,7 +33,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
         environments.write_text(text.replace("artifacts: sample", "artifacts: release"), "utf-8")
         _write_checkpoint(bench.project / CHECKPOINT)
         bench.bootstrap()
-        bench.deploy("foundation", context=MODEL)
+        bench.deploy_foundation()
         yield bench
 
 

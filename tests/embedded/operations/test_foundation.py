@@ -1,20 +1,17 @@
 """The foundation's life: a creation that fails, and one that is destroyed and deployed again."""
 
-import io
 import json
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from embedded_aws.clients import LoopbackClients
 from slipway.config.environments import Environment
 from stacks.constructs.foundation_guard import FOUNDATION_VERSION, RESOURCE_TYPE
-from stacks.foundation_stack import FoundationStack
 from tests.support.accounts import embedded_aws
+from tests.support.prepared_accounts import publish_packages, synthesised_foundation
 from tests.support.projects import LOCAL, PRODUCTION
 from tests.support.stacks import Stacks
 
@@ -48,36 +45,17 @@ def stacks(tmp_path: Path) -> Iterator[Stacks]:
 
 
 @pytest.fixture
-def render(stacks: Stacks) -> Callable[[Environment], dict[str, Any]]:
+def render(stacks: Stacks, tmp_path: Path) -> Callable[[Environment], dict[str, Any]]:
     """Synthesises the foundation of an environment, and uploads its function as the CLI does."""
 
     def synthesised(environment: Environment) -> dict[str, Any]:
-        app = cdk.App(analytics_reporting=False, builtin_cloud_formation_validation=False)
-        target = cdk.Environment(account=environment.account, region=environment.region)
-        stack = FoundationStack(app, "foundation", environment=environment, env=target)
-        artifact = app.synth().get_stack_artifact(stack.artifact_id)
-        publish_assets(stacks, Path(artifact.assembly.directory))
+        assembly = tmp_path / f"cdk.out.{environment.name}"
+        artifact = synthesised_foundation(environment, assembly)
+        publish_packages(stacks.client, assembly)
         found: dict[str, Any] = artifact.template
         return found
 
     return synthesised
-
-
-def publish_assets(stacks: Stacks, assembly: Path) -> None:
-    """Puts the packages of functions where the CDK CLI puts them."""
-    (listing,) = assembly.glob("*.assets.json")
-    for asset in json.loads(listing.read_text("utf-8"))["files"].values():
-        source = asset["source"]
-        if source["packaging"] != "zip":
-            continue
-        package = io.BytesIO()
-        with zipfile.ZipFile(package, "w") as archive:
-            for path in sorted((assembly / source["path"]).iterdir()):
-                archive.write(path, path.name)
-        for place in asset["destinations"].values():
-            stacks.client("s3").put_object(
-                Bucket=place["bucketName"], Key=place["objectKey"], Body=package.getvalue()
-            )
 
 
 def bucket_names(stacks: Stacks) -> set[str]:
