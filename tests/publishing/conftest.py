@@ -1,14 +1,25 @@
-"""A real S3 API on loopback, and s5cmd and boto3 pointed at it."""
+"""A real S3 API on loopback, s5cmd and boto3 pointed at it, and a project to promote."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
+from slipway.publishing import verified_copies
+from tests.publishing.promotions import (
+    ENVIRONMENTS,
+    FILES,
+    LMI,
+    NO_ISOLATION,
+    SMALL_BYTES,
+    STAGING,
+    WEIGHTS,
+)
 from tests.support.accounts import forget_accounts, object_storage
 from tests.support.buckets import remove_buckets
-from tests.support.projects import LOCAL
+from tests.support.projects import LOCAL, PRODUCTION, config_text, write_project
 from tests.support.versitygw import versitygw
 
 
@@ -67,3 +78,29 @@ def keys(access: Access):
         }
 
     return keys
+
+
+@pytest.fixture
+def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files of a promotion have at most `SMALL_BYTES`."""
+    monkeypatch.setattr(verified_copies, "_SMALL_BYTES", SMALL_BYTES)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project for promotions, which a module of other tests replaces by its own."""
+    text = config_text("tiny", LMI, WEIGHTS, NO_ISOLATION)
+    write_project(tmp_path, {"tiny": text}, environments=ENVIRONMENTS)
+    for name, body in FILES.items():
+        path = tmp_path / "build/checkpoint" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+    return tmp_path
+
+
+@pytest.fixture
+def account(access: Access) -> Access:
+    """An account with the buckets of both environments."""
+    for environment in (STAGING, PRODUCTION):
+        access.client("s3").create_bucket(Bucket=environment.artifact_bucket)
+    return access

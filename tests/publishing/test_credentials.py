@@ -5,61 +5,30 @@ notes who signed each request to S3.
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partialmethod
-from hashlib import sha1, sha256
 from pathlib import Path
 
 import botocore.credentials
-import botocore.tokens
 import httpx
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
-from slipway.access import Access, open_access
-from slipway.config.environments import Environment
+from slipway.access import Access
 from slipway.errors import UserError
 from slipway.publishing.batches import Upload
 from slipway.publishing.credential_endpoint import opened_endpoint
 from slipway.publishing.s5cmd import upload
-from tests.publishing.aws_stand_in import (
-    ACCOUNT,
-    CONTAINER_TOKEN,
-    SSO_TOKEN,
-    StandIn,
-    started,
+from tests.publishing.aws_stand_in import ACCOUNT, StandIn, started
+from tests.publishing.credential_sources import (
+    KINDS,
+    Shell,
+    environment_keys,
+    login,
+    role_with_mfa,
+    type_codes,
 )
-
-ENVIRONMENT = Environment(name="production", account=ACCOUNT, region="eu-west-1")
-STATIC = "aws_access_key_id = AKIASTATIC\naws_secret_access_key = secret-of-static\n"
-
-
-class Shell:
-    """A user's shell: its variables and the files in ~/.aws."""
-
-    def __init__(self, home: Path, aws: StandIn, patch: pytest.MonkeyPatch) -> None:
-        self.home, self.aws, self.patch = home, aws, patch
-        for name in [name for name in os.environ if name.startswith(("AWS_", "S3_"))]:
-            patch.delenv(name)
-        patch.setenv("HOME", str(home))
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        patch.setenv("AWS_ENDPOINT_URL", aws.url)
-        (home / ".aws").mkdir()
-
-    def config(self, text: str) -> None:
-        (self.home / ".aws/config").write_text(text)
-
-    def program(self, text: str) -> str:
-        """Writes a Python program and returns the command that runs it."""
-        path = self.home / "program.py"
-        path.write_text(text)
-        return f"{sys.executable} -S {path}"
-
-    def open(self) -> Access:
-        return open_access(ENVIRONMENT, self.home)
 
 
 @pytest.fixture(scope="module")
@@ -79,153 +48,6 @@ def aws(server: StandIn) -> StandIn:
 @pytest.fixture
 def shell(tmp_path: Path, aws: StandIn, monkeypatch: pytest.MonkeyPatch) -> Shell:
     return Shell(tmp_path, aws, monkeypatch)
-
-
-def environment_keys(shell: Shell) -> tuple[str, str]:
-    shell.patch.setenv("AWS_ACCESS_KEY_ID", "ASIAENVIRONMENT")
-    shell.patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    shell.patch.setenv("AWS_SESSION_TOKEN", "token-of-environment")
-    return "ASIAENVIRONMENT", "token-of-environment"
-
-
-def static_keys(shell: Shell) -> tuple[str, str]:
-    # A default profile with other keys lies beside it.
-    (shell.home / ".aws/credentials").write_text(
-        f"[default]\naws_access_key_id = AKIAOTHER\naws_secret_access_key = x\n[mine]\n{STATIC}"
-    )
-    shell.patch.setenv("AWS_PROFILE", "mine")
-    return "AKIASTATIC", ""
-
-
-def assumed_role(shell: Shell) -> tuple[str, str]:
-    shell.config(
-        f"[profile base]\n{STATIC}[profile role]\nsource_profile = base\n"
-        f"role_arn = arn:aws:iam::{ACCOUNT}:role/publisher\n"
-    )
-    shell.patch.setenv("AWS_PROFILE", "role")
-    return "ASIAASSUMEROLE", "token-of-ASSUMEROLE"
-
-
-def type_codes(shell: Shell, prompter: Callable[[str], str]) -> None:
-    """Types at botocore's prompt; it takes `getpass` as a default when it is imported."""
-    provider = botocore.credentials.AssumeRoleProvider
-    shell.patch.setattr(provider, "__init__", partialmethod(provider.__init__, prompter=prompter))
-
-
-def role_with_mfa(shell: Shell) -> tuple[str, str]:
-    shell.config(
-        f"[profile base]\n{STATIC}[profile mfa]\nsource_profile = base\n"
-        f"role_arn = arn:aws:iam::{ACCOUNT}:role/publisher\n"
-        f"mfa_serial = arn:aws:iam::{ACCOUNT}:mfa/me\n"
-    )
-    shell.patch.setenv("AWS_PROFILE", "mfa")
-    type_codes(shell, lambda _: "123456")
-    return "ASIAASSUMEROLE", "token-of-ASSUMEROLE"
-
-
-def web_identity(shell: Shell) -> tuple[str, str]:
-    token = shell.home / "token"
-    token.write_text("a-web-identity-token")
-    shell.patch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
-    shell.patch.setenv("AWS_ROLE_ARN", f"arn:aws:iam::{ACCOUNT}:role/publisher")
-    return "ASIAASSUMEROLEWITHWEBIDENTITY", "token-of-ASSUMEROLEWITHWEBIDENTITY"
-
-
-def process(shell: Shell) -> tuple[str, str]:
-    answer = {
-        "Version": 1,
-        "AccessKeyId": "ASIAPROCESS",
-        "SecretAccessKey": "secret",
-        "SessionToken": "token-of-process",
-    }
-    shell.config(
-        f"[default]\ncredential_process = {shell.program(f'print({json.dumps(answer)!r})')}\n"
-    )
-    return "ASIAPROCESS", "token-of-process"
-
-
-def identity_center(shell: Shell) -> tuple[str, str]:
-    shell.config(
-        f"[default]\nsso_session = corp\nsso_account_id = {ACCOUNT}\nsso_role_name = publisher\n"
-        "[sso-session corp]\nsso_region = eu-west-1\nsso_start_url = https://corp.awsapps.com/start\n"
-    )
-    end = (datetime.now(UTC) + timedelta(hours=8)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    cache = shell.home / ".aws/sso/cache"
-    cache.mkdir(parents=True)
-    # As `aws sso login` leaves it.
-    (cache / f"{sha1(b'corp', usedforsecurity=False).hexdigest()}.json").write_text(
-        json.dumps({"accessToken": SSO_TOKEN, "expiresAt": end, "region": "eu-west-1"})
-    )
-    # botocore reads HOME when it is imported.
-    for owner in (botocore.credentials.SSOProvider, botocore.tokens.SSOTokenProvider):
-        shell.patch.setattr(owner, "_SSO_TOKEN_CACHE_DIR", str(cache))
-    return "ASIASSO", "token-of-SSO"
-
-
-def container(shell: Shell) -> tuple[str, str]:
-    token = shell.home / "container-token"
-    token.write_text(CONTAINER_TOKEN)
-    # As EKS Pod Identity sets them.
-    shell.patch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{shell.aws.url}/container")
-    shell.patch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(token))
-    return "ASIACONTAINER", "token-of-CONTAINER"
-
-
-def instance(shell: Shell) -> tuple[str, str]:
-    shell.patch.delenv("AWS_EC2_METADATA_DISABLED")
-    shell.patch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", shell.aws.url)
-    return "ASIAINSTANCE", "token-of-INSTANCE"
-
-
-def login(shell: Shell) -> tuple[str, str]:
-    session = f"arn:aws:iam::{ACCOUNT}:user/me"
-    shell.config(f"[default]\nlogin_session = {session}\n")
-    cache = shell.home / ".aws/login/cache"
-    cache.mkdir(parents=True)
-    end = (datetime.now(UTC) + timedelta(minutes=14)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    # As `aws login` leaves it.
-    (cache / f"{sha256(session.encode()).hexdigest()}.json").write_text(
-        json.dumps(
-            {
-                "accessToken": {
-                    "accessKeyId": "ASIALOGIN",
-                    "secretAccessKey": "secret",
-                    "sessionToken": "token-of-login",
-                    "accountId": ACCOUNT,
-                    "expiresAt": end,
-                },
-                "refreshToken": "r",
-                "dpopKey": "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----",
-                "clientId": "arn:aws:signin:::devtools/same-device",
-            }
-        )
-    )
-    shell.patch.setenv("AWS_LOGIN_CACHE_DIRECTORY", str(cache))
-    if botocore.credentials.EC is None:
-        # It signs renewals, which this test does not come to; without it botocore refuses.
-        class Keys:
-            """awscrt's `EC`, as far as botocore calls it before a renewal."""
-
-            @staticmethod
-            def new_key_from_der_data(data: bytes) -> object:
-                return data
-
-        shell.patch.setattr(botocore.credentials, "EC", Keys)
-    return "ASIALOGIN", "token-of-login"
-
-
-KINDS: list[Callable[[Shell], tuple[str, str]]] = [
-    environment_keys,
-    static_keys,
-    assumed_role,
-    role_with_mfa,
-    web_identity,
-    process,
-    identity_center,
-    container,
-    instance,
-    login,
-]
 
 
 def send(shell: Shell, access: Access, *, size_bytes: int = 5, **settings: float) -> list[Upload]:

@@ -13,8 +13,9 @@ from pydantic_core import PydanticUndefined
 from slipway.config.environments import Environment
 from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
-from tools.reference import config_examples
 from tools.reference.config_examples import Example
+from tools.reference.config_examples.environments import ENVIRONMENTS
+from tools.reference.config_examples.model import MODEL
 from tools.reference.config_values import pattern, values
 
 MODEL_PAGE, ENVIRONMENTS_PAGE = "reference.md", "reference/environments.md"
@@ -58,8 +59,8 @@ This page is written by `python -m tools.reference`.
 def pages() -> dict[str, str]:
     """Returns the pages as Markdown, by their paths in docs/."""
     return {
-        MODEL_PAGE: _page(MODEL_PAGE, ModelConfig, config_examples.MODEL),
-        ENVIRONMENTS_PAGE: _page(ENVIRONMENTS_PAGE, Environment, config_examples.ENVIRONMENTS),
+        MODEL_PAGE: _page(MODEL_PAGE, ModelConfig, MODEL),
+        ENVIRONMENTS_PAGE: _page(ENVIRONMENTS_PAGE, Environment, ENVIRONMENTS),
     }
 
 

@@ -23,21 +23,20 @@ from tests.support.groups import load
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
-    from transformers import T5ForConditionalGeneration
 
 torch = load("torch", group="torch")
-transformers = load("transformers", group="torch")
+load("transformers", group="torch")
 onnx = load("onnx", group="torch")
 safetensors_torch = load("safetensors.torch", group="torch")
 load("onnxscript", group="torch")
 
-import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
-
+# After the skips: without the extra, nothing below is needed.
 from containers.tensorrt import export, external_data  # noqa: E402
 from containers.tensorrt.export import t5  # noqa: E402
 from tests.containers.tensorrt.greedy_decoding import (  # noqa: E402
     encoder_decoder_greedy_tokens,
 )
+from tests.containers.tensorrt.t5_decoding import NEW_TOKENS, generate, sessions  # noqa: E402
 
 pytestmark = [
     pytest.mark.torch,
@@ -46,7 +45,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
 
-NEW_TOKENS = 24
 LENGTHS = (3, 40, 1, 17, 9, 2, 24, 5, 12, 30)
 
 
@@ -54,32 +52,6 @@ LENGTHS = (3, 40, 1, 17, 9, 2, 24, 5, 12, 30)
 def graphs(request: pytest.FixtureRequest) -> T5Graphs:
     made: T5Graphs = request.getfixturevalue(request.param)
     return made
-
-
-def sessions(graphs: T5Graphs) -> export.EncoderDecoder:
-    return export.EncoderDecoder(
-        *(
-            onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-            for path in (graphs.encoder, graphs.decoder)
-        )
-    )
-
-
-def generate(
-    model: T5ForConditionalGeneration, given: list[list[int]], **arguments: Any
-) -> export.IntArray:
-    input_ids, attention_mask = export.right_padded(given, 0)
-    output = model.generate(
-        torch.from_numpy(input_ids),
-        attention_mask=torch.from_numpy(attention_mask),
-        do_sample=False,
-        **{"max_new_tokens": NEW_TOKENS, **arguments},
-        # Else a cache of as many layers as the encoder has.
-        past_key_values=transformers.EncoderDecoderCache(
-            transformers.DynamicCache(), transformers.DynamicCache()
-        ),
-    )
-    return output[:, 1:].numpy()
 
 
 def dimensions(value: ValueInfoProto) -> tuple[str | int, ...]:
@@ -230,35 +202,6 @@ def test_several_tokens_at_once_equal_one_by_one(graphs: T5Graphs) -> None:
         np.testing.assert_allclose(left, right, atol=1e-4)
 
 
-@pytest.mark.parametrize(("far", "buckets"), [(16, 8), (128, 32)])
-@pytest.mark.parametrize("stack_name", ["encoder", "decoder"])
-def test_the_table_of_position_biases_is_the_models(
-    stack_name: str, far: int, buckets: int
-) -> None:
-    model = random_t5(
-        seed=1,
-        gated=False,
-        encoder_layers=1,
-        decoder_layers=1,
-        relative_attention_num_buckets=buckets,
-        relative_attention_max_distance=far,
-    )
-    stack = getattr(model, stack_name)
-    past, sequence = (0, 3 * far) if stack_name == "encoder" else (2 * far, far)
-    with torch.no_grad():
-        biases = t5._PositionBias(stack)(past, sequence)
-        expected = (
-            stack.block[0]
-            .layer[0]
-            .SelfAttention.compute_bias(sequence, past + sequence, past_seen_tokens=past)
-        )
-    if stack_name == "decoder":
-        seen = torch.ones(sequence, past + sequence, dtype=torch.bool).tril(past)
-        expected = expected.masked_fill(~seen, torch.finfo(torch.float32).min)
-    assert torch.equal(biases, expected)
-    assert len(biases.unique()) > 2 * buckets
-
-
 def test_the_same_model_gives_the_same_bytes_inside_the_graph_or_beside_it(
     t5_graphs: T5Graphs, tmp_path: Path
 ) -> None:
@@ -297,21 +240,6 @@ def test_weights_can_be_references_but_for_the_computed_table(
         assert inside == {"position_bias.table"}
     checked = export.check_t5_graphs(encoder, decoder, t5_graphs.model, prompts(6, 3, 20))
     assert checked.ties == 0
-
-
-def test_the_model_is_left_as_it_was() -> None:
-    model = random_t5(seed=2, gated=True, encoder_layers=1, decoder_layers=1).half()
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    attention = model.config._attn_implementation
-    assert attention != "eager"
-    with t5._plain_attention(model):
-        assert model.decoder.config._attn_implementation == "eager"
-        t5._Encoder(model), t5._DecoderStep(model)
-    for config in (model.config, model.encoder.config, model.decoder.config):
-        assert config._attn_implementation == attention
-    after = model.state_dict()
-    assert list(after) == list(before)
-    assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
 
 
 class TestCheck:
@@ -388,41 +316,6 @@ def changed(path: Path, directory: Path, change: Any) -> Path:
     copied = directory / path.name
     onnx.save(graph, copied)
     return copied
-
-
-def test_other_families_are_refused(tmp_path: Path) -> None:
-    config = transformers.MT5Config(
-        vocab_size=8, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2
-    )
-    model = transformers.MT5ForConditionalGeneration(config)
-    for function in (export.export_t5_encoder, export.export_t5_decoder_step):
-        with pytest.raises(
-            export.ExportError,
-            match=r"cannot export a model of type 'mt5': this step graph is t5's",
-        ):
-            function(model, tmp_path / "model.onnx")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "precision", "wanted"),
-    [
-        ("float16", "fp32", "float32"),
-        ("float32", "fp16", "float16"),
-        ("bfloat16", "fp16", "float16"),
-    ],
-)
-def test_models_of_another_precision_are_refused(
-    tmp_path: Path, given: str, precision: export.Precision, wanted: str
-) -> None:
-    model = random_t5(seed=3, gated=False, encoder_layers=1, decoder_layers=1)
-    for function in (export.export_t5_encoder, export.export_t5_decoder_step):
-        with pytest.raises(
-            export.ExportError,
-            match=rf"cannot export a torch\.{given} model as {precision}: load it with "
-            rf"from_pretrained\(\.\.\., dtype=torch\.{wanted}\)",
-        ):
-            function(model.to(getattr(torch, given)), tmp_path / "model.onnx", precision=precision)
 
 
 class TestHalfPrecision:

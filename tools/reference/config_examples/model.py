@@ -1,25 +1,8 @@
-"""The example under each heading of the reference pages.
-
-The word behind `yaml` tells the tests how to check an example; `tests/support/pages.py` lists them.
-Each example is therefore a file, or a part of a shipped config, that Slipway really takes.
-"""
+"""Examples of `model_configs/NAME.yaml`, whole and by section."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Example:
-    """A block of YAML.
-
-    Args:
-        label: what a test holds it against: `model`, `part of NAME` or `environments`.
-        text: without the fences.
-    """
-
-    label: str
-    text: str
-
+from tools.reference.config_examples import Example
 
 _GPT2, _LMI, _TRITON, _NEURON = (
     "gpt2-autocomplete",
@@ -390,76 +373,6 @@ rollout:
   rollback_alarms: [server_error_rate, model_latency_p99]
   wait_seconds: 300
   termination_wait_seconds: 300
-""",
-    ),
-}
-
-ENVIRONMENTS: Mapping[str, Example] = {
-    "": Example(
-        "environments",
-        """\
-project: search               # only where projects share an account
-
-local:                        # the embedded AWS
-  account: "123456789012"
-  region: us-east-1
-  artifacts: sample
-
-production:
-  account: "111122223333"
-  region: eu-west-1
-  notification_emails: [ml-on-call@example.com]
-  log_key: artifact
-""",
-    ),
-    "network": Example(
-        "environments",
-        """\
-production:
-  account: "111122223333"
-  region: eu-west-1
-  network:
-    vpc_id: vpc-0a1b2c3d
-    subnet_ids: [subnet-0a1b2c3d, subnet-4e5f6a7b]
-    vpc_endpoints: [s3]
-    route_table_ids: [rtb-0a1b2c3d]
-""",
-    ),
-    "image_builds": Example(
-        "environments",
-        """\
-production:
-  account: "111122223333"
-  region: eu-west-1
-  image_builds:
-    registry: mirror.example.com/nvcr
-    index_url: https://mirror.example.com/pypi/simple
-    ca_bundle: certificates/mirror.pem
-""",
-    ),
-    "image_builds.vpc": Example(
-        "environments",
-        """\
-production:
-  account: "111122223333"
-  region: eu-west-1
-  image_builds:
-    vpc:
-      vpc_id: vpc-0a1b2c3d
-      subnet_ids: [subnet-0a1b2c3d]
-      security_group_ids: [sg-0a1b2c3d]
-""",
-    ),
-    "remote_publishing": Example(
-        "environments",
-        """\
-production:
-  account: "111122223333"
-  region: eu-west-1
-  remote_publishing:
-    compute: large
-    weights: ["s3://my-models/"]
-    hub_token_secret: arn:aws:secretsmanager:eu-west-1:111122223333:secret:hub-token-AbCdEf
 """,
     ),
 }

@@ -1,0 +1,63 @@
+"""Workers on an instance with stand-ins of the device, and batches for them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from containers.neuron.lanes import WorkerCommand
+from containers.neuron.placement import placements
+from containers.neuron.workers import RestartPolicy, WorkerPool
+from tests.containers.neuron.machine import NeuronMachine, runtime
+
+PATIENCE_SECONDS = 60.0
+QUICK = RestartPolicy(most_deaths=6, first_pause_seconds=0.01)
+BATCH, COLUMNS = 2, 16
+
+
+@contextmanager
+def workers(
+    machine: NeuronMachine,
+    model_dir: Path,
+    *,
+    count: int,
+    cores: int = 1,
+    lanes: int = 1,
+    lanes_ahead: int = 0,
+    policy: RestartPolicy = QUICK,
+    batch_timeout_seconds: float = PATIENCE_SECONDS,
+    **environment: str,
+) -> Iterator[WorkerPool]:
+    command = WorkerCommand(
+        arguments=machine.arguments(model_dir),
+        environment=machine.environment | environment,
+        lanes=lanes,
+        lanes_ahead=lanes_ahead,
+        start_timeout_seconds=PATIENCE_SECONDS,
+        batch_timeout_seconds=batch_timeout_seconds,
+    )
+    pool = WorkerPool(placements(count, cores), command, policy)
+    try:
+        pool.start()
+        yield pool
+    finally:
+        pool.close()
+
+
+def batch(*token_ids: int) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
+    input_ids = np.full((BATCH, COLUMNS), 7, np.int64)
+    input_ids[0, : len(token_ids)] = token_ids
+    ones = np.ones_like(input_ids)
+    return {"input_ids": input_ids, "attention_mask": ones, "token_type_ids": ones}
+
+
+def check(pool: WorkerPool, *token_ids: int) -> None:
+    """Computes a batch and compares it with what its graph computes."""
+    arrays = batch(*token_ids)
+    outputs = pool.compute(arrays)
+    expected = runtime.computed("question-answering", *arrays.values())
+    assert list(outputs) == ["start_logits", "end_logits"]
+    for found, wanted in zip(outputs.values(), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)

@@ -1,0 +1,361 @@
+"""Random checkpoints become graphs that compute the same, or are refused with the reason."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import functools
+import json
+import os
+import pickle
+import resource
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.support.groups import load
+
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
+
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
+load("onnxscript", group="torch")
+safetensors_torch = load("safetensors.torch", group="torch")
+
+import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
+import tokenizers  # noqa: E402
+
+from containers.jobs.report import CompileError  # noqa: E402
+from containers.tensorrt import export  # noqa: E402
+from containers.tensorrt.compile import model as torch_model  # noqa: E402
+from containers.tensorrt.compile.checkpoint import read_checkpoint  # noqa: E402
+from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
+from containers.tensorrt.compile.job import Job as PreparedJob  # noqa: E402
+from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
+from containers.tensorrt.model_directory import check_files  # noqa: E402
+from tests.containers.tensorrt.greedy_decoding import greedy_tokens  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    # transformers and torch deprecate each other's and their own names in every release.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+NEW_TOKENS = 10
+
+
+class Payload:
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (self.directory,)
+
+
+def test_a_pickle_runs_no_code(save: Callable[..., Path], tmp_path: Path) -> None:
+    witness = tmp_path / "witness"
+    directory = save()
+    (directory / "model.safetensors").unlink()
+    path = directory / "pytorch_model.bin"
+    # Of the protocol that torch writes.
+    path.write_bytes(pickle.dumps(Payload(str(witness)), protocol=2))
+    # The payload works: an unrestricted unpickler runs it.
+    pickle.loads(path.read_bytes())  # noqa: S301  (our own)
+    assert witness.exists()
+    witness.rmdir()
+
+    with pytest.raises(CompileError) as error:
+        compiled(directory, tmp_path / "made")
+    assert not witness.exists()
+    assert str(error.value).startswith(
+        f"cannot load the checkpoint in {directory}: UnpicklingError: Weights only load failed"
+    )
+
+
+LAYERS, HEADS, WIDTH, POSITIONS = 2, 2, 32, 48
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    """A byte-level tokenizer of this test's own text, as GPT-2's are made."""
+    trained = tokenizers.ByteLevelBPETokenizer()
+    trained.train_from_iterator(
+        [Path(__file__).read_text()], vocab_size=400, special_tokens=["<|endoftext|>"]
+    )
+    return trained
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Any) -> GPT2LMHeadModel:
+    """Random weights, large enough that the greedy tokens vary with the prompt."""
+    torch.manual_seed(11)
+    config = transformers.GPT2Config(
+        vocab_size=tokenizer.get_vocab_size(),
+        n_positions=POSITIONS,
+        n_embd=WIDTH,
+        n_layer=LAYERS,
+        n_head=HEADS,
+        initializer_range=0.3,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    return transformers.GPT2LMHeadModel(config).eval()
+
+
+@pytest.fixture(scope="module")
+def save(
+    model: GPT2LMHeadModel, tokenizer: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Path]:
+    """Writes the random checkpoint, or another with its tokenizer, into a directory of its own."""
+
+    def write(given: Any = model) -> Path:
+        directory: Path = tmp_path_factory.mktemp("checkpoint")
+        given.save_pretrained(directory)
+        tokenizer.save(str(directory / "tokenizer.json"))
+        return directory
+
+    return write
+
+
+def compiled(directory: Path, scratch: Path, **limits: int) -> Path:
+    asked = Hyperparameters(
+        target="cpu", **({"max_batch_size": 2, "max_input_tokens": 8, "max_new_tokens": 8} | limits)
+    )
+    checkpoint, problems = read_checkpoint(directory, None)
+    assert problems == []
+    assert checkpoint is not None
+    scratch.mkdir()
+    compile_checkpoint(PreparedJob(asked, checkpoint), None, scratch)
+    return scratch
+
+
+def tokens_of_graph(graph: Path, prompts: list[list[int]]) -> export.IntArray:
+    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+    return greedy_tokens(session, prompts, new_tokens=NEW_TOKENS)
+
+
+def tokens_of_model(model: GPT2LMHeadModel, prompts: list[list[int]]) -> export.IntArray:
+    input_ids, attention_mask = export.left_padded(prompts, 0)
+    output = model.generate(
+        torch.from_numpy(input_ids),
+        attention_mask=torch.from_numpy(attention_mask),
+        do_sample=False,
+        max_new_tokens=NEW_TOKENS,
+        eos_token_id=None,
+        pad_token_id=0,
+    )
+    tokens: export.IntArray = output[:, input_ids.shape[1] :].numpy()
+    return tokens
+
+
+GENERATION = {
+    "num_beams": 3,
+    "repetition_penalty": 1.7,
+    "max_length": 5,
+    "eos_token_id": [0, 1],
+}
+
+
+@pytest.fixture(scope="module")
+def made(save: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What becomes of the random checkpoint, with `GENERATION`; tests only read it."""
+    directory = save()
+    (directory / "generation_config.json").write_text(json.dumps(GENERATION))
+    return compiled(directory, tmp_path_factory.mktemp("made") / "model")
+
+
+def test_the_graph_is_the_checkpoints(model: GPT2LMHeadModel, made: Path) -> None:
+    prompts = [[5, 9, 200], [7], [1, 2, 3, 4, 5, 6]]
+    tokens = tokens_of_model(model, prompts)
+    np.testing.assert_array_equal(tokens_of_graph(made / "model.onnx", prompts), tokens)
+    # A model that says one thing whatever it is given would prove nothing.
+    assert len(set(tokens.flatten().tolist())) > 5
+
+
+def test_generation_config_does_not_disturb_the_check(made: Path) -> None:
+    assert (made / "generation_config.json").read_text() == json.dumps(GENERATION)
+
+
+def sharded(model: GPT2LMHeadModel, directory: Path) -> None:
+    (directory / "model.safetensors").unlink()
+    model.save_pretrained(directory, max_shard_size="40KB")
+    assert len(list(directory.glob("model-*.safetensors"))) > 1
+
+
+def pickled(model: GPT2LMHeadModel, directory: Path) -> None:
+    (directory / "model.safetensors").unlink()
+    torch.save(model.state_dict(), directory / "pytorch_model.bin")
+
+
+def headless(model: GPT2LMHeadModel, directory: Path) -> None:
+    """As openai-community/gpt2 is: the names of the model without its head."""
+    model.transformer.save_pretrained(directory)
+
+
+@pytest.mark.parametrize("change", [sharded, pickled, headless])
+def test_every_layout_of_a_checkpoint_gives_the_same_graph(
+    model: GPT2LMHeadModel,
+    save: Callable[..., Path],
+    made: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[GPT2LMHeadModel, Path], None],
+) -> None:
+    """It is exported once: here it stands for what would come of equal weights in equal layers."""
+    directory = save()
+    change(model, directory)
+    exported = []
+
+    def of_the_same_weights(given: GPT2LMHeadModel, path: Path, *, precision: str) -> None:
+        exported.append((given.state_dict(), given.config.to_diff_dict(), precision))
+        shutil.copyfile(made / "model.onnx", path)
+
+    monkeypatch.setattr(export, "export_gpt2_step", of_the_same_weights)
+    # Which compares what the graph computes with the loaded model.
+    compiled(directory, tmp_path / "again")
+
+    ((weights, config, precision),) = exported
+    expected = model.state_dict()
+    assert weights.keys() == expected.keys()
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    sizes = ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size")
+    assert [config.get(name) for name in sizes] == [
+        model.config.to_diff_dict().get(name) for name in sizes
+    ]
+    assert precision == "fp32"
+
+
+class TestWeightsBesideTheGraph:
+    """What happens above a gigabyte of weights, with a lower threshold."""
+
+    @pytest.fixture(autouse=True)
+    def _threshold(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(
+            export,
+            "export_gpt2_step",
+            functools.partial(export.export_gpt2_step, external_data_threshold_bytes=0),
+        )
+
+    def test_they_are_part_of_the_model_directory(
+        self, model: GPT2LMHeadModel, tokenizer: Any, save: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        """And so are the files that the checkpoint lacks, which are made."""
+        directory = save()
+        (directory / "generation_config.json").unlink()
+        (directory / "tokenizer.json").unlink()
+        tokenizer.save_model(str(directory))
+        assert (directory / "vocab.json").exists()
+
+        made = compiled(directory, tmp_path / "made")
+
+        weights = made / "model.onnx.data"
+        parameters = sum(tensor.numel() for tensor in model.parameters())
+        # Biases and norms are small enough to stay in the graph.
+        biases = sum(tensor.numel() for tensor in model.parameters() if tensor.dim() == 1)
+        assert weights.stat().st_size >= 4 * (parameters - biases)
+        check_files(made)
+        prompts = [[5, 9, 200], [7]]
+        np.testing.assert_array_equal(
+            tokens_of_graph(made / "model.onnx", prompts), tokens_of_model(model, prompts)
+        )
+
+        loaded = tokenizers.Tokenizer.from_file(str(made / "tokenizer.json"))
+        for text in ("def tokens_of_graph", "<|endoftext|>", "  ünï\n"):
+            assert loaded.encode(text).ids == tokenizer.encode(text).ids
+            assert loaded.decode(loaded.encode(text).ids, skip_special_tokens=False) == text
+        generation = json.loads((made / "generation_config.json").read_text())
+        assert generation["eos_token_id"] == 0
+
+    def test_full_volume_is_an_error_of_the_system(
+        self, save: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        """Which the worker tells from a bug by its number; a file's limit stands in for it."""
+        directory = save()
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+        try:
+            with pytest.raises(OSError, match="File too large") as error:
+                compiled(directory, tmp_path / "made")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert error.value.errno == errno.EFBIG
+
+
+def test_as_few_positions_as_can_be(
+    tokenizer: Any, save: Callable[..., Path], tmp_path: Path
+) -> None:
+    config = transformers.GPT2Config(
+        vocab_size=tokenizer.get_vocab_size(), n_positions=2, n_embd=8, n_layer=1, n_head=1
+    )
+    directory = save(transformers.GPT2LMHeadModel(config))
+    made = compiled(directory, tmp_path / "made", max_input_tokens=1, max_new_tokens=1)
+    assert (made / "model.onnx").is_file()
+
+
+def test_missing_weights_are_refused(
+    model: GPT2LMHeadModel, save: Callable[..., Path], tmp_path: Path
+) -> None:
+    directory = save()
+    weights = {
+        name: tensor.clone()
+        for name, tensor in model.state_dict().items()
+        if "h.1.attn" not in name and name != "lm_head.weight"
+    }
+    safetensors_torch.save_file(weights, directory / "model.safetensors")
+    with pytest.raises(CompileError) as error:
+        compiled(directory, tmp_path / "made")
+    assert str(error.value) == (
+        f"the checkpoint in {directory} lacks 4 weights: transformer.h.1.attn.c_attn.bias, "
+        "transformer.h.1.attn.c_attn.weight, transformer.h.1.attn.c_proj.bias and 1 more"
+    )
+
+
+def test_weights_of_other_sizes_are_refused(save: Callable[..., Path], tmp_path: Path) -> None:
+    directory = save()
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"n_positions": POSITIONS + 1}))
+    with pytest.raises(CompileError, match=f"cannot load the checkpoint in {directory}: "):
+        compiled(directory, tmp_path / "made")
+
+
+@pytest.mark.parametrize(("value", "precision"), [(float("nan"), "fp32"), (70_000.0, "fp16")])
+def test_weights_that_are_not_finite_are_refused(
+    model: GPT2LMHeadModel, save: Callable[..., Path], value: float, precision: Any
+) -> None:
+    directory = save()
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    del weights["lm_head.weight"]
+    weights["transformer.h.0.mlp.c_fc.bias"][3] = value
+    safetensors_torch.save_file(weights, directory / "model.safetensors")
+    checkpoint, _ = read_checkpoint(directory, None)
+    assert checkpoint is not None
+    with pytest.raises(CompileError) as error:
+        torch_model.load_model(checkpoint, precision)
+    assert str(error.value) == (
+        f"1 weights are not finite in {precision}: transformer.h.0.mlp.c_fc.bias"
+    )
+
+
+def test_a_wrong_graph_is_refused(
+    model: GPT2LMHeadModel,
+    save: Callable[..., Path],
+    made: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        other.transformer.ln_f.weight.mul_(1.03)
+
+    def export_another(given: Any, path: Path, *, precision: Any) -> None:
+        shutil.copyfile(made / "model.onnx", path)
+
+    monkeypatch.setattr(export, "export_gpt2_step", export_another)
+    with pytest.raises(CompileError, match="the graph was made from other weights"):
+        compiled(save(other), tmp_path / "made")
