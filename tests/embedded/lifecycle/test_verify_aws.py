@@ -13,9 +13,10 @@ import pytest
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws
+from tests.support.pages import ROOT
+from tests.support.prepared_accounts import bootstrap
 from tests.support.stacks import Stacks
 from tests.support.starts import count_start
-from tests.support.workbench import BOOTSTRAP_TEMPLATE, ROOT
 from tools.verify_aws.project import IMAGE_TAG
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
@@ -45,8 +46,7 @@ def stacks(tmp_path: Path) -> Iterator[Stacks]:
     with embedded_aws(tmp_path / "aws", programs=programs, time_scale=0.1) as server:
         clients = LoopbackClients(server.url)
         found = Stacks(server, clients, REGION)
-        template = BOOTSTRAP_TEMPLATE.read_text("utf-8")
-        assert found.create("CDKToolkit", template) == "CREATE_COMPLETE"
+        bootstrap(found.client)
         manifest = {
             "schemaVersion": 2,
             "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
