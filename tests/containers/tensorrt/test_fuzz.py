@@ -209,28 +209,44 @@ def sensible_requests(draw: st.DrawFn) -> dict[str, Any]:
     return request
 
 
+# In range, or next to it.
+LIKELY_OF_OPENAI: dict[str, st.SearchStrategy[Any]] = {
+    "max_tokens": st.integers(1, 6),
+    "temperature": st.floats(0.0, 2.0),
+    "top_p": st.floats(0.01, 1.0),
+    "top_k": st.integers(1, 5),
+    "n": st.integers(1, 3),
+    "seed": st.integers(0, 5),
+    "stop": st.text(min_size=1, max_size=3) | st.lists(st.text(min_size=1), max_size=3),
+    "stream": st.booleans(),
+    "stream_options": st.sampled_from([None, {"include_usage": True}, {}]),
+    "frequency_penalty": st.sampled_from([0, 0.0, None, 1.0]),
+    "model": SHORT_TEXTS,
+}
+IN_RANGE_OF_OPENAI = LIKELY_OF_OPENAI | {
+    "temperature": st.just(0.0) | st.floats(0.001, 2.0),
+    "frequency_penalty": st.sampled_from([0, 0.0, None]),
+}
+
+
 @st.composite
 def openai_requests(draw: st.DrawFn) -> dict[str, Any]:
-    """Completions and chats; most of them can be answered."""
-    likely: dict[str, st.SearchStrategy[Any]] = {
-        "max_tokens": st.integers(1, 6),
-        "temperature": st.floats(0.0, 2.0),
-        "top_p": st.floats(0.01, 1.0),
-        "top_k": st.integers(1, 5),
-        "n": st.integers(1, 3),
-        "seed": st.integers(0, 5),
-        "stop": st.text(min_size=1, max_size=3) | st.lists(st.text(min_size=1), max_size=3),
-        "stream": st.booleans(),
-        "stream_options": st.sampled_from([None, {"include_usage": True}, {}]),
-        "frequency_penalty": st.sampled_from([0, 0.0, None, 1.0]),
-        "model": SHORT_TEXTS,
-    }
-    request = {name: draw(likely[name]) for name in draw(st.sets(st.sampled_from(list(likely))))}
+    """Completions and chats; three in four are made to fit in every respect."""
+    fits = draw(st.sampled_from([True, True, True, False]))
+    values = IN_RANGE_OF_OPENAI if fits else LIKELY_OF_OPENAI
+    request = {name: draw(values[name]) for name in draw(st.sets(st.sampled_from(list(values))))}
+    if fits:
+        # A stream has one answer, as the temperature 0 has; its options belong to no other request.
+        request.pop("n" if request.get("stream") else "stream_options", None)
+        if request.get("temperature") == 0:
+            request.pop("n", None)
+    least, most = (1, 1) if fits else (0, 2)
     if draw(st.booleans()):
-        return request | {"prompt": draw(SHORT_TEXTS | st.lists(SHORT_TEXTS, max_size=2))}
-    roles = st.sampled_from(["system", "user", "assistant", "tool"])
+        texts = st.lists(SHORT_TEXTS, min_size=least, max_size=most)
+        return request | {"prompt": draw(SHORT_TEXTS | texts)}
+    roles = st.sampled_from(["system", "user", "assistant", *([] if fits else ["tool"])])
     message = st.fixed_dictionaries({"role": roles, "content": SHORT_TEXTS})
-    return request | {"messages": draw(st.lists(message, max_size=2))}
+    return request | {"messages": draw(st.lists(message, min_size=least, max_size=most))}
 
 
 @st.composite
@@ -300,7 +316,8 @@ def test_requests_in_openais_forms(endpoint: Endpoint) -> None:
 
     send()
     endpoint.check_health()
-    assert endpoint.statuses[200] > sum(endpoint.statuses.values()) * 0.2
+    # Or the others say little.
+    assert endpoint.statuses[200] > sum(endpoint.statuses.values()) * 0.3
 
 
 def test_requests_with_any_values(endpoint: Endpoint) -> None:
