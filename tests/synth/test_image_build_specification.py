@@ -1,4 +1,4 @@
-"""What CodeBuild runs for an image: the specification's commands, with stand-ins for programs."""
+"""The build specification that CodeBuild runs for an image, with stand-ins for programs."""
 
 import json
 import os

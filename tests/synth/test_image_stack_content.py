@@ -1,4 +1,4 @@
-"""The image stack's resources and rights, and what the services and the scanners say of them."""
+"""The image stack's resources and rights, and the findings of services and scanners."""
 
 import json
 from collections.abc import Mapping

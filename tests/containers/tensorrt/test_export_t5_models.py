@@ -1,4 +1,4 @@
-"""Which models the export of T5 refuses, and what it makes of a model before there is a graph."""
+"""T5 before its export: position biases, unchanged weights, and models that are refused."""
 
 from pathlib import Path
 

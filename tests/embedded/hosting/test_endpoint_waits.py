@@ -1,4 +1,4 @@
-"""What endpoints wait for: a start, a download, a step of a rollout, the end of a container."""
+"""Waits of endpoints: a start, a download, a step of a rollout, the end of a container."""
 
 from typing import Any
 

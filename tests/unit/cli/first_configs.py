@@ -1,4 +1,4 @@
-"""What `slipway init` is told in a new project, and the config that it writes there."""
+"""Options of `slipway init` in a new project, and the config that it writes there."""
 
 import yaml
 

@@ -1,4 +1,4 @@
-"""`slipway init`: what no option says is asked for on a terminal, and named elsewhere."""
+"""`slipway init`: missing options are asked for on a terminal, and named elsewhere."""
 
 import io
 import re

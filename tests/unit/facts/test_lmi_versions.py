@@ -1,4 +1,4 @@
-"""What is known of single versions of LMI: engines, entry points, server keys, weights, defects."""
+"""Single versions of LMI: engines, entry points, server keys, weights, known defects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is only said about configs on NeuronCores, word for word."""
+"""Advice about configs on NeuronCores, word for word."""
 
 from slipway.planning.families.custom import advice as custom_advice
 from slipway.planning.families.neuron import advice

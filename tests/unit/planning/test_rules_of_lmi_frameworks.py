@@ -1,4 +1,4 @@
-"""LMI's partition frameworks: which one runs a model, and what is refused of it, word for word."""
+"""LMI's partition frameworks: the one that runs a model, and each refusal, word for word."""
 
 import inspect
 from typing import Any

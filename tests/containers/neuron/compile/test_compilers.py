@@ -1,4 +1,4 @@
-"""What the stand-ins of compilers are told, and what a job says of a compiler that fails."""
+"""Compilers' stand-ins: their arguments, and the message of a job whose compiler fails."""
 
 from pathlib import Path
 from typing import Any

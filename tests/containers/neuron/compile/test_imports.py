@@ -1,4 +1,4 @@
-"""What the worker of a compile job imports, and that serving imports none of it."""
+"""Imports of a compile job's worker, none of which serving has."""
 
 import ast
 import subprocess

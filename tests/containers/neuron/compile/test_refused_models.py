@@ -1,4 +1,4 @@
-"""What a compile job refuses once PyTorch has loaded the model: its weights and its graphs."""
+"""Refusals of a compile job after PyTorch has loaded the model: weights and graphs."""
 
 import copy
 import json
