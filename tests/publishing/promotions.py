@@ -1,4 +1,4 @@
-"""A project that is promoted from staging to production, and what reaches each bucket."""
+"""A project that is promoted from staging to production, and the files of each bucket."""
 
 from pathlib import Path
 from typing import Any

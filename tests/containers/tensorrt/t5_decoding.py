@@ -1,4 +1,4 @@
-"""Sessions of T5's exported graphs, and what T5 itself generates, to compare. Needs torch."""
+"""Sessions of T5's exported graphs, and T5's own texts to compare with. Needs torch."""
 
 from __future__ import annotations
 

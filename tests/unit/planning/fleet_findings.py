@@ -1,4 +1,4 @@
-"""Variants of an endpoint, and what a rule says of a config without the remedy."""
+"""Variants of an endpoint, and a rule's messages about a config, without the remedies."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Configs on NeuronCores, images for them, and what an advice says of a config."""
+"""Configs on NeuronCores, images for them, and the advice about a config."""
 
 from typing import Any
 

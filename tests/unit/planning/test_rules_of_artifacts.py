@@ -1,4 +1,4 @@
-"""The sources of a release: what is refused, word for word, and what not."""
+"""The sources of a release: refusals word for word, and configs that pass."""
 
 from slipway.planning.rules import serving
 from tests.support.projects import PRODUCTION

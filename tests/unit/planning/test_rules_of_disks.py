@@ -1,4 +1,4 @@
-"""Artifacts: what cannot fit a disk, and what may take longer to download than it is given."""
+"""Artifacts that do not fit a disk, and downloads that may take longer than they are given."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""An existing execution role: what is refused, word for word, and what not."""
+"""An existing execution role: refusals word for word, and configs that pass."""
 
 from slipway.planning.rules.execution_role import role_is_of_the_account
 from tests.unit.planning.rule_findings import findings

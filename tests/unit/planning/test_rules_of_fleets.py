@@ -1,4 +1,4 @@
-"""Variants, shadows, pools, autoscaling, modes: what is refused, word for word, and what not."""
+"""Variants, shadows, pools, autoscaling, modes: refusals word for word, and configs that pass."""
 
 from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.rules import capacity, compiling, shadows

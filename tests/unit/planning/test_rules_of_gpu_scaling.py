@@ -1,4 +1,4 @@
-"""Autoscaling by the use of the GPUs: what is refused, word for word, and what not."""
+"""Autoscaling by the use of the GPUs: refusals word for word, and configs that pass."""
 
 from typing import Any
 

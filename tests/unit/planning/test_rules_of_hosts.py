@@ -1,4 +1,4 @@
-"""Processors, host images and alarms of GPUs: what is refused, word for word, and what not."""
+"""Processors, host images and alarms of GPUs: refusals word for word, and configs that pass."""
 
 from typing import Any
 

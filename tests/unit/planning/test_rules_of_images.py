@@ -1,4 +1,4 @@
-"""The container image and what is compiled for it: what is refused, word for word, and what not."""
+"""Container images and compiled targets: refusals word for word, and configs that pass."""
 
 from typing import Any, get_args
 

@@ -1,4 +1,4 @@
-"""LMI's versions, handlers, weights and timeouts: what is refused, word for word, and what not."""
+"""LMI's versions, handlers, weights and timeouts: refusals word for word, and configs that pass."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""LMI's precision, batches and rolling batches: what is refused, word for word, and what not."""
+"""LMI's precision, batches and rolling batches: refusals word for word, and configs that pass."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Environment variables of an LMI container: what is refused, word for word, and what not."""
+"""Environment variables of an LMI container: refusals word for word, and configs that pass."""
 
 import pytest
 

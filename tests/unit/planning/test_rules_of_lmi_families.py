@@ -1,4 +1,4 @@
-"""Model families on LMI: what is refused and what is only said, word for word, and what not."""
+"""Model families on LMI: refusals and advice word for word, and configs that pass."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Batches that LMI's frameworks answer: what is refused, word for word, and what not."""
+"""Batches that LMI's frameworks answer: refusals word for word, and configs that pass."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A model's layers on LMI's accelerators: what is refused, word for word, and what not."""
+"""A model's layers on LMI's accelerators: refusals word for word, and configs that pass."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Streamed answers of LMI's frameworks: what is refused, word for word, and what not."""
+"""Streamed answers of LMI's frameworks: refusals word for word, and configs that pass."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""LMI's options: what is refused and what is only said, word for word, and what not."""
+"""LMI's options: refusals and advice word for word, and configs that pass."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The metrics that SageMaker publishes: what is refused, word for word, and what not."""
+"""The metrics that SageMaker publishes: refusals word for word, and configs that pass."""
 
 from typing import Any
 

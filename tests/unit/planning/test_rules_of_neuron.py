@@ -1,4 +1,4 @@
-"""Workers, pipelines and batches on NeuronCores: what is refused, word for word, and what not."""
+"""Workers, pipelines and batches on NeuronCores: refusals word for word, and configs that pass."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Models compiled for Neuron: what is refused, word for word, and what not."""
+"""Models compiled for Neuron: refusals word for word, and configs that pass."""
 
 import pytest
 

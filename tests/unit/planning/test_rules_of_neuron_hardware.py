@@ -1,4 +1,4 @@
-"""The instance types of Inferentia and Trainium: what is refused, word for word, and what not."""
+"""The instance types of Inferentia and Trainium: refusals word for word, and configs that pass."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Reserved capacity: what is refused, word for word, and what not."""
+"""Reserved capacity: refusals word for word, and configs that pass."""
 
 from typing import Any
 

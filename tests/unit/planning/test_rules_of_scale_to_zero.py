@@ -1,4 +1,4 @@
-"""Endpoints that scale to zero: what is refused, word for word, and what not."""
+"""Endpoints that scale to zero: refusals word for word, and configs that pass."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Schedules and the alarm of a full fleet: what is refused, word for word, and what not."""
+"""Schedules and the alarm of a full fleet: refusals word for word, and configs that pass."""
 
 from typing import Any
 

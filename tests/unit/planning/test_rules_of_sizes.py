@@ -1,4 +1,4 @@
-"""Weights on accelerators: what is refused, word for word, and what not."""
+"""Weights on accelerators: refusals word for word, and configs that pass."""
 
 import inspect
 from typing import Any

@@ -1,4 +1,4 @@
-"""The larger steps of autoscaling: what is refused, word for word, and what not."""
+"""The larger steps of autoscaling: refusals word for word, and configs that pass."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The files of a checkpoint: what a compile job reads in them, and what it refuses."""
+"""The files of a checkpoint: those that a compile job reads, and those that it refuses."""
 
 import json
 from pathlib import Path
