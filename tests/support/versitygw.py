@@ -36,7 +36,9 @@ def versitygw(directory: Path, region: str) -> Iterator[str]:
         process = subprocess.Popen(
             [
                 *(str(server), "--quiet", "--port", f"127.0.0.1:{port}", "--health", _HEALTH),
-                *("--region", region, "posix", "--sidecar", str(metadata), str(objects)),
+                *("--region", region, "posix", "--sidecar", str(metadata)),
+                # Without it, a listing during an overwrite shows a temporary object.
+                *("--disableotmp", str(objects)),
             ],
             env={
                 "ROOT_ACCESS_KEY_ID": ACCESS_KEY_ID,
