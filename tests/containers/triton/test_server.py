@@ -300,7 +300,10 @@ def test_overload_is_refused_at_once(another: Callable[..., Server]) -> None:
 
 
 def test_no_request_waits_while_a_copy_is_idle(another: Callable[..., Server]) -> None:
-    """With a queue policy of Triton's, several of these requests wait for half a second."""
+    """With a queue policy of Triton's, several of 4,000 requests wait for half a second.
+
+    A busy machine may hold requests up for as long, but hardly three times in a row.
+    """
     server = another(SLIPWAY_INSTANCE_COUNT="1", SLIPWAY_MAX_BATCH_SIZE="16")
 
     def ask(_: int) -> list[float]:
@@ -313,10 +316,13 @@ def test_no_request_waits_while_a_copy_is_idle(another: Callable[..., Server]) -
                 taken.append(time.monotonic() - begun)
         return taken
 
+    def waited() -> list[float]:
+        with ThreadPoolExecutor(16) as pool:
+            taken = [each for one in pool.map(ask, range(16)) for each in one]
+        return [each for each in taken if 0.45 < each < 0.7]
+
     body = request(WORD)
-    with ThreadPoolExecutor(16) as pool:
-        taken = sorted(each for one in pool.map(ask, range(16)) for each in one)
-    assert [each for each in taken if 0.45 < each < 0.7] == []
+    assert any(not waited() for _ in range(3))
 
 
 @pytest.mark.parametrize("victim", ["triton_python_backend_stub", "bin/tritonserver"])
