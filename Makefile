@@ -54,7 +54,7 @@ demo: $(VENV)/.ready ## Publish, deploy, invoke, change and destroy a model on t
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --junit-xml build/junit/$@.xml
 
 .PHONY: test
-test: $(VENV)/.ready-dev ## Run what finds most faults for its time (8 minutes on two cores); says what else there is
+test: $(VENV)/.ready-dev ## Run what finds most faults for its time (5 to 7 minutes on two cores); says what else there is
 	@$(PYTEST) --size test $(PYTEST_ARGS)
 
 .PHONY: test-all
