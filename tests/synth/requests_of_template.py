@@ -39,6 +39,7 @@ _REFERENCES = {
     "OwnArtifactKeyArn": (
         "arn:aws:kms:us-east-1:123456789012:key/1b2c3d4e-5f6a-7b8c-9d0e-1f2a3b4c5d6e"
     ),
+    "HostExecutionRoleArn": "arn:aws:iam::123456789012:role/host-env-ExecutionRole-0A1B2C3D4E5F",
     "SecurityGroupId": "sg-0a1b2c3d",
     "NotificationTopicArn": "arn:aws:sns:us-east-1:123456789012:foundation-topic",
 }
@@ -56,6 +57,9 @@ _ATTRIBUTES = {
 }
 # Of an update alone; CloudFormation keeps them to itself when it creates the endpoint.
 _OF_UPDATE = ("ExcludeRetainedVariantProperties", "RetainAllVariantProperties")
+# The same of an inference component, and the properties that an update may name beside them.
+_OF_COMPONENT_UPDATE = ("DeploymentConfig",)
+_UPDATED_WITH_A_COMPONENT = ("InferenceComponentName", "Specification", "RuntimeConfig")
 # Limits that stand in the API's documentation and in no shape.
 _LARGEST_ENVIRONMENT_BYTES = 32 * 1024
 _LONGEST_VARIABLE_BYTES = 1024
@@ -240,7 +244,11 @@ def _endpoint(_: str, properties: Properties) -> Iterator[Call]:
 
 
 def _inference_component(_: str, properties: Properties) -> Iterator[Call]:
-    yield "sagemaker", "CreateInferenceComponent", properties
+    created = {key: value for key, value in properties.items() if key not in _OF_COMPONENT_UPDATE}
+    yield "sagemaker", "CreateInferenceComponent", created
+    named = (*_UPDATED_WITH_A_COMPONENT, *_OF_COMPONENT_UPDATE)
+    updated = {key: value for key, value in properties.items() if key in named}
+    yield "sagemaker", "UpdateInferenceComponent", updated
 
 
 def _scalable_target(_: str, properties: Properties) -> Iterator[Call]:
@@ -301,6 +309,11 @@ def _function(name: str, properties: Properties) -> Iterator[Call]:
     yield "lambda", "CreateFunction", {"FunctionName": name[:64], **properties, "Tags": tags}
 
 
+def _parameter(_: str, properties: Properties) -> Iterator[Call]:
+    tags = [{"Key": key, "Value": value} for key, value in properties.pop("Tags", {}).items()]
+    yield "ssm", "PutParameter", {**properties, "Tags": tags}
+
+
 def _custom_resource(_: str, _properties: Properties) -> Iterator[Call]:
     """Its function takes any properties."""
     yield from ()
@@ -318,5 +331,6 @@ _CALLS: Mapping[str, Callable[[str, Properties], Iterator[Call]]] = {
     "AWS::SageMaker::EndpointConfig": _endpoint_config,
     "AWS::SageMaker::InferenceComponent": _inference_component,
     "AWS::SageMaker::Model": _model,
+    "AWS::SSM::Parameter": _parameter,
     "Custom::SlipwayScaling": _custom_resource,
 }

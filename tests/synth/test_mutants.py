@@ -1,8 +1,9 @@
-"""What planning accepts, CloudFormation and the services accept: templates of mutants.
+"""CloudFormation and the services accept the templates of mutants, and of golden cases.
 
 `tests/unit/config/test_mutants.py` sees to it that every mutant is planned or refused. Here those
-that are planned become templates, which cfn-lint and the models of the APIs then look at. A run
-that is not deep draws a quarter of them, and leaves the shipped configs but one to
+that are planned become templates, which cfn-lint and the models of the APIs then look at. They are
+drawn in kinds, as many of each: one kind a container family, and one of endpoints that scale to
+zero. A run that is not deep draws a quarter of them, and leaves the shipped configs but one to
 `test_shipped.py`.
 """
 
@@ -26,16 +27,21 @@ from tests.support.mutants import Base, Mutant, golden_cases, mutants, plan_of, 
 from tests.synth.assemblies import CONTEXT
 from tests.synth.requests_of_template import complaints_about, requests_of
 
-FAMILIES = ("custom", "lmi", "neuron", "tensorrt", "triton")
+GOLDEN = Path(__file__).parents[1] / "golden" / "templates"
+# Stacks that a model does not have: their resources are of other services.
+OF_AN_ACCOUNT = {"artifacts-isolated", "artifacts-isolated-lmi", "foundation", "foundation-network"}
+# It has what the control lacks: a component, and a schedule. Among the bases of its family it is
+# one of many, so that its mutants are a kind of their own.
+SLEEPER = GOLDEN / "scale-to-zero-schedules.json"
+SLEEPING = "sleeping"
+KINDS = ("custom", "lmi", "neuron", "tensorrt", "triton", SLEEPING)
 IS_DEEP = settings.get_current_profile_name() == "deep"
-MUTANTS_PER_FAMILY = 8 if IS_DEEP else 2
+MUTANTS_PER_KIND = 8 if IS_DEEP else 2
 # About one draw in nine gives a plan that none before it gave.
 ROUNDS, DRAWS_PER_ROUND = 20, 100
 # Blind changes are refused nearly always.
 CHANGES = ("delete", "replace", "to_a_limit", "to_a_limit", "to_a_limit")
 CONTROL = "gpt2-autocomplete"
-# It has what the control lacks: a component, and a schedule.
-SLEEPER = Path(__file__).parents[1] / "golden" / "templates" / "scale-to-zero-schedules.json"
 
 
 @dataclass(frozen=True)
@@ -51,22 +57,24 @@ class Subject:
         return content
 
 
-def bases_by_family() -> dict[str, list[Base]]:
-    """The bases of each container family, as many of one as of another."""
-    groups: dict[str, list[Base]] = {family: [] for family in FAMILIES}
+def kind_of(base: Base) -> str:
+    container: str = base.content["serving"]["container"]
+    return SLEEPING if base.name == SLEEPER.stem else container
+
+
+def balanced_bases() -> list[Base]:
+    """Returns the bases of each kind, as many of one as of another."""
+    kinds: dict[str, list[Base]] = {kind: [] for kind in KINDS}
     for base in (*shipped_configs(), *golden_cases()):
-        groups[base.content["serving"]["container"]].append(base)
-    size = max(map(len, groups.values()))
-    return {
-        family: list(itertools.islice(itertools.cycle(group), size))
-        for family, group in groups.items()
-    }
+        kinds[kind_of(base)].append(base)
+    size = max(map(len, kinds.values()))
+    repeated = (itertools.islice(itertools.cycle(bases), size) for bases in kinds.values())
+    return list(itertools.chain.from_iterable(repeated))
 
 
 def accepted_mutants(root: Path) -> Iterator[tuple[Mutant, DeploymentPlan]]:
     """Yields mutants that are planned, each with a plan that no other has; always the same."""
-    groups = bases_by_family()
-    found: dict[str, dict[str, tuple[Mutant, DeploymentPlan]]] = {name: {} for name in FAMILIES}
+    found: dict[str, dict[str, tuple[Mutant, DeploymentPlan]]] = {kind: {} for kind in KINDS}
 
     @settings(
         max_examples=DRAWS_PER_ROUND,
@@ -75,24 +83,24 @@ def accepted_mutants(root: Path) -> Iterator[tuple[Mutant, DeploymentPlan]]:
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.too_slow],
     )
-    @given(mutant=mutants([base for group in groups.values() for base in group], CHANGES))
+    @given(mutant=mutants(balanced_bases(), CHANGES))
     def draw(mutant: Mutant) -> None:
-        of_family = found[mutant.base.content["serving"]["container"]]
-        if len(of_family) == MUTANTS_PER_FAMILY:
+        of_kind = found[kind_of(mutant.base)]
+        if len(of_kind) == MUTANTS_PER_KIND:
             return
         try:
             plan = plan_of(mutant.raw, mutant.stem, root, mutant.base.environment)
         except UserError:
             return
-        of_family.setdefault(json.dumps(plan.as_json(), sort_keys=True), (mutant, plan))
+        of_kind.setdefault(json.dumps(plan.as_json(), sort_keys=True), (mutant, plan))
 
     for number in range(ROUNDS):
         seed(number)(draw)()
-        if all(len(of_family) == MUTANTS_PER_FAMILY for of_family in found.values()):
+        if all(len(of_kind) == MUTANTS_PER_KIND for of_kind in found.values()):
             break
-    for family in FAMILIES:
-        assert len(found[family]) == MUTANTS_PER_FAMILY, family
-        yield from found[family].values()
+    for kind in KINDS:
+        assert len(found[kind]) == MUTANTS_PER_KIND, kind
+        yield from found[kind].values()
 
 
 @pytest.fixture(scope="module")
@@ -147,10 +155,22 @@ def test_no_service_would_refuse_a_request(subjects: dict[str, Subject]):
     assert found == {}
 
 
+def test_no_service_would_refuse_a_request_of_a_golden_template():
+    names = {path.stem for path in GOLDEN.glob("*.json")} - OF_AN_ACCOUNT
+    found = {
+        name: complaints
+        for name in names
+        if (
+            complaints := complaints_about(json.loads((GOLDEN / f"{name}.json").read_text("utf-8")))
+        )
+    }
+    assert found == {}
+
+
 @pytest.mark.size("deep")
 def test_the_draw_holds_every_request(subjects: dict[str, Subject]):
     mutated = [subject for name, subject in subjects.items() if name.startswith("mutant-")]
-    assert len(mutated) == len(FAMILIES) * MUTANTS_PER_FAMILY
+    assert len(mutated) == len(KINDS) * MUTANTS_PER_KIND
     made = {request.operation for each in mutated for request in requests_of(each.template)}
     assert made == {operation for operation, *_ in WRONG}
 
@@ -228,6 +248,15 @@ WRONG = (
         "CreateInferenceComponent", "AWS::SageMaker::InferenceComponent",
         ("Specification", "ComputeResourceRequirements", "MinMemoryRequiredInMb"), 127,
         "127, valid min value: 128",
+    ),
+    (
+        "UpdateInferenceComponent", "AWS::SageMaker::InferenceComponent", ("DeploymentConfig",),
+        {
+            "RollingUpdatePolicy": {
+                "MaximumBatchSize": {"Type": "PERCENT", "Value": 50}, "WaitIntervalInSeconds": 120,
+            },
+        },
+        "'PERCENT' is not in the enumeration",
     ),
     (
         "CreateFunction", "AWS::Lambda::Function", ("Timeout",), 0,
