@@ -1,11 +1,12 @@
 """What a run of each size has, and what its last lines say of the rest."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support import groups
+from tests.support import groups, summary
 
 pytest_plugins = ["pytester"]
 
@@ -158,3 +159,59 @@ def test_a_module_that_is_there_and_broken_fails(run: Run, pytester: pytest.Pyte
     result = run("--size", "all", "test_module.py")
     assert result.ret == 2
     assert "No module named 'no_such_module'" in result.stdout.str()
+
+
+@pytest.fixture
+def results(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of results of which each says that it is an earlier one."""
+    earlier = {"tests": 9, "outcome": "earlier", "date": "", "commit": "", "machine": ""}
+    path = pytester.path / "results.json"
+    path.write_text(json.dumps({"absent": earlier, "here": earlier}), "utf-8")
+    monkeypatch.setattr(summary, "RESULTS", path)
+    return path
+
+
+def test_a_whole_deep_run_records_how_each_group_ended(
+    run: Run, results: Path, pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(test_fails="def test_it(): assert False")
+    assert run("--size", "deep", "--record-results").ret == 1
+    recorded = json.loads(results.read_text("utf-8"))
+    assert {name: each["outcome"] for name, each in recorded.items()} == {
+        "absent": "earlier",
+        "all": "1 passed",
+        "deep": "1 passed",
+        "here": "1 passed",
+        "large": "1 passed",
+        "test": "1 failed, 1 passed",
+    }
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ["--size", "all"],
+        ["--size", "deep", "test_sizes_of_it.py"],
+        ["--size", "deep", "-k", "here"],
+        ["--size", "deep", "-m", "here"],
+        ["--size", "deep", "--beyond", "all"],
+        ["--size", "deep", "-x"],
+        ["--size", "deep", "--deselect", "test_sizes_of_it.py::test_here"],
+    ],
+    ids=lambda part: part[-1].partition("::")[0],
+)
+def test_a_part_of_a_run_records_nothing(run: Run, results: Path, part: list[str]) -> None:
+    before = results.read_bytes()
+    result = run(*part, "--record-results")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "`make test-deep` runs them all" in result.stderr.str()
+    assert results.read_bytes() == before
+
+
+def test_a_run_that_ends_early_records_nothing(
+    run: Run, results: Path, pytester: pytest.Pytester
+) -> None:
+    before = results.read_bytes()
+    pytester.makepyfile(test_ends="import pytest\ndef test_it(): pytest.exit('enough')")
+    assert run("--size", "deep", "--record-results").ret == pytest.ExitCode.INTERRUPTED
+    assert results.read_bytes() == before

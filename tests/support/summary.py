@@ -24,6 +24,12 @@ RESULTS = Path(__file__).parents[1] / "results.json"
 
 HOW = {"all": "make test-all", "deep": "make test-deep"}
 
+# Options that choose some of the tests, or end a run before the last one.
+PART_OF_A_RUN = (
+    "-k", "-m", "--beyond", "--deselect", "--ignore", "--ignore-glob", "--last-failed", "--maxfail",
+    "--stepwise", "--collect-only",
+)  # fmt: skip
+
 _outcomes_key = pytest.StashKey[dict[str, Counter[str]]]()
 
 
@@ -31,15 +37,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--record-results",
         action="store_true",
-        help=f"write how each group of tests ended to tests/{RESULTS.name}",
+        help=f"write how each group of tests ended to tests/{RESULTS.name}; whole deep runs only",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--record-results") and (limits := _limits(config)):
+        raise pytest.UsageError(
+            f"--record-results writes the results of whole groups, and {', '.join(limits)} may "
+            "leave out some of their tests; `make test-deep` runs them all"
+        )
     config.stash[_outcomes_key] = {}
     config.pluginmanager.register(_Counting(config), "slipway counting")
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(_Workers(config), "slipway workers")
+
+
+def _limits(config: pytest.Config) -> list[str]:
+    """Returns what on the command line may leave out tests of a group, or end the run early."""
+    if hasattr(config, "workerinput"):
+        return []  # The process that started the worker has looked at its command line.
+    paths = config.args if config.args_source == config.ArgsSource.ARGS else []
+    size = config.getoption("--size")
+    sizes = [] if size == "deep" else [f"--size {size}"]
+    return [*sizes, *paths, *(name for name in PART_OF_A_RUN if config.getoption(name, None))]
 
 
 class _Counting:
@@ -84,7 +105,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     skipped = reporter is not None and reporter.stats.get("skipped")
     if os.environ.get("CI") and (skipped or _not_excused(left_out)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if config.getoption("--record-results"):
+    ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    if config.getoption("--record-results") and ended:
         _record(config.stash[_outcomes_key])
 
 
@@ -156,8 +178,9 @@ def _last_results() -> dict[str, dict[str, Any]]:
 def _record(outcomes: dict[str, Counter[str]]) -> None:
     results = _last_results()
     commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+        ["git", "describe", "--always", "--dirty", "--exclude", "*"],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parent,
+    ).stdout.strip()  # fmt: skip
     for name, counts in outcomes.items():
         results[name] = {
             "tests": counts.total(),
