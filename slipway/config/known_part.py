@@ -130,7 +130,8 @@ def _known_value(
     field = (*path, name)
     if field in doubts.fields:
         return _UNKNOWN
-    kinds = sections_in(section.model_fields[name].annotation)
+    annotation = section.model_fields[name].annotation
+    kinds = sections_in(annotation)
     # A section may lack the field that a name elsewhere was meant for.
     is_doubtful = bool(kinds and doubts.names)
     is_doubtful |= any(each[: len(field)] == field for each in doubts.fields)
@@ -139,11 +140,12 @@ def _known_value(
         return valid
     if isinstance(value, Mapping):
         if not kinds:
-            takes = _takes(dict, section.model_fields[name].annotation)
+            takes = _takes(dict, annotation)
             return _known_items(section, name, value, doubts, field) if takes else _UNKNOWN
-        kind = _kind(kinds, value)
+        # A section in the place of a list of sections: its dash is missing.
+        kind = None if _takes(tuple, annotation) else _kind(kinds, value)
         return _UNKNOWN if kind is None else known_part(kind, value, doubts, field)
-    is_list = isinstance(value, list) and _takes(tuple, section.model_fields[name].annotation)
+    is_list = isinstance(value, list) and _takes(tuple, annotation)
     if not kinds or not is_list:
         return _UNKNOWN
     found = []

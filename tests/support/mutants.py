@@ -187,6 +187,39 @@ def places(content: Any, path: FieldPath = ()) -> list[FieldPath]:
     return found
 
 
+def every_field(bases: Sequence[Base]) -> list[tuple[Base, FieldPath]]:
+    """Returns each field that a config may have, in a base: one that sets it, where there is one.
+
+    A field of `serving` is there once for each container that has it, and one of a list once.
+    """
+    set_in: dict[FieldPath, tuple[Base, FieldPath]] = {}
+    allowed_in: dict[FieldPath, tuple[Base, FieldPath]] = {}
+    for base in bases:
+        content = base.content
+        container: str = content["serving"]["container"]
+
+        def kind_of(path: FieldPath, container: str = container) -> FieldPath:
+            names = tuple("*" if isinstance(part, int) else part for part in path)
+            return (container, *names) if path[0] == "serving" else names
+
+        paths = places(content)
+        for path in paths:
+            set_in.setdefault(kind_of(path), (base, path))
+        for path in ((), *paths):
+            for name in (_schema_at(content, path) or {}).get("properties", ()):
+                allowed_in.setdefault(kind_of((*path, name)), (base, (*path, name)))
+    return list({**allowed_in, **set_in}.values())
+
+
+def with_value(base: Base, path: FieldPath, value: Any) -> Mutant:
+    """Returns a mutant that has a value at a path; the sections above it are there."""
+    content = base.content
+    content["name"] = FILE
+    *parents, last = path
+    _at(content, parents)[last] = value
+    return Mutant(base, content)
+
+
 def _at(content: Any, path: Sequence[str | int]) -> Any:
     for part in path:
         content = content[part]

@@ -124,6 +124,14 @@ def test_a_list_in_place_of_a_section_is_unknown(written: list[Any]):
         _ = config.serving
 
 
+@pytest.mark.parametrize("written", [{}, {"name": "one", "weight": 1.0}])
+def test_a_section_in_place_of_a_list_of_sections_is_unknown(written: dict[str, Any]):
+    content = content_of()
+    content["endpoint"]["variants"] = written
+    with pytest.raises(UnknownValueError):
+        _ = known(content).endpoint.variants
+
+
 def test_a_doubtful_field_is_unknown_although_it_is_valid():
     doubts = Doubts(frozenset({("endpoint", "instance_count"), ("tags", "a")}), frozenset())
     content = content_of() | {"tags": {"a": "1", "b": "2"}}

@@ -13,10 +13,12 @@ from tests.support.mutants import (
     ENVIRONMENTS,
     FILE,
     Mutant,
+    every_field,
     golden_cases,
     mutants,
     plan_of,
     shipped_configs,
+    with_value,
 )
 
 BASES = [*shipped_configs(), *golden_cases()]
@@ -52,6 +54,14 @@ def attempt(root: Path, raw: bytes, environment: Environment, stem: str = FILE) 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
 def test_every_base_is_right(tmp_path: Path, base):
     assert plan_of(base.raw, base.name, tmp_path, base.environment).name == base.name
+
+
+@pytest.mark.parametrize("value", [{}, {"name": "a"}, [], [None], "", 0, None], ids=json.dumps)
+def test_every_field_with_a_value_of_another_kind(tmp_path: Path, value):
+    fields = every_field(BASES)
+    assert len(fields) > 200
+    for base, path in fields:
+        attempt(tmp_path, with_value(base, path, value).raw, base.environment)
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)

@@ -69,12 +69,14 @@ class LmiServing(Section):
     )
     engine: str | None = Field(
         None,
+        min_length=1,
         description="DJL engine, in the version's own spelling. Without it: the framework's "
         "engine.",
         examples=["FasterTransformer"],
     )
     entry_point: str | None = Field(
         None,
+        min_length=1,
         description="Built-in handler, `option.entryPoint`. Without it: the engine's handler.",
         examples=["djl_python.huggingface"],
     )
@@ -135,6 +137,7 @@ class LmiServing(Section):
     )
     rolling_batch: str | None = Field(
         None,
+        min_length=1,
         description="Continuous batching: `option.rolling_batch`, as the version knows it.",
         examples=["vllm"],
     )
