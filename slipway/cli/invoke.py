@@ -25,6 +25,7 @@ from slipway.cli.output import (
 )
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem, UserError
+from slipway.json_text import parse_json
 
 # Imported when they are needed, because planning takes its time.
 if TYPE_CHECKING:
@@ -291,6 +292,8 @@ def _check_json(request: bytes, file: str | None) -> None:
     remedy = "Send valid JSON, or name another `--content-type`."
     try:
         json.loads(request)
+    except RecursionError:
+        return  # The container says how deep a request may be nested.
     except json.JSONDecodeError as error:
         problem = Problem(
             Code.NOT_JSON,
@@ -315,7 +318,7 @@ def _content(body: bytes, content_type: str) -> Any:
     text = body.decode(errors="replace")
     if content_type.partition(";")[0].strip() == _JSON:
         try:
-            return json.loads(text)
+            return parse_json(text)
         except ValueError:
             return text
     return text

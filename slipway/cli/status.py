@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import textwrap
@@ -20,12 +19,11 @@ from slipway.cli.output import (
     print_json,
 )
 from slipway.errors import UserError
-
-if TYPE_CHECKING:
-    from slipway.planning.plan import DeploymentPlan
+from slipway.json_text import parse_json
 
 if TYPE_CHECKING:
     from slipway.operations.status import EndpointStatus, Status
+    from slipway.planning.plan import DeploymentPlan
 
 
 def register(app: typer.Typer) -> None:
@@ -158,7 +156,7 @@ def _print_log(found: Status) -> None:
 def _readable(text: str) -> str:
     """Returns a structured line of Slipway's containers as words; any other line unchanged."""
     try:
-        fields = json.loads(text)
+        fields = parse_json(text)
     except ValueError:
         return text
     if not isinstance(fields, dict) or not {"level", "event"} <= fields.keys():

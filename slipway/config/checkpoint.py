@@ -3,7 +3,6 @@
 Only config.json and the headers of the safetensors files are read: never a weight, never a pickle.
 """
 
-import json
 import math
 import re
 import struct
@@ -16,6 +15,7 @@ from typing import Any
 from slipway.codes.code import Code
 from slipway.config.sections.model import Family
 from slipway.errors import UserError
+from slipway.json_text import parse_json
 
 _CONFIG, _WEIGHTS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # safetensors' own limit for the header.
@@ -188,7 +188,7 @@ def _tensors(path: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]
             (length,) = struct.unpack("<Q", file.read(8))
             if length > _LONGEST_HEADER_BYTES:
                 raise ValueError("the header is too long")
-            header = json.loads(file.read(length))
+            header = parse_json(file.read(length))
         entries = [(name, entry) for name, entry in header.items() if name != "__metadata__"]
         for _, entry in entries:
             math.prod(map(int, entry["shape"]))
@@ -201,7 +201,7 @@ def _tensors(path: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]
 def _document(path: Path, shown_as: str) -> Mapping[str, Any]:
     shown = f"{shown_as}/{path.name}"
     try:
-        document = json.loads(path.read_bytes())
+        document = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise _unreadable(shown, "JSON document", error) from None
     if not isinstance(document, dict):

@@ -13,6 +13,7 @@ from typing import Any
 from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.importing.draft import NO_SECRETS, SLIPWAYS_ROLE, Setting, is_secret
+from slipway.json_text import parse_json
 
 _LARGEST_BYTES = 1_000_000
 _GROUPS = ("model", "deploy")
@@ -123,7 +124,7 @@ def _arguments(path: Path, shown: str) -> dict[str, Any]:
             "Name the file that the notebook wrote.",
         ) from None
     try:
-        document = json.loads(content) if len(content) <= _LARGEST_BYTES else None
+        document = parse_json(content) if len(content) <= _LARGEST_BYTES else None
     except ValueError as error:
         raise UserError.of(
             Code.IMPORT_UNREADABLE,
@@ -158,8 +159,8 @@ def _endpoint_fields(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield "volume_key_arn", value
     elif name == "vpc_config" and isinstance(value, dict):
         subnets, groups = value.get("Subnets"), value.get("SecurityGroupIds")
-        if subnets and groups:
-            yield "vpc", {"subnet_ids": list(subnets), "security_group_ids": list(groups)}
+        if isinstance(subnets, list) and isinstance(groups, list) and subnets and groups:
+            yield "vpc", {"subnet_ids": subnets, "security_group_ids": groups}
     elif name == "routing_config" and isinstance(value, dict):
         strategy = _ROUTING.get(str(value.get("RoutingStrategy")))
         if strategy is not None:

@@ -14,6 +14,7 @@ from slipway.access import Access
 from slipway.client import is_asleep, wait_for_wake
 from slipway.codes.code import Code
 from slipway.errors import UserError
+from slipway.json_text import parse_json
 
 # SageMaker's limits of a real-time request: botocore's maximum of Body, and
 # https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
@@ -283,7 +284,7 @@ def refused(endpoint_name: str, error: ClientError) -> UserError:
 def _one_line(text: str) -> str:
     """Returns an error that is one text, as Triton has it; other JSON on one line."""
     try:
-        content = json.loads(text)
+        content = parse_json(text)
     except ValueError:
         return text
     match content:

@@ -287,8 +287,24 @@ def test_a_call_that_cannot_be_imported(run, tmp_path, call, message):
     assert not (tmp_path / "model_configs" / "chat.yaml").exists()
 
 
+@pytest.mark.parametrize("subnets", ["subnet-0a1b2c3d", 1, True, {"a": "subnet-0a1b2c3d"}])
+def test_a_network_of_another_form_is_listed(run, written, subnets):
+    network = {"Subnets": subnets, "SecurityGroupIds": ["sg-0a1b2c3d"]}
+    call = {"image_uri": TGI_IMAGE, "model_data": "s3://acme-models/opt-1.3b/", **DEPLOY,
+            "vpc_config": network}  # fmt: skip
+    code, output, _ = run(call)
+    assert code == 0
+    assert f"Left out: vpc_config={json.dumps(network)}: " in output
+    assert "vpc" not in written()["endpoint"]
+
+
 def test_no_json_and_no_file(run, tmp_path, slipway_command):
     run({})
+    (tmp_path / "call.json").write_text("[" * 100_000, "utf-8")
+    code, _, errors = slipway_command("import", "chat", "--call", "call.json")
+    assert (code, errors.partition(" [SW656]")[0]) == (
+        1, "1 problem\n- call.json is not JSON: it is nested too deeply"
+    )  # fmt: skip
     (tmp_path / "call.json").write_text("{'a': 1}", "utf-8")
     code, _, errors = slipway_command("import", "chat", "--call", "call.json")
     assert code == 1

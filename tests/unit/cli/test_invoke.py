@@ -57,6 +57,13 @@ def test_what_is_not_json_is_located(content, place, tmp_path, monkeypatch):
     assert "Send valid JSON, or name another `--content-type`." in report
 
 
+def test_how_deep_json_may_be_is_the_containers_matter(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as caught:
+        invoke("tiny", "[" * 100_000 + "]" * 100_000, None)
+    assert "no Slipway project here" in str(caught.value)
+
+
 def test_other_content_is_not_looked_into(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError) as caught:

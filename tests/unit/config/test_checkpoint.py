@@ -111,6 +111,11 @@ def test_a_folder_without_a_config_says_nothing(tmp_path: Path) -> None:
         ),
         ("config.json", b"{", "c/config.json is not a readable JSON document: "),
         ("config.json", b"[]", "c/config.json is not a readable JSON document: it is no object"),
+        (
+            "config.json",
+            b"[" * 100_000,
+            "c/config.json is not a readable JSON document: it is nested too deeply",
+        ),
     ],
 )
 def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:

@@ -4,7 +4,6 @@ DJL Serving accepts any key, passes over what it does not know, and reads some v
 they look (facts: lmi). Nothing is said of a handler that uses keys which no list names.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +14,7 @@ from slipway.errors import Problem, nearest
 from slipway.facts.images import versions
 from slipway.facts.lmi.options import OptionFacts
 from slipway.facts.lmi.versions import lmi_version
+from slipway.json_text import parse_json
 from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
 from slipway.planning.families.lmi.situation import Lmi
@@ -330,7 +330,7 @@ def _is_number(value: OptionValue) -> bool:
 
 def _is_json(value: OptionValue) -> bool:
     try:
-        json.loads(rendered(value))
+        parse_json(rendered(value))
     except ValueError:
         return False
     return True
