@@ -192,7 +192,8 @@ def _tensors(path: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]
         entries = [(name, entry) for name, entry in header.items() if name != "__metadata__"]
         for _, entry in entries:
             math.prod(map(int, entry["shape"]))
-            str(entry["dtype"])
+            if not isinstance(entry["dtype"], str):
+                raise TypeError("a dtype is no text")
     except (OSError, struct.error, ValueError, TypeError, KeyError, AttributeError) as error:
         raise _unreadable(shown_as, "safetensors file", error) from None
     yield from entries

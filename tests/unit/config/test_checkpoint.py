@@ -109,6 +109,11 @@ def test_a_folder_without_a_config_says_nothing(tmp_path: Path) -> None:
             struct.pack("<Q", 2) + b"[]",
             "c/model.safetensors is not a readable safetensors file: ",
         ),
+        (
+            "model.safetensors",
+            struct.pack("<Q", 34) + b'{"a": {"shape": [1], "dtype": []}}',
+            "c/model.safetensors is not a readable safetensors file: a dtype is no text",
+        ),
         ("config.json", b"{", "c/config.json is not a readable JSON document: "),
         ("config.json", b"[]", "c/config.json is not a readable JSON document: it is no object"),
         (
