@@ -175,15 +175,19 @@ def test_a_whole_deep_run_records_how_each_group_ended(
     run: Run, results: Path, pytester: pytest.Pytester
 ) -> None:
     pytester.makepyfile(test_fails="def test_it(): assert False")
+    both = "import pytest\n@pytest.mark.here\n@pytest.mark.large\ndef test_it(): pass"
+    pytester.makepyfile(test_both=both)
+    # A folder that is called as a group is none.
+    pytester.mkdir("large").joinpath("test_large.py").write_text("def test_it(): pass", "utf-8")
     assert run("--size", "deep", "--record-results").ret == 1
     recorded = json.loads(results.read_text("utf-8"))
     assert {name: each["outcome"] for name, each in recorded.items()} == {
         "absent": "earlier",
         "all": "1 passed",
         "deep": "1 passed",
-        "here": "1 passed",
-        "large": "1 passed",
-        "test": "1 failed, 1 passed",
+        "here": "2 passed",
+        "large": "2 passed",
+        "test": "1 failed, 2 passed",
     }
 
 
