@@ -120,9 +120,8 @@ def _takes_long(name):
 def reasons_against(models, server):
     """Returns the server's reasons not to load models.
 
-    About once in some thousand loads the server itself ends while it starts a model in Python. The
-    model's process has the connection too, so that the answer never comes. A repository that ends
-    the server ends it twice.
+    Rarely the server itself ends while it starts a model in Python. The model's process has the
+    connection too, so that the answer never comes. A repository that ends the server ends it twice.
     """
     try:
         return [reason for model in models if (reason := server.load(model))]

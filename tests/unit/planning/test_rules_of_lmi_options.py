@@ -201,6 +201,13 @@ class TestOptions:
         for value in good:
             assert option(rule, image, key, value) == []
 
+    def test_json_that_is_nested_too_deeply_is_none(self):
+        rule = lmi_options.option_values_fit
+        ((message, _),) = option(
+            rule, ("djl-neuronx", "0.24.0"), "context_length_estimate", "[" * 100_000
+        )
+        assert message.startswith("`context_length_estimate` is JSON, not ")
+
     def test_texts_are_in_quotes(self):
         rule = lmi_options.option_values_fit
         assert option(rule, DEEPSPEED, "revision", 12_300_000_000) == [
