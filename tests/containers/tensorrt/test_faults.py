@@ -377,7 +377,8 @@ async def test_sigterm_under_load_loses_no_request_that_was_accepted(tmp_path: P
                 assert (answer.status, answer.is_whole) == (200, True)
                 if is_stream:
                     last = json.loads(answer.body.split(b"data:")[-1])
-                    assert last["details"]["generated_tokens"] > 0
+                    # A draw may end at its first token.
+                    assert last["details"]["finish_reason"] in ("length", "eos_token")
                 answered.add(name)
 
         clients = [asyncio.create_task(client(number)) for number in range(40)]
