@@ -5,8 +5,9 @@ half a second), unready (never), dead (ends at start), stubborn (ignores SIGTERM
 every request with 500), lagging (answers after 0.7 s), silent (never answers). A request's body
 asks for more: `exit`, `cut` (the connection breaks within the answer), `error STATUS TEXT`, `sleep
 SECONDS`, `large BYTES`, `environment`, `files`, `headers`, `pid`, `refuse SECONDS` (it closes its
-port, and ends so much later), `stream PART ...` (a chunk for each, then what the last says: `end`,
-`break` or `hang`); anything else is echoed with the MARK variable in front.
+port, and ends so much later), `stream PART ...` (a chunk for each, except that `until=FILE` waits
+for a file; then what the last says: `end`, `break` or `hang`); anything else is echoed with the
+MARK variable in front.
 """
 
 import json
@@ -22,6 +23,7 @@ from pathlib import Path
 MODE_FILE = Path(os.environ.get("SM_MODEL_DIR", "")) / "mode"
 MODE = os.environ.get("MODE") or (MODE_FILE.read_text() if MODE_FILE.is_file() else "ok")
 BEGUN = time.monotonic()
+PATIENCE_SECONDS = 30.0
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -85,6 +87,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         try:
             for part in parts[:-1]:
+                if part.startswith("until="):
+                    wait_for(Path(part.removeprefix("until=")))
+                    continue
                 self.wfile.write(f"{len(part):x}\r\n{part}\r\n".encode())
                 time.sleep(0.1)
             if parts[-1] == "hang":
@@ -106,6 +111,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         pass
+
+
+def wait_for(file: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not file.exists():
+        if time.monotonic() > deadline:
+            sys.exit(f"{file} did not come")
+        time.sleep(0.005)
 
 
 def model_files() -> dict[str, list[object]]:
