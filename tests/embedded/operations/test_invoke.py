@@ -1,5 +1,6 @@
 """`slipway invoke`: one request, its answer, or a report of what went wrong."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,20 +58,21 @@ def test_an_answer_with_its_latency_and_variant(stack: SlipwayStack) -> None:
 def test_the_parts_of_a_stream_are_shown_as_they_arrive(
     stack: SlipwayStack, tmp_path: Path
 ) -> None:
-    shown: list[bytes] = []
+    shown: dict[bytes, float] = {}
+    begun = time.perf_counter()
 
     def show(part: bytes) -> None:
-        shown.append(part)
+        shown[part] = time.perf_counter() - begun
         (tmp_path / part.decode()).touch()
 
     # The container writes no part before the one before it is shown.
     body = f"stream one until={tmp_path}/one two until={tmp_path}/two three end"
     streamed = invoke_stream(request(body.encode()), stack.access, show=show)
     assert streamed.answer.body == b"onetwothree"
-    assert shown == [b"one", b"two", b"three"]
+    assert list(shown) == [b"one", b"two", b"three"]
     assert streamed.parts == 3
     assert streamed.answer.content_type == "text/event-stream"
-    assert 0 < streamed.first_part_seconds < streamed.answer.latency_seconds
+    assert 0 < streamed.first_part_seconds < shown[b"one"] < streamed.answer.latency_seconds
 
 
 @pytest.mark.parametrize(
