@@ -2,7 +2,7 @@
 
 MODE (from the model's Environment, or a file `mode` in its model directory): ok, slow (ready after
 half a second), unready (never), dead (ends at start), stubborn (ignores SIGTERM), failing (answers
-every request with 500), lagging (answers after 0.7 s), silent (never answers). A request's body
+every request with 500), lagging (answers after 2 s), silent (never answers). A request's body
 asks for more: `exit`, `cut` (the connection breaks within the answer), `error STATUS TEXT`, `sleep
 SECONDS`, `large BYTES`, `environment`, `files`, `headers`, `pid`, `refuse SECONDS` (it closes its
 port, and ends so much later), `stream PART ...` (a chunk for each, except that `until=FILE` waits
@@ -24,6 +24,7 @@ MODE_FILE = Path(os.environ.get("SM_MODEL_DIR", "")) / "mode"
 MODE = os.environ.get("MODE") or (MODE_FILE.read_text() if MODE_FILE.is_file() else "ok")
 BEGUN = time.monotonic()
 PATIENCE_SECONDS = 30.0
+STOPPED = threading.Event()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -40,9 +41,12 @@ class Handler(BaseHTTPRequestHandler):
         if MODE == "failing":
             self.answer(500, b"out of order")
             return
-        if MODE in ("lagging", "silent"):
-            # The caller of a silent one has left before.
-            time.sleep(0.7 if MODE == "lagging" else 3)
+        if MODE == "lagging":
+            time.sleep(2)
+        if MODE == "silent":
+            STOPPED.wait(PATIENCE_SECONDS)
+            self.close_connection = True
+            return
         if word == "exit":
             os._exit(3)
         if word == "cut":
@@ -141,6 +145,7 @@ def main() -> None:
 
     def stop(*_: object) -> None:
         if MODE != "stubborn":
+            STOPPED.set()
             threading.Thread(target=server.shutdown).start()
 
     signal.signal(signal.SIGTERM, stop)

@@ -82,8 +82,8 @@ def test_a_shadow_that_fails_changes_no_answer(account: Account, mode: str) -> N
     name = served(account, config_with_shadow(account, mode))
     begun = time.monotonic()
     assert [account.invoke(name) for _ in range(5)] == ["production x"] * 5
-    # A silent shadow answers after 3 seconds.
-    assert time.monotonic() - begun < 2.5
+    # A silent shadow is silent for 30 seconds.
+    assert time.monotonic() - begun < 20
     if mode == "failing":
         eventually(lambda: count(account, name, "Invocation5XXErrors", "Shadow") == 5)
     assert count(account, name, "InvocationModelErrors", "AllTraffic") == 0
