@@ -6,7 +6,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from slipway.access import Access, credentials_problem
@@ -107,7 +108,7 @@ def _run(
             stderr=subprocess.STDOUT,
             text=True,
         )
-        with process:
+        with process, _ended(process):
             failures = []
             for line in process.stdout or ():
                 event = _event(line)
@@ -118,6 +119,17 @@ def _run(
     if process.returncode or by_destination:
         return failures or [_ending(process.returncode)]
     return []
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Ends a process if the block raises: Popen leaves it running after Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
 
 
 def executable() -> str:

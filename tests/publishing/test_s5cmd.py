@@ -12,7 +12,9 @@ from slipway.errors import UserError
 from slipway.publishing import batches, s5cmd
 from slipway.publishing.batches import Folder, Upload
 from slipway.publishing.s5cmd import upload
+from tests.support.processes import is_running
 from tests.support.projects import LOCAL, messages
+from tests.support.waiting import eventually
 
 NAMES = [
     "plain", "with space", "trailing ", 'quo"te', "apos'trophe", "dol$HOME", "${HOME}", "tick`id`",
@@ -108,6 +110,32 @@ def test_one_missing_file_does_not_hold_up_the_others(tmp_path, access: Access, 
     assert messages(caught.value) == [f"an upload failed: given object {tmp_path}/gone not found"]
     assert sorted(keys()) == ["f/a", "f/z"]
     assert sorted(item.source.name for item in completed) == ["a", "z"]
+
+
+# Tells of an arrival, and goes on until somebody ends it.
+ENDLESS = """#!/bin/sh
+echo '{"success": true, "destination": "s3://bucket/f/a"}'
+echo $$ > "$PID_FILE"
+exec sleep 600
+"""
+
+
+def test_an_interrupted_upload_ends_s5cmd(tmp_path, monkeypatch):
+    program, pid_file = tmp_path / "s5cmd", tmp_path / "pid"
+    program.write_text(ENDLESS)
+    program.chmod(0o755)
+    monkeypatch.setattr(s5cmd, "executable", lambda: str(program))
+    monkeypatch.setenv("PID_FILE", str(pid_file))
+    keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+    access = Access(LOCAL.region, keys)
+
+    def interrupt(_: Upload) -> None:
+        eventually(lambda: pid_file.exists() and pid_file.read_text())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        upload(uploads(tmp_path, ["a"], "s3://bucket/f"), access=access, on_complete=interrupt)
+    assert not is_running(int(pid_file.read_text()))
 
 
 def test_without_s5cmd_the_remedy_is_named(tmp_path, monkeypatch):
