@@ -6,7 +6,14 @@ from embedded_aws.clock import AccountClock
 
 
 class MovableClock(AccountClock):
-    """The account's clock, which tests also move to a moment."""
+    """The account's clock, which tests also move to a moment.
+
+    It begins with a minute, so that a test's first measurements are in one minute.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pass_minute()
 
     def move(self, seconds: float) -> None:
         """Moves on by some seconds."""

@@ -16,10 +16,12 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.clock import AccountClock
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
 from tests.support.accounts import embedded_aws
+from tests.support.clocks import MovableClock
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.stacks import Stacks
 
@@ -154,7 +156,12 @@ def lay_foundation(stacks: Stacks) -> None:
 
 @contextmanager
 def slipway_stack(
-    directory: Path, *, time_scale: float, model: str = MODEL, **options: Any
+    directory: Path,
+    *,
+    time_scale: float,
+    model: str = MODEL,
+    clock: AccountClock | None = None,
+    **options: Any,
 ) -> Iterator[SlipwayStack]:
     """An account in which every timeout and wait of an endpoint is scaled.
 
@@ -162,10 +169,12 @@ def slipway_stack(
         directory: for what serves.
         time_scale: the factor.
         model: the golden case whose template is deployed.
+        clock: the account's time; by default it begins with a minute.
         options: others of `EmbeddedAws`.
     """
     programs = {"slipway/tensorrt": ContainerProgram((sys.executable, str(_PROGRAM)))}
-    with embedded_aws(directory, programs=programs, time_scale=time_scale, **options) as server:
+    options = {"programs": programs, "clock": clock or MovableClock(), **options}
+    with embedded_aws(directory, time_scale=time_scale, **options) as server:
         clients = LoopbackClients(server.url)
         yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory, model)
         clients.close()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.clock import AccountClock
 from embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws
 from tests.support.clocks import MovableClock
@@ -39,8 +40,9 @@ TRUST = {
 class Account:
     """What a test does in the embedded account."""
 
-    def __init__(self, clients: LoopbackClients) -> None:
+    def __init__(self, clients: LoopbackClients, clock: AccountClock) -> None:
         self.clients = clients
+        self.clock = clock
         self.cloudwatch = self.client("cloudwatch")
         self._number = 0
 
@@ -50,14 +52,17 @@ class Account:
     def within_a_minute(self, act: Callable[[], None]) -> datetime:
         """Does something so that all of it is measured in one minute, which is returned.
 
-        Late in a minute it waits for the next: real minutes end too, and an alarm that is
-        evaluated over a part of it would tell of that minute.
+        Late in a minute of the real clock it waits for the next: an alarm that is evaluated over a
+        part of it would tell of that minute.
         """
-        eventually(lambda: datetime.now(UTC).second < _LAST_SECOND_TO_BEGIN, seconds=60)
-        begun = datetime.now(UTC).replace(second=0, microsecond=0)
+        eventually(lambda: self.clock() % 60 < _LAST_SECOND_TO_BEGIN, seconds=60)
+        begun = self._minute()
         act()
-        assert datetime.now(UTC).replace(second=0, microsecond=0) == begun, "it took too long"
+        assert self._minute() == begun, "it took too long"
         return begun
+
+    def _minute(self) -> datetime:
+        return datetime.fromtimestamp(self.clock(), UTC).replace(second=0, microsecond=0)
 
     def endpoint(self, name: str, **variant: Any) -> None:
         """Deploys an endpoint of the stand-in and waits until it serves."""
@@ -174,7 +179,7 @@ def clock() -> MovableClock:
 @pytest.fixture
 def account(tmp_path: Path, clock: MovableClock) -> Iterator[Account]:
     """An account whose alarms live on the movable clock."""
-    yield from _account(tmp_path, clock=clock, time_scale=0.02)
+    yield from _account(tmp_path, clock, time_scale=0.02)
 
 
 @pytest.fixture(scope="module")
@@ -189,8 +194,11 @@ def real_account(tmp_path: Path) -> Iterator[Account]:
     yield from _account(tmp_path)
 
 
-def _account(directory: Path, **options: Any) -> Iterator[Account]:
-    with embedded_aws(directory, programs=PROGRAMS, **options) as server:
+def _account(
+    directory: Path, clock: AccountClock | None = None, **options: Any
+) -> Iterator[Account]:
+    clock = clock or AccountClock()
+    with embedded_aws(directory, programs=PROGRAMS, clock=clock, **options) as server:
         clients = LoopbackClients(server.url)
-        yield Account(clients)
+        yield Account(clients, clock)
         clients.close()
