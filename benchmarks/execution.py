@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import resource
 import shlex
 import signal
@@ -19,6 +20,7 @@ from benchmarks.processes import kill_group, start_group
 from benchmarks.program import ROOT
 
 _COMMAND_SECONDS = 600.0
+_END_SECONDS = 30.0
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, a request to end, and a closed terminal."""
 
@@ -136,30 +138,44 @@ def call_module(
     Raises:
         BenchmarkError: the function failed or took too long.
     """
-    try:
-        ended = subprocess.run(  # noqa: S603  # fixed arguments, no shell
-            [sys.executable, "-m", module],
-            input=json.dumps(document),
-            cwd=ROOT,
-            env=variables,
-            capture_output=True,
-            text=True,
-            timeout=limit_seconds,
-        )
-    except subprocess.TimeoutExpired:
-        raise BenchmarkError(f"{module} did not end within {limit_seconds:g} seconds") from None
-    if ended.returncode:
-        raise BenchmarkError(ended.stderr.strip() or f"exit code {ended.returncode}")
-    return json.loads(ended.stdout)
+    with subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
+        [sys.executable, "-m", module],
+        cwd=ROOT,
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(json.dumps(document), timeout=limit_seconds)
+        except BaseException as error:
+            # The process may have started others, which it ends first.
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=_END_SECONDS)
+            process.kill()
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                message = f"{module} did not end within {limit_seconds:g} seconds"
+                raise BenchmarkError(message) from None
+            raise
+    if process.returncode:
+        raise BenchmarkError(errors.strip() or f"exit code {process.returncode}")
+    return json.loads(output)
 
 
 def answer_call(function: Callable[[Any], Any]) -> None:
     """Calls a function with the JSON of standard input, and writes what it returns as JSON.
 
-    A `BenchmarkError` ends the process with 1; its message goes to standard error.
+    What libraries print goes to standard error, where it cannot mix with the answer. A
+    `BenchmarkError` ends the process with 1; its message goes to standard error.
     """
+    output = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
         answer = function(json.load(sys.stdin))
     except BenchmarkError as error:
         sys.exit(str(error))
-    json.dump(answer, sys.stdout)
+    with os.fdopen(output, "w", encoding="utf-8") as stream:
+        json.dump(answer, stream)
