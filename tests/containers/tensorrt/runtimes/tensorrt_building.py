@@ -218,7 +218,11 @@ class Parser:
             self._log.log(ILogger.Severity.ERROR, message)
             return False
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        types = {"tensor(int64)": DataType.INT64, "tensor(float)": self._owner.float_type}
+        types = {
+            "tensor(int64)": DataType.INT64,
+            "tensor(float)": self._owner.float_type,
+            "tensor(float16)": DataType.HALF,
+        }
         self._network.graph = path
         self._network.tensors = [
             Tensor(

@@ -43,8 +43,8 @@ class TensorRTStandIn:
 
     Args:
         cuda: the GPU.
-        float_type: of cache and logits. The graph itself is float32: an engine of half precision
-            rounds what it takes and what it gives.
+        float_type: of cache and logits. Where the graph itself is float32, an engine of half
+            precision rounds what it takes and what it gives.
         compute: computes all outputs from all inputs; None computes the graph.
     """
 
@@ -87,8 +87,9 @@ class TensorRTStandIn:
             )
         session = self._graphs[graph]
         names = [item.name for item in session.get_outputs()]
+        types = {item.name: item.type for item in session.get_inputs()}
         feeds = {
-            name: array.astype(np.float32) if array.dtype == np.float16 else array
+            name: array.astype(np.float32) if types[name] == "tensor(float)" else array
             for name, array in inputs.items()
         }
         return dict(zip(names, session.run(names, feeds), strict=True))

@@ -1,0 +1,249 @@
+"""Runs the steps of `make verify-gpu` and `make verify-neuron`, and writes one JSON file.
+
+Each step runs in a process of its own, so that a step that crashes does not stop the others. A step
+returns a `Finding`: facts, and perhaps a table. `tools.hardware_report` makes a page of them.
+"""
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.execution import answer_call, call_module
+from benchmarks.program import ROOT, ExitOneParser, Run, positive, stop_on_signals
+
+_DETAIL_CHARACTERS = 4000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a step.
+
+    Args:
+        facts: what was found, by its name for readers.
+        header: names of the table's columns; empty without a table.
+        rows: the table.
+        problems: why the step failed in spite of its result; empty if it succeeded.
+    """
+
+    facts: Mapping[str, str | int | float | None]
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str | int | float | None]] = ()
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a step is told.
+
+    Args:
+        folder: has the files that the steps share.
+        seed: seed of weights and requests.
+        seconds: least time of a measurement.
+        trials: number of measurements of each cell.
+        is_quick: whether small models replace the real ones.
+    """
+
+    folder: Path
+    seed: int
+    seconds: float
+    trials: int
+    is_quick: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Args:
+        name: its name on the command line.
+        about: what it does, as half a sentence.
+        limit_seconds: time after which it has failed.
+        needs: steps without whose success it cannot run.
+    """
+
+    name: str
+    about: str
+    limit_seconds: float
+    needs: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Verification:
+    """A command that verifies one kind of hardware.
+
+    Args:
+        name: the target of make.
+        module: the module whose process carries out a step; it calls `answer`.
+        about: the description in the help.
+        steps: in their order.
+        missing: returns what this machine lacks, each with its remedy.
+        device: returns the device's properties; called if nothing is missing.
+        packages: Python distributions whose versions a result names.
+    """
+
+    name: str
+    module: str
+    about: str
+    steps: Sequence[Step]
+    missing: Callable[[], Sequence[str]]
+    device: Callable[[], Mapping[str, str | int | float | None]]
+    packages: Sequence[str] = field(default=())
+
+
+def lacking(modules: Mapping[str, str]) -> list[str]:
+    """Returns a line for each Python module that is not installed, with its remedy.
+
+    Args:
+        modules: the remedy for each module.
+    """
+    return [
+        f"the Python module {name} is not installed: {remedy}"
+        for name, remedy in modules.items()
+        if not _is_installed(name)
+    ]
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        # The package around it is missing.
+        return False
+
+
+def verify(verification: Verification, arguments: Sequence[str] | None = None) -> int:
+    """Runs the steps, and writes the result after each of them.
+
+    Args:
+        verification: what to verify.
+        arguments: None reads the command line.
+
+    Returns:
+        The exit status: 0 if every step succeeded; 1 if one failed or the machine lacks something;
+        130 after an interrupt.
+    """
+    stop_on_signals()
+    options = _parse(verification, arguments)
+    missing = verification.missing()
+    if missing:
+        lines = "\n".join(f"- {line}" for line in missing)
+        print(f"This machine cannot run `make {verification.name}` yet:\n{lines}", file=sys.stderr)
+        return 1
+    folder = (options.folder / "quick" if options.quick else options.folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    installed = [name for name in verification.packages if _version(name)]
+    run = Run((), installed, f"make {verification.name}")
+    order = Order(folder, options.seed, options.seconds, options.trials, options.quick)
+    device = dict(verification.device())
+    records: list[dict[str, Any]] = []
+
+    def write() -> None:
+        document = {
+            "verification": verification.name,
+            "quick": options.quick,
+            **run.end().as_json(),
+            "device": device,
+            "steps": records,
+        }
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(
+            json.dumps(document, indent=2, ensure_ascii=False) + "\n", "utf-8"
+        )
+
+    try:
+        for step in verification.steps:
+            if not options.steps or step.name in options.steps:
+                run.say(f"{step.name}: {step.about}")
+                records.append(_carry_out(verification.module, step, order, records))
+                run.say(f"{step.name}: {records[-1]['outcome']}  {_shown(records[-1])}")
+                write()
+    except KeyboardInterrupt:
+        run.say("stopped")
+        return 130
+    run.say(f"wrote {options.output}")
+    return 0 if all(record["outcome"] == "ok" for record in records) else 1
+
+
+def answer(steps: Mapping[str, Callable[[Order], Finding]]) -> None:
+    """Carries out the step that standard input names, for `verify`; its module calls this."""
+    # A step that takes too long ends the servers that it started.
+    stop_on_signals()
+
+    # Any: JSON.
+    def carry_out(document: Mapping[str, Any]) -> dict[str, Any]:
+        order = Order(**document["order"] | {"folder": Path(document["order"]["folder"])})
+        return asdict(steps[document["step"]](order))
+
+    answer_call(carry_out)
+
+
+def _carry_out(
+    module: str, step: Step, order: Order, records: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    failed = [
+        record["name"]
+        for record in records
+        if record["name"] in step.needs and record["outcome"] != "ok"
+    ]
+    if failed:
+        detail = f"it needs {' and '.join(failed)}, which did not succeed"
+        return {"name": step.name, "outcome": "left out", "seconds": 0.0, "detail": detail}
+    began_at = time.monotonic()
+    document = {"step": step.name, "order": asdict(order) | {"folder": str(order.folder)}}
+    found: dict[str, Any] = {}
+    try:
+        found = call_module(module, document, limit_seconds=step.limit_seconds)
+        detail = "; ".join(found.pop("problems"))
+    except BenchmarkError as error:
+        # The last lines of a traceback name the error.
+        detail = str(error)[-_DETAIL_CHARACTERS:]
+    return {
+        "name": step.name,
+        "outcome": "failed" if detail else "ok",
+        "seconds": round(time.monotonic() - began_at, 1),
+        "detail": detail,
+        **found,
+    }
+
+
+def _shown(record: Mapping[str, Any]) -> str:
+    facts = ", ".join(f"{name} {value}" for name, value in record.get("facts", {}).items())
+    return "\n".join(filter(None, (record["detail"], facts)))
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _parse(verification: Verification, arguments: Sequence[str] | None) -> argparse.Namespace:
+    variable = f"{verification.name.upper().replace('-', '_')}_ARGS"
+    folder = ROOT / "build" / verification.name
+    parser = ExitOneParser(
+        prog=f"make {verification.name} {variable}=...",
+        description=verification.about,
+        epilog="; ".join(f"{step.name}: {step.about}" for step in verification.steps),
+    )
+    names = [step.name for step in verification.steps]
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(names)}; else all")
+    parser.add_argument("--folder", type=Path, default=folder, help="for models, engines and logs")
+    parser.add_argument("--output", type=Path, default=folder / "result.json", help="the result")
+    parser.add_argument("--seconds", type=float, default=2.0, help="least time of a measurement")
+    parser.add_argument("--trials", type=positive, default=5, help="measurements of each cell")
+    parser.add_argument("--seed", type=int, default=1, help="of weights and requests")
+    parser.add_argument("--quick", action="store_true", help="small models: a rehearsal")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.steps if name not in names]
+    if unknown:
+        parser.error(f"no step {' or '.join(unknown)}; the steps are {', '.join(names)}")
+    return options

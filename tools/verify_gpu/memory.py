@@ -1,0 +1,105 @@
+"""The memory of a GPU: what is taken of it, and what a plan estimates."""
+
+import subprocess
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.models import Model
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.planning.families import situation_of
+from slipway.planning.memory import estimate
+
+_MIB_IN_GIB = 1024
+
+
+def used_mib() -> int:
+    """Returns the memory of the first GPU that is taken, by all processes together, in MiB."""
+    [used] = queried("memory.used")
+    if not used.isdecimal():
+        raise BenchmarkError(f"nvidia-smi states no memory: {used}")
+    return int(used)
+
+
+def queried(fields: str) -> list[str]:
+    """Returns the values of fields of the first GPU, as nvidia-smi states them without units.
+
+    Raises:
+        BenchmarkError: nvidia-smi fails.
+    """
+    command = ("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "--id=0")
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BenchmarkError(f"`{' '.join(command)}` failed: {error}") from None
+    return [value.strip() for value in answer.stdout.split(",")]
+
+
+def estimated(
+    *, compute_capability: str, shape: Model, weights_bytes: int, limits: tuple[int, int, int]
+) -> dict[str, str | int | float | None]:
+    """Returns what `slipway plan` estimates for an instance type with this kind of GPU.
+
+    Args:
+        compute_capability: of the GPU, as targets name it.
+        shape: of the model.
+        weights_bytes: of the float32 checkpoint.
+        limits: rows of a batch, tokens of a prompt and new tokens.
+
+    Raises:
+        BenchmarkError: no instance type of the table has such a GPU.
+    """
+    instance = _instance(compute_capability)
+    rows, prompt, new = limits
+    config = ModelConfig.model_validate(
+        {
+            "name": "verify-gpu",
+            "description": "The model of make verify-gpu",
+            "model": {
+                "family": "gpt2",
+                "parameters": weights_bytes // 4,
+                "layers": shape.layers,
+                "hidden_size": shape.width,
+                "attention_heads": shape.heads,
+            },
+            "serving": {
+                "container": "tensorrt",
+                "max_batch_size": rows,
+                "max_input_tokens": prompt,
+                "max_new_tokens": new,
+                "default_new_tokens": new,
+            },
+            "artifacts": {"sample": {"path": "sample"}},
+            "endpoint": {
+                "instances": [instance.name],
+                "model_data_download_timeout_seconds": 600,
+                "container_startup_health_check_timeout_seconds": 600,
+            },
+            "alarms": {"model_latency_p99_milliseconds": 600},
+        }
+    )
+    environment = Environment.model_validate(
+        {"name": "verify", "account": "123456789012", "region": "us-east-1", "artifacts": "sample"}
+    )
+    found = estimate(situation_of(config, environment), instance)
+    if found is None:
+        raise BenchmarkError(f"the plan has no estimate for {instance.name}")
+    return {
+        "estimated for": instance.name,
+        "estimated weights (MiB)": round(found.weights_gib * _MIB_IN_GIB),
+        "estimated caches (MiB)": round((found.cache_gib or 0) * _MIB_IN_GIB),
+        "assumed for the rest (MiB)": round(found.overhead_gib * _MIB_IN_GIB),
+        "estimated (MiB)": round(found.total_gib * _MIB_IN_GIB),
+    }
+
+
+def _instance(compute_capability: str) -> InstanceFacts:
+    """Returns the first instance type, by name, with the fewest GPUs of a kind."""
+    fitting = [
+        (each.accelerator.count, name, each)
+        for name, each in instance_types().items()
+        if each.accelerator and each.accelerator.compute_capability == compute_capability
+    ]
+    if not fitting:
+        raise BenchmarkError(f"no instance type of slipway/facts has a GPU of {compute_capability}")
+    return min(fitting)[-1]
