@@ -1,0 +1,118 @@
+"""Finds the Neuron devices, and the packages of the workers' Python, without a network."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+
+WORKER_PYTHON = "SLIPWAY_WORKER_PYTHON"
+# NeuronCores of one device, see slipway/facts/instances.json.
+_CORES = {"inf1": 4, "inf2": 2, "trn1": 2}
+# EC2 writes the instance type into the first file, and the driver its family into the second.
+_TYPE_FILES = (
+    "sys/devices/virtual/dmi/id/product_name",
+    "sys/devices/virtual/neuron_device/neuron0/info/architecture/instance_type",
+)
+_VERSIONS = (
+    "import importlib.metadata as m, json\n"
+    "names = [(d.metadata['Name'], d.version) for d in m.distributions()]\n"
+    "print(json.dumps({(n or '').lower().replace('_', '-'): v for n, v in names}))"
+)
+
+
+@dataclass(frozen=True)
+class NeuronDevice:
+    """The Neuron devices of an instance.
+
+    Args:
+        family: "inf1", "inf2" or "trn1".
+        instance_type: as the machine states it; only the family if it states no more.
+        count: number of devices.
+    """
+
+    family: str
+    instance_type: str
+    count: int
+
+    @property
+    def cores(self) -> int:
+        """Returns the NeuronCores of all devices."""
+        return self.count * _CORES[self.family]
+
+
+def find_device(root: Path) -> NeuronDevice:
+    """Returns the devices of the machine whose file system begins at `root`.
+
+    Raises:
+        BenchmarkError: there is no device, or its family is unknown.
+    """
+    count = len(list((root / "dev").glob("neuron[0-9]*")))
+    if not count:
+        raise BenchmarkError(
+            "there is no /dev/neuron0: use an inf1, inf2 or trn1 instance, and install AWS's "
+            "driver aws-neuronx-dkms"
+        )
+    named = [_text(root / path).lower() for path in _TYPE_FILES]
+    for name in named:
+        for family in _CORES:
+            if name.startswith(family):
+                return NeuronDevice(family, name, count)
+    raise BenchmarkError(
+        f"the machine calls itself {' or '.join(filter(None, named)) or 'nothing'}: use an "
+        f"instance of {', '.join(_CORES)}"
+    )
+
+
+def describe(root: Path) -> dict[str, str | int | float | None]:
+    """Returns the properties of the devices, their driver and AWS's packages."""
+    device = find_device(root)
+    packages = _printed("dpkg-query", "--show", "aws-neuron*") or _printed(
+        "rpm", "-qa", "aws-neuron*"
+    )
+    listed = None
+    # Releases from 2.34 on have another form.
+    with suppress(ValueError, TypeError, KeyError):
+        listed = sum(
+            each["nc_count"] for each in json.loads(_printed("neuron-ls", "--json-output"))
+        )
+    return {
+        "family": device.family,
+        "instance type": device.instance_type,
+        "devices": device.count,
+        "NeuronCores": device.cores,
+        "NeuronCores that neuron-ls lists": listed,
+        "driver": _text(root / "sys/module/neuron/version") or None,
+        "AWS's system packages": ", ".join(sorted(" ".join(packages.split("\t")).splitlines()))
+        or None,
+        "workers' Python": worker_python(),
+    }
+
+
+def worker_python() -> str:
+    """Returns the interpreter that has the framework."""
+    return os.environ.get(WORKER_PYTHON) or sys.executable
+
+
+def worker_packages() -> Mapping[str, str]:
+    """Returns the versions of the packages in the workers' Python; none if it cannot be run."""
+    found: dict[str, str] = json.loads(_printed(worker_python(), "-c", _VERSIONS) or "{}")
+    return found
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8").strip() if path.is_file() else ""
+
+
+def _printed(program: str, *arguments: str) -> str:
+    path = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/opt/aws/neuron/bin")
+    if path is None:
+        return ""
+    command = [path, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603
