@@ -201,6 +201,14 @@ pictures: $(VENV)/.ready ## Draw the pictures of the documentation anew, into do
 verify-aws: $(VENV)/.ready ## Deploy, try and remove one CPU endpoint in your own AWS account; says the cost and asks first
 	@$(BIN)/python -m tools.verify_aws $(VERIFY_AWS_ARGS)
 
+.PHONY: verify-gpu
+verify-gpu: export ## Compile, serve, compare and measure GPT-2 and T5 on this machine's GPU (NVIDIA's driver and TensorRT)
+	@$(BIN)/python -m tools.verify_gpu $(VERIFY_GPU_ARGS)
+
+.PHONY: verify-neuron
+verify-neuron: $(VENV)/.ready-dev ## Do the same with BERT on an inf1, inf2 or trn1 instance (AWS's driver and PyTorch)
+	@$(BIN)/python -m tools.verify_neuron $(VERIFY_NEURON_ARGS)
+
 .PHONY: facts
 facts: $(VENV)/.ready-dev ## Write the tables of facts anew that need no AWS account
 	@$(BIN)/python -m tools.refresh_facts.instances
