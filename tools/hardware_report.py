@@ -70,6 +70,8 @@ def listed(text: str, folder: Path) -> str:
 def _line(result: Result) -> str:
     run = _context(result)
     commit = f"commit {run.commit.id[:12]}" if run.commit else "no commit"
+    if run.commit and run.commit.modified:
+        commit += " with uncommitted changes"
     place = f"../benchmarks/results/{_file_name(result)}.md"
     return (
         f"**{_device(result)}**, `{run.command}`, {run.started_at:%Y-%m-%d}, {commit}: "

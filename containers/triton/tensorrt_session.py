@@ -1,8 +1,9 @@
 """Runs the encoder and the decoder step with TensorRT; keys and values stay on the GPU.
 
-It has never run on a GPU. It needs `tensorrt` and `cuda.bindings`, which the container's image has,
-so it is imported only to run engines. `containers/tensorrt/export/t5.py` has the inputs and outputs
-of both graphs. This module keeps to Python 3.10.
+It ran on an H200 without Triton, see docs/fidelity.md. It needs `tensorrt` and `cuda.bindings`,
+which the container's image has, so it is imported only to run engines.
+`containers/tensorrt/export/t5.py` has the inputs and outputs of both graphs. This module keeps to
+Python 3.10.
 
 The encoder writes the keys and values of the texts once. They move only when rows end. The decoder
 reads them in every step, and appends to the keys and values of the answers.

@@ -134,6 +134,21 @@ def test_single_steps_run_without_those_that_they_need(run: Run, tmp_path: Path)
     assert outcomes(tmp_path) == {"find": "ok"}
 
 
+def test_a_step_that_runs_alone_leaves_the_others_in_the_result(run: Run, tmp_path: Path) -> None:
+    given = verification(step("exit"), step("find"))
+    assert run(given) == 1
+    before = read(tmp_path)["steps"]
+    assert run(given, "find") == 0
+    assert outcomes(tmp_path) == {"exit": "failed", "find": "ok"}
+    assert read(tmp_path)["steps"][0] == before[0]
+    # A rehearsal's steps are no steps of a real run, and what is no result is replaced.
+    assert run(given, "find", "--quick") == 0
+    assert outcomes(tmp_path) == {"find": "ok"}
+    result_of(tmp_path).write_text("[1]")
+    assert run(given, "find") == 0
+    assert outcomes(tmp_path) == {"find": "ok"}
+
+
 def test_an_unknown_step_is_named_with_those_that_exist(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,6 +122,8 @@ def _is_installed(module: str) -> bool:
 def verify(verification: Verification, arguments: Sequence[str] | None = None) -> int:
     """Runs the steps, and writes the result after each of them.
 
+    The result keeps other steps of an earlier run of the same code on the same machine.
+
     Args:
         verification: what to verify.
         arguments: None reads the command line.
@@ -144,6 +146,8 @@ def verify(verification: Verification, arguments: Sequence[str] | None = None) -
     order = Order(folder, options.seed, options.seconds, options.trials, options.quick)
     device = dict(verification.device())
     records: list[dict[str, Any]] = []
+    names = [step.name for step in verification.steps]
+    earlier = _read(options.output)
 
     def write() -> None:
         document = {
@@ -151,8 +155,10 @@ def verify(verification: Verification, arguments: Sequence[str] | None = None) -
             "quick": options.quick,
             **run.end().as_json(),
             "device": device,
-            "steps": records,
         }
+        kept = [] if not _is_same(document, earlier) else earlier["steps"]
+        found = {each["name"]: each for each in (*kept, *records)}
+        document["steps"] = sorted(found.values(), key=lambda each: names.index(each["name"]))
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(
             json.dumps(document, indent=2, ensure_ascii=False) + "\n", "utf-8"
@@ -183,6 +189,24 @@ def answer(steps: Mapping[str, Callable[[Order], Finding]]) -> None:
         return asdict(steps[document["step"]](order))
 
     answer_call(carry_out)
+
+
+# Any: JSON.
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _is_same(document: Mapping[str, Any], earlier: Any) -> bool:
+    """Returns whether a result of earlier is of the same code and the same machine."""
+    try:
+        same = [each["machine"]["versions"] for each in (document, earlier)]
+        names = ("verification", "quick", "commit", "device")
+        return same[0] == same[1] and all(document[name] == earlier[name] for name in names)
+    except (LookupError, TypeError):
+        return False
 
 
 def _carry_out(
@@ -238,8 +262,8 @@ def _parse(verification: Verification, arguments: Sequence[str] | None) -> argpa
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(names)}; else all")
     parser.add_argument("--folder", type=Path, default=folder, help="for models, engines and logs")
     parser.add_argument("--output", type=Path, default=folder / "result.json", help="the result")
-    parser.add_argument("--seconds", type=float, default=2.0, help="least time of a measurement")
-    parser.add_argument("--trials", type=positive, default=5, help="measurements of each cell")
+    parser.add_argument("--seconds", type=float, default=1.0, help="least time of a measurement")
+    parser.add_argument("--trials", type=positive, default=3, help="measurements of each cell")
     parser.add_argument("--seed", type=int, default=1, help="of weights and requests")
     parser.add_argument("--quick", action="store_true", help="small models: a rehearsal")
     options = parser.parse_args(arguments)

@@ -1,8 +1,8 @@
 """Runs an engine of the step graph with TensorRT; keys and values stay on the GPU.
 
-Written against the interfaces of TensorRT 10.4 and 10.13 and of CUDA's Python bindings 12.9; it has
-never run on a GPU. It needs `tensorrt` and `cuda.bindings`,
-which the container's image has, so it is imported only to run an engine.
+Written against the interfaces of TensorRT 10.4 and 10.13 and of CUDA's Python bindings 12.9. It ran
+on an H200 with TensorRT 10.6 and the bindings 13.3, see docs/fidelity.md. It needs `tensorrt` and
+`cuda.bindings`, which the container's image has, so it is imported only to run an engine.
 
 - `device_memory`: the GPU, its memory, and work in the order of one stream.
 - `cache`: the layout of keys and values, and how rows move.
