@@ -111,7 +111,7 @@ def _page(result: Result) -> str:
             table(("step", "outcome", "seconds"), steps),
             *(part for step in result["steps"] for part in _section(step)),
             f"## Device\n\n{device}",
-            f"## Run\n\n{_context(result).as_list()}",
+            f"## Circumstances\n\n{_context(result).as_list()}",
         )
     )
 
