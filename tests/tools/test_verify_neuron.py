@@ -126,6 +126,6 @@ def test_each_step_succeeds_on_an_instance(
     reference.main(str(checkpoint), (checkpoint / "config.json").read_text("utf-8"), "2")
     status, result = rehearse(root, tmp_path, "answers")
     assert status == 1
-    [answered] = result["steps"]
+    _, _, answered, _ = result["steps"]
     assert answered["outcome"] == "failed"
     assert all(f"{name}: 24 of 24 answers are wrong" in answered["detail"] for name in layouts)
