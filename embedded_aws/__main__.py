@@ -51,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
     # Blocked before any thread exists, so that every thread leaves them to sigwait below.
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     options.directory.mkdir(parents=True, exist_ok=True)
+    # Models, requests and answers are the user's alone.
+    options.directory.chmod(0o700)
     try:
         with held_lock(options.directory):
             _serve(options, stops)

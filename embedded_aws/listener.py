@@ -22,6 +22,7 @@ from moto.moto_server.werkzeug_app import (
 )
 from werkzeug.serving import BaseWSGIServer, make_server
 
+from embedded_aws.admission import find_refusal
 from embedded_aws.hosting.runtime import MAX_BODY_BYTES
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.moto_applications import moto_application
@@ -102,6 +103,12 @@ class Listener:
         self._server.server_close()
 
     def _dispatch(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        refusal = find_refusal(environ, self.port)
+        if refusal is not None:
+            logger.warning("refused: %s", refusal)
+            headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(refusal)))]
+            start_response("403 Forbidden", headers)
+            return [refusal.encode("ascii", "replace")]
         path = environ.get("PATH_INFO", "")
         own = self._own.get((environ["REQUEST_METHOD"], path))
         if own is not None:

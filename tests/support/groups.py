@@ -167,6 +167,12 @@ GROUPS: Mapping[str, Group] = {
         install="sysctl user.max_user_namespaces=1000",
         lacks=_lacks_namespaces,
     ),
+    "browser": Group(
+        needs="Chromium",
+        size="all",
+        install="apt-get install chromium",
+        lacks=lambda: "" if shutil.which("chromium") else "chromium is not on the PATH",
+    ),
     "torch": Group(
         needs="PyTorch, transformers and what exports models (requirements-export.txt)",
         size="all",

@@ -1,0 +1,39 @@
+"""Which requests the embedded AWS answers: never those that a web page sends.
+
+It runs commands for its callers, as a build does. A browser lets every page send requests to a
+loopback port. A page whose own name was bound to this address even reads the answers. A browser
+names the page in `Origin` or `Sec-Fetch-Site`, and the server in `Host`. The SDKs, the AWS CLI,
+s5cmd and the CDK never send the first two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+_NAMES: Final = ("localhost", "127.0.0.1")
+# Typed into the address bar by the user.
+_BY_USER: Final = "none"
+# moto's own pages would reset the account, for callers without a signature.
+_HIDDEN: Final = "/moto-api"
+
+
+def find_refusal(environ: WSGIEnvironment, port: int) -> str | None:
+    """Returns why a request is refused, or None.
+
+    Args:
+        environ: the request.
+        port: the server's.
+    """
+    host = environ.get("HTTP_HOST", "")
+    if host not in [f"{name}:{port}" for name in _NAMES]:
+        addresses = " or ".join(f"http://{name}:{port}" for name in _NAMES)
+        return f"The embedded AWS has no name {host!r}: use {addresses}."
+    if "HTTP_ORIGIN" in environ or environ.get("HTTP_SEC_FETCH_SITE", _BY_USER) != _BY_USER:
+        return "The embedded AWS answers no web page."
+    # Every path that moto takes for one of them.
+    if environ.get("PATH_INFO", "").startswith(_HIDDEN):
+        return f"The embedded AWS has no {_HIDDEN}."
+    return None
