@@ -126,8 +126,11 @@ def weight_files(directory: Path, shown_as: str) -> set[str]:
     if (directory / _WEIGHTS).is_file():
         return {_WEIGHTS}
     if (directory / _INDEX).is_file():
-        index = _document(directory / _INDEX, shown_as)
-        return {Path(str(name)).name for name in index.get("weight_map", {}).values()}
+        weight_map = _document(directory / _INDEX, shown_as).get("weight_map")
+        if not isinstance(weight_map, dict) or not weight_map:
+            error = ValueError("its weight_map must name the file of each weight")
+            raise _unreadable(f"{shown_as}/{_INDEX}", "index of weights", error)
+        return {Path(str(name)).name for name in weight_map.values()}
     return set()
 
 

@@ -5,8 +5,7 @@ its tensors: some kilobytes of gigabytes.
 """
 
 import os
-import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -71,10 +70,13 @@ def hub_facts(
         sizes_bytes = hub.sizes_bytes(commit)
         with TemporaryDirectory() as folder:
             directory = Path(folder)
+            _require_all([_ONLY_FILE] * (_ONLY_FILE in sizes_bytes), sizes_bytes, repository)
             for name in (*_DOCUMENTS, _ONLY_FILE):
                 if name in sizes_bytes:
                     hub.save(commit, name, directory)
-            for name in sorted(weight_files(directory, repository) - {_ONLY_FILE}):
+            shards = sorted(weight_files(directory, repository) - {_ONLY_FILE})
+            _require_all(shards, sizes_bytes, repository)
+            for name in shards:
                 hub.save(commit, name, directory)
             checkpoint = read_checkpoint(directory, repository)
     has_safetensors = any(name.endswith(".safetensors") for name in sizes_bytes)
@@ -116,11 +118,13 @@ class _Hub:
             (directory / name).write_bytes(self._content(commit, name))
             return
         prefix = self._content(commit, name, (0, _LENGTH_BYTES))
-        (length,) = struct.unpack("<Q", prefix)
-        if length > _LONGEST_HEADER_BYTES:
+        length = int.from_bytes(prefix, "little")
+        if len(prefix) < _LENGTH_BYTES or length > _LONGEST_HEADER_BYTES:
+            is_short = len(prefix) < _LENGTH_BYTES
+            reason = "it is too short" if is_short else "its header is too long"
             raise UserError.of(
                 Code.HUB_FILE_CHANGED,
-                f"{name} of {self._repository} is no safetensors file: its header is too long",
+                f"{name} of {self._repository} is no safetensors file: {reason}",
                 "Give the number of weights with `--parameters` and the files with `--weights`.",
             )
         header = self._content(commit, name, (_LENGTH_BYTES, length))
@@ -154,6 +158,16 @@ class _Hub:
                     "`--weights`.",
                 )
             return bytes(response.read())
+
+
+def _require_all(shards: Sequence[str], sizes_bytes: Mapping[str, int], repository: str) -> None:
+    missing = [name for name in shards if not sizes_bytes.get(name)]
+    if missing:
+        raise UserError.of(
+            Code.FILE_UNREADABLE,
+            f"weights of {repository} are not there, or are empty: {', '.join(missing)}",
+            "Choose another revision, or ask the repository's owner for the whole checkpoint.",
+        )
 
 
 def _named(repository: str, revision: str) -> Any:

@@ -79,6 +79,33 @@ def test_a_revision_that_is_not_there(hub: Hub) -> None:
         facts(hub, "next")
 
 
+@pytest.mark.parametrize("content", [b"\x01", b"version"])
+def test_a_file_that_is_shorter_than_any_safetensors_file(hub: Hub, content: bytes) -> None:
+    hub.files["model-1.safetensors"] = content
+    with pytest.raises(UserError, match="is no safetensors file: it is too short"):
+        facts(hub)
+
+
+@pytest.mark.parametrize("weight_map", [None, [], ["a"], {}, "a", 1])
+def test_an_index_that_names_no_files(hub: Hub, weight_map: object) -> None:
+    hub.files["model.safetensors.index.json"] = json.dumps({"weight_map": weight_map}).encode()
+    with pytest.raises(UserError, match="its weight_map must name the file of each weight"):
+        facts(hub)
+
+
+def test_an_only_file_that_is_empty(hub: Hub) -> None:
+    hub.files = {"config.json": FILES["config.json"], "model.safetensors": b""}
+    with pytest.raises(UserError, match=r"are empty: model.safetensors"):
+        facts(hub)
+
+
+def test_all_shards_that_are_missing_are_named(hub: Hub) -> None:
+    del hub.files["model-1.safetensors"]
+    hub.files["model-2.safetensors"] = b""
+    with pytest.raises(UserError, match=r"are empty: model-1.safetensors, model-2.safetensors"):
+        facts(hub)
+
+
 def test_a_file_that_is_no_safetensors_file(hub: Hub) -> None:
     hub.files["model-1.safetensors"] = b"\xff" * 20_000
     with pytest.raises(UserError, match="is no safetensors file: its header is too long"):
