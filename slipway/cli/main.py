@@ -30,7 +30,7 @@ from slipway.cli import (
     publish,
     status,
 )
-from slipway.cli.output import print_error
+from slipway.cli.output import no_room_problem, print_error
 from slipway.errors import UserError
 
 _BUG = (
@@ -83,6 +83,10 @@ def main() -> None:
         typer.echo("Stopped.", err=True)
         sys.exit(1)
     except Exception as error:
+        no_room = no_room_problem(error)
+        if no_room is not None:
+            print_error(no_room, as_json="--json" in sys.argv[1:])
+            sys.exit(1)
         # A misspelt option or a missing argument: the parser's own report, then the user's code.
         show = getattr(error, "show", None)
         if show is None:

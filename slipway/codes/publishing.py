@@ -77,9 +77,11 @@ ENTRIES: Sequence[Entry] = (
     ),
     Entry(
         Code.NO_DISK_SPACE,
-        "The disk is full",
-        "Slipway downloads the weights to this machine before it uploads them.",
-        "Free the space in the message. Slipway deletes the files again after publishing.",
+        "The disk is full or read-only",
+        "A file cannot be written. Slipway downloads weights to this machine before it uploads "
+        "them, and keeps locks and hashes in the project.",
+        "Free the space in the message, or run the command where it may write. Slipway deletes "
+        "downloaded files again after publishing.",
     ),
     Entry(
         Code.SOURCE_UNREADABLE,

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from slipway.publishing.progress import Progress
+from slipway.publishing.whole_files import replace_file
 
 _VERSION: Final = 1
 # FAT's times have this resolution, the coarsest in use.
@@ -129,13 +129,8 @@ class KnownHashes:
     def _write(self, kept: Mapping[str, tuple[_State, str]]) -> None:
         rows = {name: [*state, sha256] for name, (state, sha256) in sorted(kept.items())}
         content = json.dumps({"version": _VERSION, "files": rows}, separators=(",", ":"))
-        self.file.parent.mkdir(parents=True, exist_ok=True)
         # Two publishes at once, or a kill, leave one whole file.
-        with tempfile.NamedTemporaryFile(
-            "w", dir=self.file.parent, prefix=f"{self.file.name}.", delete=False, encoding="utf-8"
-        ) as file:
-            file.write(content)
-        Path(file.name).replace(self.file)
+        replace_file(self.file, content, scratch=self.file.parent)
 
 
 def hash_each(files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:

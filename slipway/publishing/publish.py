@@ -1,9 +1,7 @@
 """Publishes a model's artifact: its files, or what is compiled from its weights; then the lock."""
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from botocore.config import Config
 
@@ -28,6 +26,7 @@ from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import parameter
 from slipway.publishing.weights import part, publish_weights
+from slipway.publishing.whole_files import replace_file
 
 
 @dataclass(frozen=True)
@@ -360,16 +359,6 @@ def _write_lock(project: Project, situation: Situation, locked: LockedArtifact) 
     new = old.with_artifact(situation, locked)
     if new == old:
         return False
-    path = project.lock_path(name)
-    # Replaced in one step: a reader, or a kill, sees the old lock or the new one. Not beside the
-    # lock, where git would show what a kill leaves.
-    scratch = project.root / ".slipway"
-    scratch.mkdir(exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=scratch, prefix=f"{path.name}.", delete=False, encoding="utf-8"
-    ) as file:
-        file.write(new.render())
-    temporary = Path(file.name)
-    temporary.chmod(0o644)
-    temporary.replace(path)
+    # Not beside the lock, where git would show what a kill leaves.
+    replace_file(project.lock_path(name), new.render(), scratch=project.root / ".slipway")
     return True

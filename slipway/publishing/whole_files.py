@@ -1,0 +1,31 @@
+"""Replaces a file in one step: a reader, or a kill, sees the old content or the new one."""
+
+import tempfile
+from pathlib import Path
+
+
+def replace_file(path: Path, text: str, *, scratch: Path) -> None:
+    """Writes a file anew.
+
+    Args:
+        path: the file.
+        text: its content.
+        scratch: folder of the same file system, made if it is not there, where a kill leaves what
+            was written so far. An error leaves nothing.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", dir=scratch, prefix=f"{path.name}.", delete=False, encoding="utf-8"
+    ) as file:
+        temporary = Path(file.name)
+        try:
+            file.write(text)
+            file.flush()
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink()
+            raise
