@@ -14,9 +14,10 @@ ENTRIES: Sequence[Entry] = (
     ),
     Entry(
         Code.SYMBOLIC_LINK,
-        "The folder has a symbolic link",
-        "A link can lead out of the folder, and S3 has no links.",
-        "Replace the link with its file. `cp -rL FOLDER COPY` copies a folder so.",
+        "The folder has a link, a pipe or a device",
+        "A link can lead out of the folder, and S3 has none of these.",
+        "Replace the link with its file. `cp -rL FOLDER COPY` copies a folder so. Remove pipes, "
+        "sockets and devices.",
     ),
     Entry(
         Code.UNUSABLE_FILE_NAME,

@@ -116,7 +116,8 @@ def read_call(path: Path, shown: str) -> Call:
 def _arguments(path: Path, shown: str) -> dict[str, Any]:
     """Returns the arguments of both calls, by name."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_BYTES + 1)
     except OSError as error:
         raise UserError.of(
             Code.IMPORT_UNREADABLE,

@@ -59,7 +59,7 @@ class Manifest:
                 "project's folder.",
             )
         try:
-            files, links = _listed(directory)
+            files, links, others = _listed(directory)
         except OSError as error:
             raise _unreadable(error, directory, shown_as) from None
         # A hub cache is made of links; what a link points to may be outside or gone.
@@ -71,6 +71,15 @@ class Manifest:
                 "Replace it with the file it points to (`cp -rL` copies a directory so).",
             )
             for name in sorted(links)
+        ]
+        problems += [
+            Problem(
+                Code.SYMBOLIC_LINK,
+                Kind.VALUE,
+                f"{shown_as}/{name} is a pipe, a socket or a device",
+                "Remove it, or put a file in its place.",
+            )
+            for name in sorted(others)
         ]
         problems += [
             Problem(
@@ -138,12 +147,17 @@ def _unreadable(error: OSError, directory: Path, shown_as: str) -> UserError:
     )
 
 
-def _listed(directory: Path) -> tuple[dict[str, os.DirEntry[str]], list[str]]:
-    """Returns the files and the symbolic links below a directory, by their paths within it."""
+def _listed(directory: Path) -> tuple[dict[str, os.DirEntry[str]], list[str], list[str]]:
+    """Returns what lies below a directory, by the paths within it.
+
+    Returns:
+        The files, the symbolic links, and what is neither of them nor a folder.
+    """
     # An entry asks for a file's state once. A `Path` for each of ten thousand files takes longer
     # than the disk.
     files: dict[str, os.DirEntry[str]] = {}
     links: list[str] = []
+    others: list[str] = []
     pending = [""]
     while pending:
         folder = pending.pop()
@@ -156,4 +170,6 @@ def _listed(directory: Path) -> tuple[dict[str, os.DirEntry[str]], list[str]]:
                     pending.append(f"{name}/")
                 elif entry.is_file():
                     files[name] = entry
-    return files, links
+                else:
+                    others.append(name)
+    return files, links, others

@@ -4,6 +4,7 @@ Keys and values are those that Java's Properties class reads. Nothing is run.
 """
 
 import ast
+import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,6 +85,9 @@ def read_directory(directory: Path, shown: str) -> LmiSource:
     path = directory / PROPERTIES_FILE
     shown_file = f"{shown}/{PROPERTIES_FILE}"
     try:
+        if path.exists() and not path.is_file():
+            # Opening a pipe would wait for somebody who writes into it.
+            raise OSError(errno.EINVAL, "it is a folder, a pipe or a device")
         with path.open("rb") as file:
             content = file.read(_LARGEST_BYTES + 1)
     except OSError as error:

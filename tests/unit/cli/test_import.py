@@ -1,6 +1,7 @@
 """`slipway import --properties`: the file it writes, its report, and what it refuses."""
 
 import json
+import os
 
 import pytest
 import typer
@@ -325,6 +326,14 @@ def test_a_folder_without_the_file(slipway_command, old):
         "1 problem\n- new/serving.properties cannot be read: No such file or directory [SW656]\n"
         "    Name the folder that has the file serving.properties.\n",
     )
+
+
+def test_a_pipe_is_not_waited_for(slipway_command, old):
+    (old / "serving.properties").unlink()
+    os.mkfifo(old / "serving.properties")
+    code, _, errors = slipway_command("import", "chat", "--properties", "old")
+    assert code == 1
+    assert "old/serving.properties cannot be read: it is a folder, a pipe or a device" in errors
 
 
 def test_the_file_itself_may_be_named(slipway_command, old):

@@ -315,6 +315,12 @@ def test_no_json_and_no_file(run, tmp_path, slipway_command):
     assert "new.json cannot be read: No such file or directory [SW656]" in errors
 
 
+def test_a_call_without_end_is_not_read_to_its_end(slipway_command):
+    code, _, errors = slipway_command("import", "chat", "--call", "/dev/zero")
+    assert code == 1
+    assert "[SW656]" in errors
+
+
 def test_one_source_at_a_time(run, slipway_command):
     code, _, errors = run({}, "--properties", "old")
     assert code == 1

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,17 @@ def test_links_are_refused_all_of_them_with_how_to_replace_them(tmp_path):
     assert {problem.remedy for problem in error.problems} == {
         "Replace it with the file it points to (`cp -rL` copies a directory so)."
     }
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    write(tmp_path, FILES)
+    os.mkfifo(tmp_path / "b" / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+    assert messages(refusal(tmp_path)) == [
+        "samples/tiny/b/pipe is a pipe, a socket or a device",
+        "samples/tiny/socket is a pipe, a socket or a device",
+    ]
 
 
 @pytest.mark.parametrize("name", [b"new\nline", b"bell\x07", b"latin-\xe9"])
