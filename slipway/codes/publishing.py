@@ -14,7 +14,7 @@ ENTRIES: Sequence[Entry] = (
     ),
     Entry(
         Code.SYMBOLIC_LINK,
-        "The folder has a link, a pipe or a device",
+        "The folder has more than files",
         "A link can lead out of the folder, and S3 has none of these.",
         "Replace the link with its file. `cp -rL FOLDER COPY` copies a folder so. Remove pipes, "
         "sockets and devices.",
