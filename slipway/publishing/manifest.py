@@ -151,7 +151,7 @@ def _listed(directory: Path) -> tuple[dict[str, os.DirEntry[str]], list[str], li
     """Returns what lies below a directory, by the paths within it.
 
     Returns:
-        The files, the symbolic links, and what is neither of them nor a folder.
+        The files, the symbolic links, and the pipes, sockets and devices.
     """
     # An entry asks for a file's state once. A `Path` for each of ten thousand files takes longer
     # than the disk.

@@ -1,5 +1,6 @@
 """`make verify-gpu` on stand-ins for TensorRT, CUDA and `nvidia-smi`, with the real Triton."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -16,13 +17,23 @@ STANDINS = Path(__file__).parent / "gpu_standins"
 
 
 def test_a_machine_without_a_gpu_gets_a_list_of_all_that_it_lacks(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    lacked = ("tensorrt", "cuda.bindings.runtime", "torch")
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in lacked else find("json")
+    )
     assert main([], start=lambda: "the NVIDIA driver is not installed: install it") == 1
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "This machine cannot run `make verify-gpu` yet:"
-    assert lines[1] == "- the NVIDIA driver is not installed: install it"
-    assert lines[2].startswith("- the Python module tensorrt is not installed: `pip install ")
+    assert lines[:2] == [
+        "This machine cannot run `make verify-gpu` yet:",
+        "- the NVIDIA driver is not installed: install it",
+    ]
+    assert [line.partition(" is not installed")[0] for line in lines[2:]] == [
+        f"- the Python module {name}" for name in lacked
+    ]
+    assert "pip install tensorrt-cu12" in lines[2]
 
 
 def test_the_driver_library_of_this_machine_is_asked(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The memory of a GPU: what is taken of it, and what a plan estimates."""
+"""The memory that is taken on a GPU, and the estimate of a plan."""
 
 import subprocess
 

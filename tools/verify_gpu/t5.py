@@ -190,7 +190,7 @@ def _find_triton() -> Path:
     """Returns the server's program.
 
     Raises:
-        BenchmarkError: there is none, or its Python lacks what the model's needs of a GPU.
+        BenchmarkError: there is none, or its Python lacks what a model on a GPU imports.
     """
     triton = find_triton(os.environ)
     python = triton.with_name("python")
@@ -198,8 +198,9 @@ def _find_triton() -> Path:
         run_timed((str(python), "-I", "-c", f"import {', '.join(_MODULES)}"), ROOT, variables())
     except BenchmarkError as error:
         raise BenchmarkError(
-            f"{error}\nInstall it: `{python} -m pip install tensorrt-cu12 cuda-bindings`, of the "
-            "versions here."
+            f"{error}\nInstall both for Triton's Python, in the versions that are here: "
+            f"`{Path(sys.executable).with_name('uv')} pip install --python {python} tensorrt-cu12 "
+            "cuda-bindings`."
         ) from None
     return triton
 

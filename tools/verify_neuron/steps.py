@@ -41,7 +41,7 @@ def _refer(*arguments: object) -> None:
 
 
 def make_model(order: Order) -> Finding:
-    """Makes the checkpoint; removes what was compiled from an earlier one."""
+    """Makes the checkpoint; removes the graphs of an earlier checkpoint."""
     checkpoint, shape = order.folder / "checkpoint", BERT_SMALL if order.is_quick else BERT_BASE
     for folder in (checkpoint, order.folder / "compiled"):
         shutil.rmtree(folder, ignore_errors=True)
