@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import os
+import secrets
 import signal
 import sys
 from datetime import UTC, datetime
@@ -80,6 +81,7 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
         try:
             server = EmbeddedAws(
                 port=port,
+                secret_access_key=secrets.token_urlsafe(30),
                 directory=options.directory,
                 engine=engine,
                 stricter=options.refuse,
@@ -91,7 +93,7 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
                 "Choose another port."
             ) from error
         stack.enter_context(server)
-        logging.getLogger("embedded_aws").info("listening at %s", server.url)
+        logging.getLogger("embedded_aws").info("listening at %s", server.connection.url)
         if ready_file is not None:
             _write_state(ready_file, server, engine, options)
         signal.sigwait(stops)
@@ -107,7 +109,8 @@ def _write_state(
     state = {
         "pid": os.getpid(),
         "port": server.port,
-        "url": server.url,
+        "url": server.connection.url,
+        "secret_access_key": server.connection.secret_access_key,
         "engine": None if engine is None else engine.name,
         "refused": sorted(set(options.refuse)),
         "without_capacity": sorted(set(options.without_capacity)),
@@ -115,6 +118,9 @@ def _write_state(
     }
     # Renamed into place, so that nobody who waits for the file reads half of it.
     partial = ready_file.with_suffix(".partial")
+    partial.unlink(missing_ok=True)
+    # The secret is the user's alone.
+    partial.touch(0o600)
     partial.write_text(json.dumps(state))
     partial.replace(ready_file)
 

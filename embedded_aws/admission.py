@@ -20,17 +20,12 @@ _BY_USER: Final = "none"
 _HIDDEN: Final = "/moto-api"
 
 
-def find_refusal(environ: WSGIEnvironment, port: int) -> str | None:
-    """Returns why a request is refused, or None.
-
-    Args:
-        environ: the request.
-        port: the server's.
-    """
-    host = environ.get("HTTP_HOST", "")
-    if host not in [f"{name}:{port}" for name in _NAMES]:
-        addresses = " or ".join(f"http://{name}:{port}" for name in _NAMES)
-        return f"The embedded AWS has no name {host!r}: use {addresses}."
+def find_refusal(environ: WSGIEnvironment) -> str | None:
+    """Returns why a request is refused, or None."""
+    # Any port, because a forwarded one has another number.
+    name = environ.get("HTTP_HOST", "").partition(":")[0]
+    if name not in _NAMES:
+        return f"The embedded AWS has no name {name!r}: use {' or '.join(_NAMES)}."
     if "HTTP_ORIGIN" in environ or environ.get("HTTP_SEC_FETCH_SITE", _BY_USER) != _BY_USER:
         return "The embedded AWS answers no web page."
     # Every path that moto takes for one of them.

@@ -12,7 +12,7 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
-from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, Connection
 
 # The account is kept with the clients, because building an ARN needs both.
 __all__ = ["ACCOUNT_ID", "LoopbackClients"]
@@ -22,11 +22,11 @@ class LoopbackClients:
     """Makes and keeps one client per service and region.
 
     Args:
-        endpoint_url: where this embedded AWS listens, for example `http://localhost:4566`.
+        connection: how they reach this embedded AWS.
     """
 
-    def __init__(self, endpoint_url: str) -> None:
-        self.endpoint_url = endpoint_url
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
         # The user's profile and configuration files are not read. A profile that does not exist
         # here, or a retry mode meant for the real AWS, must not break or change a client.
         isolated = {
@@ -36,7 +36,7 @@ class LoopbackClients:
         }
         self._session: Any = boto3.Session(
             aws_access_key_id=ACCESS_KEY_ID,
-            aws_secret_access_key=SECRET_ACCESS_KEY,
+            aws_secret_access_key=connection.secret_access_key,
             botocore_session=botocore.session.Session(session_vars=isolated),
         )
         self._clients: dict[tuple[str, str], Any] = {}
@@ -51,7 +51,7 @@ class LoopbackClients:
                 self._clients[key] = self._session.client(
                     service,
                     region_name=region,
-                    endpoint_url=self.endpoint_url,
+                    endpoint_url=self.connection.url,
                     config=Config(
                         retries={"total_max_attempts": 1},
                         s3={"addressing_style": "path"},

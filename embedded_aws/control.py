@@ -15,14 +15,14 @@ import threading
 import time
 import urllib.request
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
-from embedded_aws.identity import ACCESS_KEY_ID, MINUTE_PATH, SECRET_ACCESS_KEY, STATUS_PATH
+from embedded_aws.identity import MINUTE_PATH, STATUS_PATH, Connection
 from embedded_aws.lock import LOCK_FILE, await_unlocked, holder, is_locked
 from embedded_aws.stricter import StricterRule
 
@@ -48,6 +48,7 @@ class LocalState:
         port: its loopback port.
         url: its endpoint URL.
         started_at: in UTC.
+        secret_access_key: signs requests to it.
         engine: the container engine that runs endpoints in their images; None: they are processes.
         refused: refusals of public reports that it makes, in alphabetical order.
         without_capacity: instance types that it has no capacity of, in alphabetical order.
@@ -57,9 +58,15 @@ class LocalState:
     port: int
     url: str
     started_at: datetime
+    secret_access_key: str = field(repr=False)
     engine: str | None = None
     refused: tuple[StricterRule, ...] = ()
     without_capacity: tuple[str, ...] = ()
+
+    @property
+    def connection(self) -> Connection:
+        """Returns what clients reach it with."""
+        return Connection(self.url, self.secret_access_key)
 
 
 @dataclass(frozen=True)
@@ -302,13 +309,9 @@ def environment(
     """
     # Points away from files with credentials or a default profile: if unset, ~/.aws would be read.
     chosen: dict[str, str | None] = {
-        "AWS_ENDPOINT_URL": state.url,
-        "S3_ENDPOINT_URL": state.url,
-        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+        **state.connection.variables(),
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
-        "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     }
@@ -328,7 +331,11 @@ def _ask(
     directory: Path, state: LocalState, path: str, *, is_change: bool = False
 ) -> dict[str, Any] | None:
     """Returns the answer to a request of its own; None if it ends meanwhile."""
-    request = urllib.request.Request(state.url + path, data=b"" if is_change else None)  # noqa: S310  # loopback
+    request = urllib.request.Request(  # noqa: S310  # loopback
+        state.url + path,
+        data=b"" if is_change else None,
+        headers={"Authorization": state.connection.authorization(path)},
+    )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     limit_seconds = _MINUTE_ANSWER_SECONDS if is_change else _ANSWER_SECONDS
     try:
@@ -366,6 +373,7 @@ def _read_state(directory: Path) -> LocalState | None:
             port=content["port"],
             url=content["url"],
             started_at=datetime.fromisoformat(content["started_at"]),
+            secret_access_key=content["secret_access_key"],
             engine=content["engine"],
             refused=tuple(StricterRule(rule) for rule in content["refused"]),
             without_capacity=tuple(content["without_capacity"]),

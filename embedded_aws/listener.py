@@ -1,15 +1,16 @@
 """One loopback port for every service.
 
 A request is dispatched by the service in its signature's credential scope: mounted applications of
-this package answer first, moto answers for every other service.
+this package answer first, moto answers for every other service. No request is answered that the
+owner of the embedded AWS did not sign.
 """
 
 from __future__ import annotations
 
+import hmac
 import io
 import json
 import logging
-import re
 import socket
 import threading
 import uuid
@@ -24,8 +25,9 @@ from werkzeug.serving import BaseWSGIServer, make_server
 
 from embedded_aws.admission import find_refusal
 from embedded_aws.hosting.runtime import MAX_BODY_BYTES
-from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.identity import ACCOUNT_ID, Connection
 from embedded_aws.moto_applications import moto_application
+from embedded_aws.signatures import WrongSignature, refuse, verify
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -33,10 +35,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HOST = "127.0.0.1"
-_DEFAULT_REGION = "us-east-1"
 _POLL_SECONDS = 0.05
-# SigV4: Credential=KEY/DATE/REGION/SERVICE/aws4_request
-_CREDENTIAL_SCOPE = re.compile(r"Credential=[^/]+/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4")
 
 
 class Listener:
@@ -44,16 +43,17 @@ class Listener:
 
     Args:
         port: loopback port; 0 lets the operating system choose.
+        secret_access_key: signs the requests that are answered.
 
     Attributes:
-        url: the endpoint URL for clients.
+        connection: how clients reach it.
         moto: answers for the services that nothing else is mounted for.
 
     Raises:
         OSError: the port is taken.
     """
 
-    def __init__(self, *, port: int) -> None:
+    def __init__(self, *, port: int, secret_access_key: str) -> None:
         # Bound here, because werkzeug ends the process if the port is taken.
         with socket.create_server((_HOST, port), backlog=128) as bound:
             self._server: BaseWSGIServer = make_server(
@@ -66,7 +66,7 @@ class Listener:
             )
         self.port: int = self._server.port
         # moto recognises a CloudFormation template's S3 address only under the name localhost.
-        self.url = f"http://localhost:{self.port}"
+        self.connection = Connection(f"http://localhost:{self.port}", secret_access_key)
         self._services: dict[str, WSGIApplication] = {}
         self._invocations: WSGIApplication | None = None
         self._own: Mapping[tuple[str, str], Callable[[], dict[str, Any]]] = {}
@@ -103,29 +103,39 @@ class Listener:
         self._server.server_close()
 
     def _dispatch(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        refusal = find_refusal(environ, self.port)
+        path = environ.get("PATH_INFO", "")
+        own = self._own.get((environ["REQUEST_METHOD"], path))
+        refusal = find_refusal(environ)
+        if refusal is None and own is not None:
+            token = environ.get("HTTP_AUTHORIZATION", "").encode()
+            if not hmac.compare_digest(token, self.connection.authorization(path).encode()):
+                refusal = "Only `slipway local` may ask this."
         if refusal is not None:
             logger.warning("refused: %s", refusal)
             headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(refusal)))]
             start_response("403 Forbidden", headers)
             return [refusal.encode("ascii", "replace")]
-        path = environ.get("PATH_INFO", "")
-        own = self._own.get((environ["REQUEST_METHOD"], path))
         if own is not None:
             body = json.dumps(own()).encode()
             start_response("200 OK", [("Content-Length", str(len(body)))])
             return [body]
-        scope = _CREDENTIAL_SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
+        signature = verify(environ, self.connection.secret_access_key)
+        if isinstance(signature, WrongSignature):
+            logger.warning("refused: %s", signature.message)
+            return refuse(signature, environ, start_response)
         environ["slipway.request_id"] = str(uuid.uuid4())
-        environ["slipway.region"] = scope["region"] if scope else _DEFAULT_REGION
+        environ["slipway.region"] = signature.region
         environ["slipway.account_id"] = ACCOUNT_ID
         # Otherwise moto looks for the access key in every partition, and for that it reads AWS's
         # 1,500 policies once for each.
         environ["HTTP_X_MOTO_ACCOUNT_ID"] = ACCOUNT_ID
-        service = scope["service"] if scope else ""
-        application = self._services.get(service, self.moto)
+        application = self._services.get(signature.service, self.moto)
         # SageMaker and its runtime sign with the same name, so only the path distinguishes them.
-        if service == "sagemaker" and path.startswith("/endpoints/") and self._invocations:
+        if (
+            signature.service == "sagemaker"
+            and path.startswith("/endpoints/")
+            and self._invocations
+        ):
             application = self._invocations
         return application(environ, start_response)
 

@@ -34,6 +34,7 @@ class EmbeddedAws:
 
     Args:
         port: loopback port; 0 lets the operating system choose.
+        secret_access_key: signs the requests that are answered.
         directory: files and logs of endpoints, training jobs and builds are written here.
         programs: maps an image repository to the program that stands for it.
         engine: runs endpoints in their images; None runs them as processes.
@@ -55,6 +56,7 @@ class EmbeddedAws:
         self,
         *,
         port: int,
+        secret_access_key: str,
         directory: Path,
         programs: Mapping[str, ContainerProgram] = PROGRAMS,
         engine: Engine | None = None,
@@ -64,10 +66,10 @@ class EmbeddedAws:
         stricter: Collection[StricterRule] = (),
         without_capacity: Collection[str] = (),
     ) -> None:
-        self._listener = Listener(port=port)
+        self._listener = Listener(port=port, secret_access_key=secret_access_key)
         self.port = self._listener.port
-        self.url = self._listener.url
-        self._clients = LoopbackClients(self.url)
+        self.connection = self._listener.connection
+        self._clients = LoopbackClients(self.connection)
         self._clock = clock = clock or AccountClock()
         self._passing = threading.Lock()
         tags, quotas = Tags(), EndpointQuotas()

@@ -20,7 +20,15 @@ def unset_variables_hint(root: Path, environment: str, variables: Mapping[str, s
         variables: the shell's.
     """
     state = control.running(root) if environment == LOCAL else None
-    if state is None or variables.get("AWS_ENDPOINT_URL", "").rstrip("/") == state.url:
+    if state is None:
+        return None
+    own = state.connection.variables()
+    points = variables.get("AWS_ENDPOINT_URL", "").rstrip("/") == state.url
+    # Each start makes another secret. The keys of a user or a role of the account are others.
+    is_stale = variables.get("AWS_ACCESS_KEY_ID") == own["AWS_ACCESS_KEY_ID"] and (
+        variables.get("AWS_SECRET_ACCESS_KEY") != own["AWS_SECRET_ACCESS_KEY"]
+    )
+    if points and not is_stale:
         return None
     return (
         f"The embedded AWS runs at {state.url}, and this shell does not point at it, so `cdk "

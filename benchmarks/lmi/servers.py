@@ -96,7 +96,7 @@ class Server(BackgroundProcess):
             port=self.port,
             model_directory=model,
             home=home,
-            endpoint_url=None,
+            connection=None,
         )
         started_at = time.perf_counter()
         super().__init__(program.command, home, variables, folder / "log")

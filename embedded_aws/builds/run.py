@@ -23,7 +23,7 @@ from embedded_aws.hosting.logs import LogShipper, LogStream
 from embedded_aws.hosting.permissions import may
 from embedded_aws.hosting.process import ContainerProcess
 from embedded_aws.hosting.role_access import RoleAccess
-from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import ACCOUNT_ID
 
 logger = logging.getLogger(__name__)
 
@@ -220,11 +220,7 @@ class BuildRun:
             "AWS_REGION": build.region,
             "AWS_DEFAULT_REGION": build.region,
             # Stands for the service role's credentials.
-            "AWS_ENDPOINT_URL": self._context.clients.endpoint_url,
-            "S3_ENDPOINT_URL": self._context.clients.endpoint_url,
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            "AWS_EC2_METADATA_DISABLED": "true",
+            **self._context.clients.connection.variables(),
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         }

@@ -7,6 +7,7 @@ from embedded_aws.hosting.families import container_environment, find_program
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.launch import Placement
 from embedded_aws.hosting.process import ContainerProcess
+from embedded_aws.identity import Connection
 
 
 class ProgramLauncher:
@@ -14,12 +15,12 @@ class ProgramLauncher:
 
     Args:
         programs: maps an image repository to its program.
-        endpoint_url: URL of the embedded AWS.
+        connection: leads the programs to the embedded AWS.
     """
 
-    def __init__(self, programs: Mapping[str, ContainerProgram], endpoint_url: str) -> None:
+    def __init__(self, programs: Mapping[str, ContainerProgram], connection: Connection) -> None:
         self._programs = programs
-        self._endpoint_url = endpoint_url
+        self._connection = connection
 
     def find(self, image: str) -> functools.partial[ContainerProcess]:
         """Returns the function that starts the program of an image.
@@ -44,7 +45,7 @@ class ProgramLauncher:
             port=placement.port,
             model_directory=placement.model_directory,
             home=placement.home,
-            endpoint_url=None if placement.is_isolated else self._endpoint_url,
+            connection=None if placement.is_isolated else self._connection,
         )
         return ContainerProcess(
             command=program.command,

@@ -76,7 +76,7 @@ class Hosting:
     ) -> None:
         follow_scaling_rules()
         follow_network_rules()
-        launcher: Launcher = ProgramLauncher(programs, clients.endpoint_url)
+        launcher: Launcher = ProgramLauncher(programs, clients.connection)
         if engine is not None:
             launcher = in_images = ImageLauncher(engine, programs, directory)
             in_images.remove_left_containers()

@@ -10,7 +10,6 @@ from xml.sax.saxutils import escape
 
 from embedded_aws.objects.digests import find_wrong_digest
 from embedded_aws.objects.refusal import Refusal
-from embedded_aws.objects.signatures import find_wrong_signature
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -24,7 +23,7 @@ _INCOMPLETE = Refusal(
 
 
 class ObjectFront:
-    """S3's front: checks the signature and the digests of a request.
+    """S3's front: checks the digests of a request.
 
     Args:
         storage: answers the requests that pass.
@@ -38,8 +37,8 @@ class ObjectFront:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request."""
-        refusal = find_wrong_signature(environ)
-        if refusal is None and environ.get("CONTENT_LENGTH"):
+        refusal = None
+        if environ.get("CONTENT_LENGTH"):
             # Read once, since moto keeps the whole body in memory as well.
             length = int(environ["CONTENT_LENGTH"])
             body = environ["wsgi.input"].read(length)

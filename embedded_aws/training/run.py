@@ -232,7 +232,7 @@ class JobRun:
                 declared=parameters.get("Environment", {}),
                 region=job.region,
                 home=self._home,
-                endpoint_url=None if isolated else self._context.clients.endpoint_url,
+                connection=None if isolated else self._context.clients.connection,
             ),
             **self._layout.environment(parameters),
             "TRAINING_JOB_NAME": job.name,

@@ -61,7 +61,7 @@ def test_a_sample_that_can_no_longer_be_changed_ends_the_benchmark(tmp_path):
 
 
 def test_commands_see_the_embedded_aws_and_no_setting_of_the_users():
-    state = LocalState(1, 4566, "http://localhost:4566", datetime(2026, 1, 1, tzinfo=UTC))
+    state = LocalState(1, 4566, "http://localhost:4566", datetime(2026, 1, 1, tzinfo=UTC), "secret")
     theirs = {
         "HOME": "/home/somebody",
         "AWS_PROFILE": "production",

@@ -22,6 +22,9 @@ ENVIRONMENTS = {
 TO_THE_EMBEDDED_AWS = """\
 import httpx
 import os
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 real = httpx.HTTPTransport.handle_request
 
@@ -29,6 +32,18 @@ def handle_request(self, request):
     assert request.url.host == "runtime.sagemaker.us-east-1.amazonaws.com"
     url = httpx.URL(os.environ["AWS_ENDPOINT_URL"])
     request.url = request.url.copy_with(scheme=url.scheme, host=url.host, port=url.port)
+    # The signature covers the address.
+    request.headers["Host"] = url.netloc.decode()
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    signed = AWSRequest(
+        request.method,
+        str(request.url),
+        {"Content-Type": request.headers["Content-Type"]},
+        data=request.read(),
+    )
+    credentials = Credentials(*(os.environ[name] for name in names))
+    SigV4Auth(credentials, "sagemaker", "us-east-1").add_auth(signed)
+    request.headers.update(dict(signed.headers))
     return real(self, request)
 
 httpx.HTTPTransport.handle_request = handle_request

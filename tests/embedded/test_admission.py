@@ -1,13 +1,10 @@
 """Requests that a web page may send to the embedded AWS: none is answered."""
 
 import http.client
-import stat
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
-from embedded_aws import control
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.identity import MINUTE_PATH, STATUS_PATH
 from embedded_aws.server import EmbeddedAws
@@ -79,25 +76,23 @@ def test_a_web_page_is_refused(
 def test_nothing_of_a_refused_request_is_carried_out(server: EmbeddedAws) -> None:
     headers = {**PAGE, "Authorization": SIGNED.format("iam")}
     send(server, headers=headers, body=CREATE_ROLE)
-    clients = LoopbackClients(server.url)
+    clients = LoopbackClients(server.connection)
     roles = clients.client("iam", "us-east-1").list_roles()["Roles"]
     clients.close()
     assert [role["RoleName"] for role in roles if role["RoleName"] == "evil"] == []
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "localhost", "[::1]:1", ""]
+    "host", ["evil.example", "evil.example:{port}", "localhost.evil.example", "[::1]:1", ""]
 )
 def test_a_page_whose_name_was_bound_to_this_address_is_refused(
     server: EmbeddedAws, host: str
 ) -> None:
     host = host.format(port=server.port)
     status, text, _ = send(server, "GET", STATUS_PATH, headers={"Host": host})
+    name = host.partition(":")[0]
     assert status == 403
-    assert text == (
-        f"The embedded AWS has no name {host!r}: use http://localhost:{server.port} or "
-        f"http://127.0.0.1:{server.port}."
-    )
+    assert text == f"The embedded AWS has no name {name!r}: use localhost or 127.0.0.1."
 
 
 @pytest.mark.parametrize(
@@ -111,17 +106,12 @@ def test_the_pages_of_moto_are_not_there(server: EmbeddedAws, path: str) -> None
         )
 
 
-@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+# A forwarded port has another number.
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "localhost:80"])
 def test_programs_of_this_machine_are_answered(server: EmbeddedAws, name: str) -> None:
-    host = {"Host": f"{name}:{server.port}", "Sec-Fetch-Site": "none"}
-    assert send(server, "GET", STATUS_PATH, headers=host)[0] == 200
-
-
-def test_no_other_user_reads_the_files_of_the_account(tmp_path: Path) -> None:
-    (tmp_path / ".slipway" / "local").mkdir(parents=True)
-    control.start(tmp_path, 0)
-    try:
-        mode = (tmp_path / ".slipway" / "local").stat().st_mode
-        assert stat.S_IMODE(mode) == 0o700
-    finally:
-        control.stop(tmp_path)
+    headers = {
+        "Host": name if ":" in name else f"{name}:{server.port}",
+        "Sec-Fetch-Site": "none",
+        "Authorization": server.connection.authorization(STATUS_PATH),
+    }
+    assert send(server, "GET", STATUS_PATH, headers=headers)[0] == 200

@@ -95,7 +95,7 @@ def test_a_start_without_capacity_does_not_find_one_that_has_it(
 
 def test_types_without_capacity_reach_the_server(running: tuple[Path, control.LocalState]) -> None:
     _, state = running
-    clients = LoopbackClients(state.url)
+    clients = LoopbackClients(state.connection)
     role = make_role(clients.client("iam", "us-east-1"), "scarce")
     sagemaker = clients.client("sagemaker", "us-east-1")
     image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/tensorrt:1"
@@ -125,7 +125,7 @@ def test_refusals_reach_the_server(running: tuple[Path, control.LocalState]) -> 
     project, state = running
     assert state.refused == ("min-instance-count-0",)
     assert control.start(project, refuse=state.refused) == state
-    clients = LoopbackClients(state.url)
+    clients = LoopbackClients(state.connection)
     make_role(clients.client("iam", "us-east-1"), "hosting")
     variant = {
         "VariantName": "main",
@@ -222,7 +222,7 @@ def test_nothing_outlives_a_stop_or_a_kill(tmp_path: Path) -> None:
     assert control.status(tmp_path) is None
     assert control.stop(tmp_path) is False
     first = control.start(tmp_path, 0)
-    clients = LoopbackClients(first.url)
+    clients = LoopbackClients(first.connection)
     clients.client("s3", "us-east-1").create_bucket(Bucket="kept-in-memory")
     clients.close()
     os.kill(first.pid, signal.SIGKILL)
@@ -234,7 +234,7 @@ def test_nothing_outlives_a_stop_or_a_kill(tmp_path: Path) -> None:
     assert control.status(tmp_path) is None
     second = control.start(tmp_path, 0)
     assert second.pid not in (first.pid, os.getpid())
-    clients = LoopbackClients(second.url)
+    clients = LoopbackClients(second.connection)
     assert clients.client("s3", "us-east-1").list_buckets()["Buckets"] == []
     clients.close()
     assert control.stop(tmp_path) is True
@@ -256,7 +256,9 @@ def test_taken_port_is_the_users_problem(tmp_path: Path) -> None:
 
 
 def test_environment_points_everything_at_it_and_nothing_elsewhere() -> None:
-    state = control.LocalState(1, 4566, "http://localhost:4566", datetime(2026, 1, 1, tzinfo=UTC))
+    state = control.LocalState(
+        1, 4566, "http://localhost:4566", datetime(2026, 1, 1, tzinfo=UTC), "made at the start"
+    )
     theirs = {
         "AWS_PROFILE": "production",
         "AWS_SESSION_TOKEN": "t",
@@ -271,7 +273,7 @@ def test_environment_points_everything_at_it_and_nothing_elsewhere() -> None:
         "AWS_ENDPOINT_URL": "http://localhost:4566",
         "S3_ENDPOINT_URL": "http://localhost:4566",
         "AWS_ACCESS_KEY_ID": "embedded-aws",
-        "AWS_SECRET_ACCESS_KEY": "embedded-aws",
+        "AWS_SECRET_ACCESS_KEY": "made at the start",
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",

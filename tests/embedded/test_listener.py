@@ -15,7 +15,7 @@ from tests.support.accounts import embedded_aws
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackClients]:
     with embedded_aws(tmp_path_factory.mktemp("account")) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         yield clients
         clients.close()
 

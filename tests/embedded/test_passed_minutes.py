@@ -67,7 +67,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
 
 @pytest.fixture
 def account(server: EmbeddedAws) -> Iterator[Account]:
-    clients = LoopbackClients(server.url)
+    clients = LoopbackClients(server.connection)
     yield Account(server, clients)
     clients.client("cloudwatch", REGION).delete_alarms(AlarmNames=["errors"])
     clients.close()
@@ -172,9 +172,11 @@ def test_no_minute_is_left_out(
 
 
 def test_only_a_post_lets_a_minute_pass(server: EmbeddedAws) -> None:
-    url = server.url + MINUTE_PATH
-    assert httpx.get(url, timeout=10).status_code != 200
-    answer = httpx.post(url, timeout=10)
+    url = server.connection.url + MINUTE_PATH
+    token = {"Authorization": server.connection.authorization(MINUTE_PATH)}
+    assert httpx.get(url, headers=token, timeout=10).status_code != 200
+    assert httpx.post(url, timeout=10).status_code == 403
+    answer = httpx.post(url, headers=token, timeout=10)
     assert answer.status_code == 200
     assert answer.json()["ahead_seconds"] > 0
 

@@ -21,7 +21,7 @@ _numbers = itertools.count()
 @pytest.fixture(scope="module")
 def iam(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with embedded_aws(Path(tmp_path_factory.mktemp("iam"))) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         yield clients.client("iam", "us-east-1")
         clients.close()
 

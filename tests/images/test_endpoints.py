@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 
 from embedded_aws import control
 from embedded_aws.containers.engine import Engine
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.project import Project
 from tests.images.families import FAMILIES
 from tests.support.served_sample import ENDPOINT, STACK, ask, await_serving, deploy
@@ -134,8 +135,8 @@ def test_a_killed_container_is_replaced(bench: Workbench, engine: Engine) -> Non
         "sagemaker-runtime",
         endpoint_url=bench.state.url,
         region_name="us-east-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106  # nothing checks it
+        aws_access_key_id=ACCESS_KEY_ID,
+        aws_secret_access_key=bench.state.secret_access_key,
         config=Config(retries={"total_max_attempts": 1}),
     )
     body = FAMILIES["tensorrt"].request

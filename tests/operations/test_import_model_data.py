@@ -10,10 +10,11 @@ import boto3
 import pytest
 import yaml
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway import java_properties
 from slipway.planning.families import situation_of
 from slipway.project import Project
-from tests.support.accounts import object_storage
+from tests.support.accounts import SECRET_ACCESS_KEY, object_storage
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
 
@@ -43,7 +44,7 @@ TENSORS = {"model.embed_tokens.weight": {"dtype": "F16", "shape": [32000, 4096],
 @pytest.fixture(scope="module")
 def s3():
     with object_storage() as url:
-        keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
+        keys = {"aws_access_key_id": ACCESS_KEY_ID, "aws_secret_access_key": SECRET_ACCESS_KEY}
         client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **keys)
         client.create_bucket(Bucket=BUCKET)
         header = json.dumps(TENSORS).encode()

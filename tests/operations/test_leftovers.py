@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.operations.leftovers import Leftover, find_kept, find_leftovers
-from tests.support.accounts import embedded_aws
+from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.roles import make_role
 
@@ -19,7 +19,7 @@ def access(tmp_path: Path) -> Iterator[Access]:
         yield Access(
             LOCAL.region,
             {
-                "AWS_ENDPOINT_URL": server.url,
+                "AWS_ENDPOINT_URL": server.connection.url,
                 "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
                 "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             },

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from embedded_aws.listener import Listener
 from embedded_aws.quotas import EndpointQuotas
 from slipway.access import Access
@@ -15,7 +16,7 @@ from slipway.operations.preflight import notes, preflight
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from tests.support.accounts import forget_accounts
+from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
 MANIFEST = json.dumps(
@@ -31,7 +32,7 @@ KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890
 
 @pytest.fixture
 def access() -> Iterator[Access]:
-    server = Listener(port=0)
+    server = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
     # moto has no quotas of SageMaker.
     server.mount("servicequotas", EndpointQuotas().api)
     server.start()
@@ -40,9 +41,9 @@ def access() -> Iterator[Access]:
     yield Access(
         LOCAL.region,
         {
-            "AWS_ENDPOINT_URL": server.url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ENDPOINT_URL": server.connection.url,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         },
     )
     server.stop()

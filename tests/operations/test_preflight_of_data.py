@@ -5,9 +5,11 @@ from collections.abc import Iterator
 import pytest
 from moto.server import ThreadedMotoServer
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.operations.capture_bucket import find_bucket
 from slipway.operations.volume_key import examine_key
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.projects import LOCAL
 
 
@@ -20,8 +22,8 @@ def access() -> Iterator[Access]:
         LOCAL.region,
         {
             "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         },
     )
     server.stop()

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 import pytest
 from moto.server import ThreadedMotoServer
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.facts.instances import instance_types
 from slipway.operations.network import compare_network
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from slipway.planning.vpc import VpcPlan
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.networks import Network, make_network
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
@@ -25,8 +27,8 @@ def access() -> Iterator[Access]:
         LOCAL.region,
         {
             "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         },
     )
     server.stop()

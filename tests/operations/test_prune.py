@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.image_sources import image_digest
@@ -16,7 +17,7 @@ from slipway.operations.prune import Unused, delete, find_unused
 from slipway.operations.references import find_references
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.planning.lock import Lock
-from tests.support.accounts import forget_accounts, object_storage
+from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts, object_storage
 from tests.support.images import put_image
 from tests.support.projects import LOCAL, write_project
 
@@ -37,8 +38,8 @@ def access(url: str) -> Access:
     forget_accounts()
     variables = {
         "AWS_ENDPOINT_URL": url,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
     }
     found = Access(LOCAL.region, variables)
     found.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.publishing import verified_copies
 from tests.publishing.promotions import (
@@ -17,7 +17,7 @@ from tests.publishing.promotions import (
     STAGING,
     WEIGHTS,
 )
-from tests.support.accounts import forget_accounts, object_storage
+from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts, object_storage
 from tests.support.buckets import remove_buckets
 from tests.support.projects import LOCAL, PRODUCTION, config_text, write_project
 from tests.support.versitygw import versitygw

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.publishing import batches, s5cmd
 from slipway.publishing.batches import Folder, Upload
 from slipway.publishing.s5cmd import upload
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.processes import is_running
 from tests.support.projects import LOCAL, messages
 from tests.support.waiting import eventually
@@ -126,7 +128,7 @@ def test_an_interrupted_upload_ends_s5cmd(tmp_path, monkeypatch):
     program.chmod(0o755)
     monkeypatch.setattr(s5cmd, "executable", lambda: str(program))
     monkeypatch.setenv("PID_FILE", str(pid_file))
-    keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+    keys = {"AWS_ACCESS_KEY_ID": ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY}
     access = Access(LOCAL.region, keys)
 
     def interrupt(_: Upload) -> None:

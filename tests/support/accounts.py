@@ -9,12 +9,15 @@ from typing import Any
 from moto.core.config import default_user_config
 from moto.moto_api._internal import moto_api_backend
 
+from embedded_aws.identity import Connection
 from embedded_aws.listener import Listener
 from embedded_aws.objects.copies import follow_copy_conditions
 from embedded_aws.objects.front import ObjectFront
 from embedded_aws.server import EmbeddedAws
 from tests.support.starts import count_start
 
+# Of every embedded AWS here; `slipway local start` makes another one at each start.
+SECRET_ACCESS_KEY = "of-the-tests"  # noqa: S105  # nobody else's
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -36,7 +39,9 @@ def embedded_aws(directory: Path, **options: Any) -> Iterator[EmbeddedAws]:
     count_start("server")
     forget_accounts()
     try:
-        with EmbeddedAws(port=0, directory=directory, **options) as server:
+        with EmbeddedAws(
+            port=0, secret_access_key=SECRET_ACCESS_KEY, directory=directory, **options
+        ) as server:
             yield server
     finally:
         forget_accounts()
@@ -53,14 +58,19 @@ def object_storage() -> Iterator[str]:
     The accounts belong to the process: `forget_accounts` empties them.
     """
     count_start("server")
-    listener = Listener(port=0)
+    listener = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
     follow_copy_conditions()
     listener.mount("s3", ObjectFront(listener.moto))
     listener.start()
     try:
-        yield listener.url
+        yield listener.connection.url
     finally:
         listener.stop()
+
+
+def connection_to(url: str) -> Connection:
+    """How clients reach an embedded AWS of these."""
+    return Connection(url, SECRET_ACCESS_KEY)
 
 
 def forget_accounts() -> None:

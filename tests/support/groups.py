@@ -167,6 +167,12 @@ GROUPS: Mapping[str, Group] = {
         install="sysctl user.max_user_namespaces=1000",
         lacks=_lacks_namespaces,
     ),
+    "root": Group(
+        needs="root, to run a program as another user",
+        size="all",
+        install="run the tests as root",
+        lacks=lambda: "" if os.geteuid() == 0 else "the tests do not run as root",
+    ),
     "browser": Group(
         needs="Chromium",
         size="all",

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.facts.instances import instance_types
 from slipway.planning.resolve import resolve
 from slipway.project import Project
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, write_project
 from tests.support.stacks import Stacks
 
@@ -73,7 +74,7 @@ class ImportedPlan:
             plan: the plan that was deployed.
         """
         for variable, value in {
-            "AWS_ENDPOINT_URL": stacks.aws.url,
+            "AWS_ENDPOINT_URL": stacks.aws.connection.url,
             "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
             "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             "AWS_CONFIG_FILE": "/dev/null",

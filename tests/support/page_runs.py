@@ -77,7 +77,7 @@ def prepare_account(project: Path) -> None:
     environment = Project(project).environment("local")
     state = control.running(project)
     assert state is not None
-    clients = LoopbackClients(state.url)
+    clients = LoopbackClients(state.connection)
 
     def client(service: str) -> Any:
         return clients.client(service, environment.region)

@@ -18,9 +18,9 @@ from botocore.exceptions import ClientError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.clock import AccountClock
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
-from tests.support.accounts import embedded_aws
+from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.clocks import MovableClock
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.stacks import Stacks
@@ -69,7 +69,7 @@ class SlipwayStack:
         self.access = Access(
             LOCAL.region,
             {
-                "AWS_ENDPOINT_URL": stacks.aws.url,
+                "AWS_ENDPOINT_URL": stacks.aws.connection.url,
                 "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
                 "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             },
@@ -175,6 +175,6 @@ def slipway_stack(
     programs = {"slipway/tensorrt": ContainerProgram((sys.executable, str(_PROGRAM)))}
     options = {"programs": programs, "clock": clock or MovableClock(), **options}
     with embedded_aws(directory, time_scale=time_scale, **options) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory, model)
         clients.close()

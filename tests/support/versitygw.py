@@ -8,7 +8,8 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import ACCESS_KEY_ID
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.page_runs import free_port
 from tests.support.starts import count_start
 from tests.support.waiting import eventually

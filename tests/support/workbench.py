@@ -12,6 +12,7 @@ import boto3
 
 from demo import copy_project
 from embedded_aws import control
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.project import Project
 from tests.support import prepared_accounts
 from tests.support.assemblies import deploy_command, destroy_command
@@ -114,8 +115,8 @@ class Workbench:
             service,
             endpoint_url=self.state.url,
             region_name="us-east-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",  # noqa: S106  # nothing checks it
+            aws_access_key_id=ACCESS_KEY_ID,
+            aws_secret_access_key=self.state.secret_access_key,
         )
 
     def stack_status(self, name: str) -> str | None:

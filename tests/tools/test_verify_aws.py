@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from moto.server import ThreadedMotoServer
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.project import Project
-from tests.support.accounts import forget_accounts
+from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts
 from tests.support.projects import messages
 from tools.verify_aws import __main__ as program
 from tools.verify_aws import cost
@@ -77,8 +78,8 @@ class AccessWithQuotas(Access):
             "us-east-1",
             {
                 "AWS_ENDPOINT_URL": url,
-                "AWS_ACCESS_KEY_ID": "test",
-                "AWS_SECRET_ACCESS_KEY": "test",
+                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             },
         )
         self._quotas = Quotas(applied, default or {})

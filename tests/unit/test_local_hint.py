@@ -16,7 +16,7 @@ def test_the_hint_is_given_while_it_runs_and_the_shell_points_elsewhere(tmp_path
     directory = tmp_path / ".slipway" / "local"
     directory.mkdir(parents=True)
     state = {"pid": 1, "port": 4599, "url": URL, "started_at": "2026-11-24T00:00:00+00:00"}
-    state |= {"engine": None, "refused": [], "without_capacity": []}
+    state |= {"secret_access_key": "new", "engine": None, "refused": [], "without_capacity": []}
     (directory / "state.json").write_text(json.dumps(state))
     assert unset_variables_hint(tmp_path, "local", {}) is None
     with held_lock(directory):
@@ -24,4 +24,8 @@ def test_the_hint_is_given_while_it_runs_and_the_shell_points_elsewhere(tmp_path
         elsewhere = {"AWS_ENDPOINT_URL": "http://localhost:4566"}
         assert unset_variables_hint(tmp_path, "local", elsewhere) == HINT
         assert unset_variables_hint(tmp_path, "local", {"AWS_ENDPOINT_URL": f"{URL}/"}) is None
+        at_it = {"AWS_ENDPOINT_URL": URL, "AWS_ACCESS_KEY_ID": "embedded-aws"}
+        stale, fresh = ({**at_it, "AWS_SECRET_ACCESS_KEY": secret} for secret in ("old", "new"))
+        assert unset_variables_hint(tmp_path, "local", stale) == HINT
+        assert unset_variables_hint(tmp_path, "local", fresh) is None
         assert unset_variables_hint(tmp_path, "production", {}) is None

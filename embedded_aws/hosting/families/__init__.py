@@ -16,7 +16,7 @@ from pathlib import Path
 from embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.launch import CannotLaunchError
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import Connection
 
 _PROJECT_ROOT = Path(__file__).resolve().parents[3]
 # REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST
@@ -91,7 +91,7 @@ def container_environment(
     port: int,
     model_directory: Path,
     home: Path,
-    endpoint_url: str | None,
+    connection: Connection | None,
 ) -> dict[str, str]:
     """Builds the whole environment of a program that serves.
 
@@ -102,11 +102,11 @@ def container_environment(
         port: port that the program must listen on.
         model_directory: stands for /opt/ml/model.
         home: an empty home directory.
-        endpoint_url: URL of the embedded AWS; None under network isolation, which has no AWS and no
+        connection: leads to the embedded AWS; None under network isolation, which has no AWS and no
             credentials.
     """
     return base_environment(
-        program=program, declared=declared, region=region, home=home, endpoint_url=endpoint_url
+        program=program, declared=declared, region=region, home=home, connection=connection
     ) | {"SAGEMAKER_BIND_TO_PORT": str(port), "SM_MODEL_DIR": str(model_directory)}
 
 
@@ -121,7 +121,7 @@ def base_environment(
     declared: Mapping[str, str],
     region: str,
     home: Path,
-    endpoint_url: str | None,
+    connection: Connection | None,
 ) -> dict[str, str]:
     """Builds the variables that every container's program has.
 
@@ -133,7 +133,7 @@ def base_environment(
         declared: the Environment of the model or of the training job.
         region: region of the endpoint or job.
         home: an empty home directory.
-        endpoint_url: URL of the embedded AWS; None under network isolation, which has no AWS and no
+        connection: leads to the embedded AWS; None under network isolation, which has no AWS and no
             credentials.
     """
     search_path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
@@ -149,13 +149,7 @@ def base_environment(
         **declared,
         **sagemaker_variables(region),
     }
-    if endpoint_url is not None:
+    if connection is not None:
         # Stands for the execution role's credentials.
-        environment |= {
-            "AWS_ENDPOINT_URL": endpoint_url,
-            "S3_ENDPOINT_URL": endpoint_url,
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }
+        environment |= connection.variables()
     return environment

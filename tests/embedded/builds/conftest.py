@@ -10,7 +10,8 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.support.accounts import embedded_aws
+from embedded_aws.identity import ACCESS_KEY_ID
+from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.waiting import eventually
 
 REGION = "us-east-1"
@@ -53,8 +54,8 @@ class Account:
             service,
             endpoint_url=self.url,
             region_name=REGION,
-            aws_access_key_id="test",
-            aws_secret_access_key="test",  # noqa: S106  # nothing checks it
+            aws_access_key_id=ACCESS_KEY_ID,
+            aws_secret_access_key=SECRET_ACCESS_KEY,
         )
 
     def prepare(self) -> None:
@@ -128,6 +129,6 @@ class Account:
 @pytest.fixture(scope="module")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     with embedded_aws(tmp_path_factory.mktemp("builds")) as server:
-        account = Account(server.url)
+        account = Account(server.connection.url)
         account.prepare()
         yield account

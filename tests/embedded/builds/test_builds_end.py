@@ -15,7 +15,7 @@ pytestmark = pytest.mark.size("all")
 def test_a_build_that_takes_too_long_is_timed_out(tmp_path: Path) -> None:
     # Five minutes, the shortest limit, are over after 3 seconds.
     with embedded_aws(tmp_path, time_scale=0.01) as server:
-        account = Account(server.url)
+        account = Account(server.connection.url)
         account.prepare()
         build = account.done({"build": ["echo begun", "sleep 300"]})
     assert build["buildStatus"] == "TIMED_OUT"
@@ -25,7 +25,7 @@ def test_a_build_that_takes_too_long_is_timed_out(tmp_path: Path) -> None:
 
 def test_the_end_of_the_server_ends_its_builds(tmp_path: Path) -> None:
     with embedded_aws(tmp_path) as server:
-        account = Account(server.url)
+        account = Account(server.connection.url)
         account.prepare()
         identifier = account.start({"build": ["sleep 300 & echo $! ; wait"]})
         eventually(lambda: output(account, account.describe(identifier)) != [])

@@ -27,6 +27,6 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
 
 @pytest.fixture(scope="module")
 def stacks(aws: EmbeddedAws) -> Iterator[Stacks]:
-    clients = LoopbackClients(aws.url)
+    clients = LoopbackClients(aws.connection)
     yield Stacks(aws, clients, REGION)
     clients.close()

@@ -10,6 +10,8 @@ import pytest
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.stack import Stack
+from embedded_aws.identity import ACCESS_KEY_ID
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.starts import count_start
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(600)]
@@ -38,12 +40,12 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cdk(aws, tmp_path_factory) -> Cdk:
     directory = tmp_path_factory.mktemp("cdk")
     environment = {
-        "AWS_ACCESS_KEY_ID": "embedded-aws",
-        "AWS_SECRET_ACCESS_KEY": "embedded-aws",
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_ENDPOINT_URL": aws.url,
+        "AWS_ENDPOINT_URL": aws.connection.url,
         "CDK_DISABLE_CLI_TELEMETRY": "true",
         "HOME": str(directory),
         "PATH": PATH,
@@ -67,7 +69,7 @@ def cdk(aws, tmp_path_factory) -> Cdk:
 
 
 def client(aws, service):
-    return LoopbackClients(aws.url).client(service, "us-east-1")
+    return LoopbackClients(aws.connection).client(service, "us-east-1")
 
 
 def test_bootstrap_again_changes_nothing(cdk):

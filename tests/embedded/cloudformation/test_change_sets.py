@@ -152,7 +152,7 @@ def test_template_url_is_read_from_this_servers_s3(stacks):
     s3.put_object(Bucket="templates", Key="a/b.json", Body=template("from-s3"))
     for number, url in enumerate(
         (
-            f"{stacks.aws.url}/templates/a/b.json",
+            f"{stacks.aws.connection.url}/templates/a/b.json",
             "https://s3.eu-west-1.amazonaws.com/templates/a/b.json",
             "https://templates.s3.eu-west-1.amazonaws.com/a/b.json",
         )
@@ -161,7 +161,9 @@ def test_template_url_is_read_from_this_servers_s3(stacks):
         stacks.api.create_stack(StackName=name, TemplateURL=url)
         assert stacks.settled(name) == "CREATE_COMPLETE"
     with pytest.raises(ClientError, match="S3 error: The specified key does not exist"):
-        stacks.api.create_stack(StackName="x", TemplateURL=f"{stacks.aws.url}/templates/none")
+        stacks.api.create_stack(
+            StackName="x", TemplateURL=f"{stacks.aws.connection.url}/templates/none"
+        )
 
 
 def test_ssm_parameters_are_read_anew(stacks):

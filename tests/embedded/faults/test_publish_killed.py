@@ -407,8 +407,8 @@ def test_an_account_that_ends_meanwhile_is_the_users_problem() -> None:
         port = taken.getsockname()[1]
     gone = {
         "AWS_ENDPOINT_URL": f"http://localhost:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_ACCESS_KEY_ID": "gone",
+        "AWS_SECRET_ACCESS_KEY": "gone",
     }
     environment = Environment(
         name="local", account="123456789012", region="us-east-1", artifacts="sample"

@@ -13,6 +13,7 @@ from embedded_aws.hosting.service import Hosting
 from embedded_aws.identity import STATUS_PATH
 from embedded_aws.listener import Listener
 from embedded_aws.stricter import StricterRule
+from tests.support.accounts import SECRET_ACCESS_KEY
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/stand-in:1"
 PROGRAMS = {
@@ -31,8 +32,8 @@ def hosting(
     stricter: Collection[StricterRule] = (),
     without_capacity: Collection[str] = (),
 ) -> Iterator[LoopbackClients]:
-    listener = Listener(port=0)
-    clients = LoopbackClients(listener.url)
+    listener = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
+    clients = LoopbackClients(listener.connection)
     service = Hosting(
         clients,
         directory,
@@ -60,5 +61,5 @@ if __name__ == "__main__":
     import threading
 
     with hosting(Path(sys.argv[1])) as started:
-        print(started.endpoint_url, flush=True)
+        print(started.connection.url, flush=True)
         threading.Event().wait()

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import ACCESS_KEY_ID
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted, refused
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
@@ -386,7 +387,7 @@ def test_the_aws_cli_makes_and_calls_a_component(hosted: Hosted, tmp_path: Path)
         keys = {"AWS_ACCESS_KEY_ID": ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY}
         environment = {
             **keys,
-            "AWS_ENDPOINT_URL": hosted.account.clients.endpoint_url,
+            "AWS_ENDPOINT_URL": hosted.account.clients.connection.url,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_CONFIG_FILE": os.devnull,
         }

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.facts.instances import instance_types
@@ -12,6 +13,7 @@ from slipway.operations.mode import compare_mode
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.embedded.hosting.hosted_components import Hosted
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
 SCALED: dict[str, Any] = {
@@ -34,9 +36,9 @@ def access(account: Any) -> Access:
     return Access(
         LOCAL.region,
         {
-            "AWS_ENDPOINT_URL": account.clients.endpoint_url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ENDPOINT_URL": account.clients.connection.url,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         },
     )
 

@@ -12,6 +12,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import PROGRAMS, UnknownImageError, find_program
 from embedded_aws.hosting.process import ContainerProcess
 from embedded_aws.hosting.rollout import Rollout, rollout_of
+from tests.support.accounts import connection_to
 from tests.support.waiting import eventually
 
 HERE = Path(__file__).parent
@@ -122,7 +123,7 @@ def test_killed_server_leaves_no_container(tmp_path: Path) -> None:
     )
     assert server.stdout is not None
     with server.stdout:
-        clients = LoopbackClients(server.stdout.readline().strip())
+        clients = LoopbackClients(connection_to(server.stdout.readline().strip()))
     sagemaker = clients.client("sagemaker", "us-east-1")
     image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/stand-in:1"
     sagemaker.create_model(ModelName="m", PrimaryContainer={"Image": image})

@@ -12,7 +12,8 @@ import pytest
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families.program import ContainerProgram
-from tests.support.accounts import embedded_aws
+from embedded_aws.identity import ACCESS_KEY_ID
+from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.pages import ROOT
 from tests.support.prepared_accounts import bootstrap
 from tests.support.stacks import Stacks
@@ -44,7 +45,7 @@ def stacks(tmp_path: Path) -> Iterator[Stacks]:
     """A bootstrapped account in which the image is published."""
     programs = {"djl-inference": ContainerProgram((sys.executable, str(PROGRAM)))}
     with embedded_aws(tmp_path / "aws", programs=programs, time_scale=0.1) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         found = Stacks(server, clients, REGION)
         bootstrap(found.client)
         manifest = {
@@ -68,8 +69,8 @@ def environment(url: str) -> dict[str, str]:
         **others,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "AWS_ENDPOINT_URL": url,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         "AWS_REGION": REGION,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
@@ -81,7 +82,7 @@ def environment(url: str) -> dict[str, str]:
 def test_a_whole_run_leaves_what_it_lists_and_the_commands_remove_that(
     stacks: Stacks, tmp_path: Path
 ) -> None:
-    variables = environment(stacks.aws.url)
+    variables = environment(stacks.aws.connection.url)
     count_start("cdk")
     folder = str(tmp_path / "run")
     result = subprocess.run(
@@ -98,7 +99,7 @@ def test_a_whole_run_leaves_what_it_lists_and_the_commands_remove_that(
     assert report["result"] == "ok"
     assert [stage["name"] for stage in report["stages"]] == STAGES
     assert {stage["outcome"] for stage in report["stages"]} == {"ok"}
-    assert report["answered_by"] == stacks.aws.url
+    assert report["answered_by"] == stacks.aws.connection.url
     assert "123456789012" not in result.stdout
     check_the_account(stacks, report)
     remove(variables, result.stderr)

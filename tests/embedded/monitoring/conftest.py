@@ -199,6 +199,6 @@ def _account(
 ) -> Iterator[Account]:
     clock = clock or AccountClock()
     with embedded_aws(directory, programs=PROGRAMS, clock=clock, **options) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         yield Account(clients, clock)
         clients.close()

@@ -16,6 +16,7 @@ from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.monitoring.evaluator import AlarmEvaluator
 from embedded_aws.monitoring.notifications import Notification, Notifier
 from embedded_aws.monitoring.states import AlarmStates
+from tests.support.accounts import connection_to
 from tests.support.waiting import eventually
 
 REGIONS = ("sa-east-1", "af-south-1")
@@ -38,7 +39,7 @@ class Outbox(Notifier):
     """Keeps what would be sent."""
 
     def __init__(self) -> None:
-        super().__init__(LoopbackClients("http://localhost:1"))
+        super().__init__(LoopbackClients(connection_to("http://localhost:1")))
         self.sent: list[Notification] = []
 
     def send(self, notification: Notification | None) -> None:

@@ -33,7 +33,7 @@ OBJECT = {"Bucket": LOCAL.artifact_bucket, "Key": "artifacts/old/files/model"}
 @pytest.fixture
 def stacks(tmp_path: Path) -> Iterator[Stacks]:
     with embedded_aws(tmp_path) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         found = Stacks(server, clients, LOCAL.region)
         for bucket in ASSET_BUCKETS:
             found.client("s3").create_bucket(Bucket=bucket)

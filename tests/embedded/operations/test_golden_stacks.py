@@ -10,12 +10,12 @@ import pytest
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place
-from tests.support.accounts import embedded_aws
+from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.imported_endpoints import ImportedPlan, told
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.slipway_stack import lay_foundation, publish_functions
@@ -60,7 +60,7 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
     programs = dict.fromkeys(REPOSITORIES, STAND_IN)
     directory = tmp_path_factory.mktemp("golden")
     with embedded_aws(directory, programs=programs, time_scale=0.05) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         stacks = Stacks(server, clients, LOCAL.region)
         lay_foundation(stacks)
         stacks.client("s3").put_object(
@@ -104,7 +104,7 @@ def deployed(stacks: Stacks, request: pytest.FixtureRequest) -> Iterator[dict[st
 
 def access_of(stacks: Stacks) -> Access:
     variables = {
-        "AWS_ENDPOINT_URL": stacks.aws.url,
+        "AWS_ENDPOINT_URL": stacks.aws.connection.url,
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
     }

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.invoke import MAX_BODY_BYTES, Answer, Request, invoke, invoke_stream
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.slipway_stack import NAME, SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
 
@@ -129,8 +131,8 @@ def test_nobody_answers() -> None:
         "us-east-1",
         {
             "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
-            "AWS_ACCESS_KEY_ID": "x",
-            "AWS_SECRET_ACCESS_KEY": "x",
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         },
     )
     with pytest.raises(UserError) as caught:

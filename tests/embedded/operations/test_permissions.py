@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.invoke import Request, invoke, invoke_stream
@@ -18,6 +19,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from slipway.publishing.publish import planned_job, publish
 from tests.publishing.progress import Progress
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.networks import make_network
 from tests.support.projects import ENVIRONMENTS, LOCAL, config_text, write_project
 from tests.support.recorded_calls import RecordedCalls
@@ -40,10 +42,10 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
         access = Access(
             LOCAL.region,
             {
-                "AWS_ENDPOINT_URL": stack.stacks.aws.url,
-                "S3_ENDPOINT_URL": stack.stacks.aws.url,
-                "AWS_ACCESS_KEY_ID": "test",
-                "AWS_SECRET_ACCESS_KEY": "test",
+                "AWS_ENDPOINT_URL": stack.stacks.aws.connection.url,
+                "S3_ENDPOINT_URL": stack.stacks.aws.connection.url,
+                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             },
         )
         recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
@@ -90,10 +92,10 @@ def test_an_isolated_model_needs_its_own_prefix_and_key_alone(tmp_path: Path) ->
         access = Access(
             LOCAL.region,
             {
-                "AWS_ENDPOINT_URL": stack.stacks.aws.url,
-                "S3_ENDPOINT_URL": stack.stacks.aws.url,
-                "AWS_ACCESS_KEY_ID": "test",
-                "AWS_SECRET_ACCESS_KEY": "test",
+                "AWS_ENDPOINT_URL": stack.stacks.aws.connection.url,
+                "S3_ENDPOINT_URL": stack.stacks.aws.connection.url,
+                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             },
         )
         recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
@@ -171,10 +173,10 @@ def test_networks_keys_and_buckets_may_be_looked_at(tmp_path: Path) -> None:
         access = Access(
             LOCAL.region,
             {
-                "AWS_ENDPOINT_URL": stack.stacks.aws.url,
-                "S3_ENDPOINT_URL": stack.stacks.aws.url,
-                "AWS_ACCESS_KEY_ID": "test",
-                "AWS_SECRET_ACCESS_KEY": "test",
+                "AWS_ENDPOINT_URL": stack.stacks.aws.connection.url,
+                "S3_ENDPOINT_URL": stack.stacks.aws.connection.url,
+                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             },
         )
         recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")

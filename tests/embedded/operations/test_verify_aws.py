@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from tests.support.accounts import embedded_aws
+from embedded_aws.identity import ACCESS_KEY_ID
+from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.stacks import Stacks
 from tools.verify_aws import __main__ as program
 from tools.verify_aws import removal, stacks
@@ -99,7 +100,7 @@ class Account:
 def server_stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
     directory: Path = tmp_path_factory.mktemp("embedded-aws")
     with embedded_aws(directory) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         account = Stacks(server, clients, TARGET.region)
         account.client("ssm").put_parameter(
             Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String"
@@ -125,9 +126,9 @@ def account(server_stacks: Stacks, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     for name, value in {
-        "AWS_ENDPOINT_URL": server_stacks.aws.url,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_ENDPOINT_URL": server_stacks.aws.connection.url,
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         "AWS_REGION": TARGET.region,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,

@@ -11,6 +11,7 @@ import aws_cdk as cdk
 import pytest
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.project import Project
@@ -18,7 +19,7 @@ from slipway.publishing.remote.publish import RemotelyPublished, publish_remotel
 from stacks.foundation_stack import FoundationStack
 from tests.embedded.training import composition
 from tests.embedded.training.publishing import Said
-from tests.support.accounts import embedded_aws
+from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.projects import config_text, write_project
 from tests.support.stacks import Stacks
 
@@ -67,7 +68,7 @@ class Remote:
         handler = root / "handlers" / "t5" / "model.py"
         handler.parent.mkdir(parents=True)
         handler.write_text("def handle(inputs): ...\n", "utf-8")
-        self.access = access_to(stacks.aws.url)
+        self.access = access_to(stacks.aws.connection.url)
         self.codebuild = stacks.client("codebuild")
         self._of_others = frozenset(build["id"] for build in self._all_builds())
 
@@ -126,8 +127,8 @@ def access_to(url: str) -> Access:
         {
             "AWS_ENDPOINT_URL": url,
             "S3_ENDPOINT_URL": url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         },
     )
 
@@ -160,7 +161,7 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
     """An account with the foundation."""
     directory = tmp_path_factory.mktemp("account")
     with embedded_aws(directory, programs=composition.PROGRAMS) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         found = Stacks(server, clients, "us-east-1")
         for bucket in (ASSETS, "weights"):
             found.client("s3").create_bucket(Bucket=bucket)

@@ -165,7 +165,7 @@ def clocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Account,
         patch.setattr(metrics, "_INTERVAL_SECONDS", 0.02)
         patch.setattr(evaluator, "_POLL_SECONDS", 0.05)
         with embedded_aws(directory, programs=programs, time_scale=0.01, clock=clock) as server:
-            clients = LoopbackClients(server.url)
+            clients = LoopbackClients(server.connection)
             account = Account(clients, directory)
             account.prepare()
             yield account, clock

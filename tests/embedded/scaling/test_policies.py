@@ -98,7 +98,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
     monkeypatch.setattr(evaluator, "_POLL_SECONDS", 0.05)
     programs = {"tests/stand-in": ContainerProgram((sys.executable, str(PROGRAM)))}
     with embedded_aws(tmp_path, programs=programs, time_scale=0.01, clock=clock) as server:
-        clients = LoopbackClients(server.url)
+        clients = LoopbackClients(server.connection)
         account = Account(clients, tmp_path)
         account.prepare()
         yield Fleet(account, clock)

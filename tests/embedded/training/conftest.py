@@ -7,7 +7,9 @@ import boto3
 import pytest
 
 from embedded_aws.hosting.process import ContainerProcess
+from embedded_aws.identity import ACCESS_KEY_ID
 from tests.embedded.training import composition
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.roles import make_role
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
@@ -48,8 +50,8 @@ class Account:
             service,
             endpoint_url=self.url,
             region_name=REGION,
-            aws_access_key_id="test",
-            aws_secret_access_key="test",  # noqa: S106  # nothing checks it
+            aws_access_key_id=ACCESS_KEY_ID,
+            aws_secret_access_key=SECRET_ACCESS_KEY,
         )
 
     def prepare(self) -> None:
@@ -148,7 +150,7 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     directory = tmp_path_factory.mktemp("training")
     with composition.training(directory) as server:
-        account = Account(server.url, directory)
+        account = Account(server.connection.url, directory)
         account.prepare()
         yield account
 
@@ -175,9 +177,14 @@ def late(account: Account, monkeypatch: pytest.MonkeyPatch) -> Account:
 def short_lived(tmp_path: Path) -> Iterator[tuple[Account, Any]]:
     """An account and its server, for a test that ends it."""
     count_start("server")
-    server = composition.EmbeddedAws(port=0, directory=tmp_path, programs=composition.PROGRAMS)
+    server = composition.EmbeddedAws(
+        port=0,
+        secret_access_key=SECRET_ACCESS_KEY,
+        directory=tmp_path,
+        programs=composition.PROGRAMS,
+    )
     server.start()
-    account = Account(server.url, tmp_path)
+    account = Account(server.connection.url, tmp_path)
     account.prepare()
     yield account, server
     with contextlib.suppress(Exception):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
@@ -18,6 +19,7 @@ from slipway.planning.families import situation_of
 from slipway.planning.lock import LockedArtifact
 from slipway.project import Project
 from slipway.publishing.publish import Published, publish
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.projects import config_text, write_project
 from tests.support.starts import count_start
 
@@ -88,8 +90,8 @@ class Publishing:
             {
                 "AWS_ENDPOINT_URL": account.url,
                 "S3_ENDPOINT_URL": account.url,
-                "AWS_ACCESS_KEY_ID": "test",
-                "AWS_SECRET_ACCESS_KEY": "test",
+                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             },
         )
 
@@ -184,8 +186,8 @@ class Publishing:
         environment |= {
             "AWS_ENDPOINT_URL": self.account.url,
             "S3_ENDPOINT_URL": self.account.url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         }

@@ -14,7 +14,7 @@ def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """An account in which a minute is over after 0.6 seconds."""
     directory = tmp_path_factory.mktemp("hurried")
     with composition.training(directory, time_scale=0.01) as server:
-        account = Account(server.url, directory)
+        account = Account(server.connection.url, directory)
         account.prepare()
         yield account
 

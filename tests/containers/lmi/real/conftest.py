@@ -51,9 +51,9 @@ def is_about_another(item: pytest.Item) -> bool:
 def aws_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An S3 with the weights, from which the server copies them."""
     with embedded_aws(tmp_path_factory.mktemp("aws")) as aws:
-        clients = LoopbackClients(aws.url)
+        clients = LoopbackClients(aws.connection)
         servers.put_weights(clients.client("s3", "us-east-1"))
-        yield aws.url
+        yield aws.connection.url
         clients.close()
 
 

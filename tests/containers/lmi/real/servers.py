@@ -30,6 +30,7 @@ from slipway.planning.artifact_place import shared_place
 from slipway.planning.families.lmi.handlers import our_handler
 from slipway.planning.families.lmi.setup import ordered
 from slipway.publishing.families.lmi.package import lmi_package, script_files
+from tests.support.accounts import connection_to
 from tests.support.projects import LOCAL, PRODUCTION, model_config
 from tests.support.situations import lmi
 from tests.support.starts import count_start
@@ -332,7 +333,7 @@ def start(
         port=port,
         model_directory=model,
         home=directory,
-        endpoint_url=aws_url,
+        connection=None if aws_url is None else connection_to(aws_url),
     )
     count_start("jvm")
     log_file = directory / "log"

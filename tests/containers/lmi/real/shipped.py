@@ -12,6 +12,7 @@ from slipway.config.schema import ModelConfig
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
+from tests.support.accounts import connection_to
 
 ENVIRONMENT = "local"
 DIGEST = "f5" * 32
@@ -65,7 +66,7 @@ def answering(
         aws_url: where S3 is.
         declared: the model's Environment.
     """
-    clients = LoopbackClients(aws_url)
+    clients = LoopbackClients(connection_to(aws_url))
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
     clients.close()
     files = servers.package_for(config, DIGEST)

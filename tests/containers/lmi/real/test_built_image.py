@@ -19,6 +19,7 @@ from slipway.config.schema import ModelConfig
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION
 from tests.containers.lmi.real.servers import DjlServing, Home
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
@@ -127,8 +128,13 @@ def test_an_endpoint_of_our_image_answers_over_a_stand_in(
         environment={**home.program.environment, "PYTHONPATH": path_in_the_image("deepspeed")},
     )
     directory = tmp_path_factory.mktemp("aws")
-    with EmbeddedAws(port=0, directory=directory, programs={"slipway/lmi": program}) as aws:
-        clients = LoopbackClients(aws.url)
+    with EmbeddedAws(
+        port=0,
+        secret_access_key=SECRET_ACCESS_KEY,
+        directory=directory,
+        programs={"slipway/lmi": program},
+    ) as aws:
+        clients = LoopbackClients(aws.connection)
         s3, sagemaker = clients.client("s3", REGION), clients.client("sagemaker", REGION)
         servers.put_weights(s3)
         for path, content in servers.package_for(config).items():

@@ -10,6 +10,7 @@ import pytest
 from embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
+from tests.support.accounts import connection_to
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(180)]
 
@@ -26,7 +27,7 @@ def deepspeed_itself(
     home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DjlServing]:
     servers.require("torch", "transformers", "deepspeed")
-    clients = LoopbackClients(aws_url)
+    clients = LoopbackClients(connection_to(aws_url))
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
     clients.close()

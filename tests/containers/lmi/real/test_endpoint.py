@@ -23,7 +23,7 @@ def clients(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lo
     programs = {"djl-inference": home.program}
     directory = tmp_path_factory.mktemp("aws")
     with embedded_aws(directory, programs=programs) as aws:
-        clients = LoopbackClients(aws.url)
+        clients = LoopbackClients(aws.connection)
         servers.put_weights(clients.client("s3", REGION))
         yield clients
         clients.close()

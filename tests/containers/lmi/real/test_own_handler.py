@@ -15,6 +15,7 @@ import pytest
 from embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
+from tests.support.accounts import connection_to
 
 pytestmark = [
     pytest.mark.djl_serving,
@@ -32,7 +33,7 @@ def own_handler(
 ) -> Iterator[DjlServing]:
     servers.require("torch", "transformers", "peft", "PIL")
 
-    clients = LoopbackClients(aws_url)
+    clients = LoopbackClients(connection_to(aws_url))
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
     clients.close()

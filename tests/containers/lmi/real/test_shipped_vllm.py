@@ -24,6 +24,7 @@ from slipway.errors import UserError
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing
+from tests.support.accounts import connection_to
 from tests.support.situations import lmi
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.vllm, pytest.mark.timeout(600)]
@@ -123,7 +124,7 @@ def on_a_cpu(name: str, directory: Path, *edits: tuple[str, str]) -> ModelConfig
 def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Starts a server on a shipped package, once for all tests."""
     home = servers.home_of(VERSION)
-    clients = LoopbackClients(aws_url)
+    clients = LoopbackClients(connection_to(aws_url))
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
     clients.close()

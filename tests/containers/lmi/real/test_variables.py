@@ -24,6 +24,7 @@ from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION, REGISTRY
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import DjlServing, Home
+from tests.support.accounts import SECRET_ACCESS_KEY, connection_to
 from tests.support.roles import make_role
 from tests.support.situations import lmi
 from tests.support.waiting import eventually
@@ -65,7 +66,7 @@ def both(
 ) -> Iterator[tuple[DjlServing, DjlServing]]:
     """A server that was told by a package, and one by variables."""
     servers.require("torch", "transformers", "peft", "PIL")
-    clients = LoopbackClients(aws_url)
+    clients = LoopbackClients(connection_to(aws_url))
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
     clients.close()
@@ -174,8 +175,13 @@ def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
 ) -> None:
     """From what the template has: an image, variables and weights, on the embedded AWS."""
     programs = {"djl-inference": home.program}
-    with EmbeddedAws(port=0, directory=tmp_path_factory.mktemp("aws"), programs=programs) as aws:
-        clients = LoopbackClients(aws.url)
+    with EmbeddedAws(
+        port=0,
+        secret_access_key=SECRET_ACCESS_KEY,
+        directory=tmp_path_factory.mktemp("aws"),
+        programs=programs,
+    ) as aws:
+        clients = LoopbackClients(aws.connection)
         weights = {**servers.WEIGHTS, "model.py": SLEEPER}
         servers.put_weights(clients.client("s3", REGION), weights, SLEEPER_DIGEST)
         iam, sagemaker = clients.client("iam", REGION), clients.client("sagemaker", REGION)

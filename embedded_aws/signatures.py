@@ -1,0 +1,262 @@
+"""The signature of a request (SigV4): whether its sender has the secret of the access key.
+
+The secret of the embedded AWS's own key is made at each start, and only its owner can read it.
+The keys of users and of assumed roles are moto's. No other key is taken.
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+"""
+
+from __future__ import annotations
+
+import hmac
+import io
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+from botocore.utils import normalize_url_path
+from moto.iam.models import iam_backends
+from moto.sts.models import sts_backends
+
+from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+_AUTHORIZATION: Final = re.compile(
+    r"AWS4-HMAC-SHA256\s+Credential=(?P<credential>[^,\s]+),\s*SignedHeaders=(?P<headers>[^,\s]+),"
+    r"\s*Signature=(?P<signature>[0-9a-f]+)"
+)
+_CREDENTIAL: Final = re.compile(
+    r"(?P<key>[^/]+)/(?P<scope>\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request)"
+)
+# The parts of a signature -> the parameters of a presigned address, after `X-Amz-`.
+_PRESIGNED: Final = {
+    "credential": "Credential",
+    "headers": "SignedHeaders",
+    "signature": "Signature",
+    "time": "Date",
+    "expires": "Expires",
+}
+_PARTITION: Final = "aws"
+# Characters of a path or a query that stay as they are in what is signed.
+_UNRESERVED: Final = "-_.~"
+# WSGI names these two headers without a prefix.
+_WITHOUT_PREFIX: Final = ("CONTENT_TYPE", "CONTENT_LENGTH")
+_UNSIGNED: Final = "UNSIGNED-PAYLOAD"
+_NEW_KEYS: Final = (
+    "The embedded AWS makes a new key at each start: set the variables of `slipway local env`."
+)
+
+
+@dataclass(frozen=True)
+class WrongSignature:
+    """AWS's error for a request that the owner of its key did not sign.
+
+    Attributes:
+        s3: S3's code of the error.
+        query: the code of services that answer in XML.
+        json: the code of services that answer in JSON.
+        message: AWS's words.
+    """
+
+    s3: str
+    query: str
+    json: str
+    message: str
+
+
+_MISSING: Final = WrongSignature(
+    "AccessDenied",
+    "MissingAuthenticationToken",
+    "MissingAuthenticationTokenException",
+    "Missing Authentication Token.",
+)
+# As buckets made after June 2020 answer; boto3 presigns so unless `signature_version` is `s3v4`.
+_OLD: Final = WrongSignature(
+    "InvalidRequest",
+    "IncompleteSignature",
+    "IncompleteSignatureException",
+    "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.",
+)
+_UNKNOWN_KEY: Final = WrongSignature(
+    "InvalidAccessKeyId",
+    "InvalidClientTokenId",
+    "UnrecognizedClientException",
+    "The security token included in the request is invalid.",
+)
+_MISMATCH: Final = WrongSignature(
+    "SignatureDoesNotMatch",
+    "SignatureDoesNotMatch",
+    "InvalidSignatureException",
+    "The request signature we calculated does not match the signature you provided. Check your key "
+    "and signing method.",
+)
+_EXPIRED: Final = WrongSignature(
+    "AccessDenied", "RequestExpired", "RequestExpired", "Request has expired."
+)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a request says of its signature, in the header Authorization or in its address.
+
+    Attributes:
+        key: the access key id.
+        scope: the credential scope: date, region, service and a last word.
+        region: the region that the request is for.
+        service: the service's name in signatures, such as `s3`.
+        headers: the names of the signed headers.
+        hex: the signature, in hexadecimal digits.
+        time: when it was signed, such as `20260101T000000Z`.
+        expires_seconds: how long a presigned address is valid; None where a header signs.
+    """
+
+    key: str
+    scope: str
+    region: str
+    service: str
+    headers: tuple[str, ...]
+    hex: str
+    time: str
+    expires_seconds: int | None = None
+
+    def is_expired(self) -> bool:
+        """Whether a presigned address is no longer valid."""
+        if self.expires_seconds is None:
+            return False
+        signed_at = datetime.strptime(self.time, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        return datetime.now(UTC) > signed_at + timedelta(seconds=self.expires_seconds)
+
+
+def read_signature(environ: WSGIEnvironment) -> Signature | None:
+    """Returns the signature of a request; None where it has none."""
+    found = _AUTHORIZATION.match(environ.get("HTTP_AUTHORIZATION", ""))
+    if found is not None:
+        said = {**found.groupdict(), "time": environ.get("HTTP_X_AMZ_DATE", ""), "expires": ""}
+    else:
+        query = dict(parse_qsl(environ.get("QUERY_STRING", "")))
+        said = {name: query.get(f"X-Amz-{parameter}", "") for name, parameter in _PRESIGNED.items()}
+    scope = _CREDENTIAL.fullmatch(said["credential"])
+    # A presigned address says how long it is valid.
+    if scope is None or (found is None and not said["expires"].isdecimal()):
+        return None
+    return Signature(
+        **scope.groupdict(),
+        headers=tuple(said["headers"].split(";")),
+        hex=said["signature"],
+        time=said["time"],
+        expires_seconds=int(said["expires"]) if found is None else None,
+    )
+
+
+def verify(environ: WSGIEnvironment, secret_access_key: str) -> Signature | WrongSignature:
+    """Returns a request's signature, or AWS's error where its sender has not the key's secret.
+
+    Args:
+        environ: the request. Its body is read and put back where its digest is signed: S3's front
+            compares the digests that requests to S3 name.
+        secret_access_key: of the embedded AWS's own key.
+    """
+    signature = read_signature(environ)
+    if signature is None:
+        return _OLD if "AWSAccessKeyId=" in environ.get("QUERY_STRING", "") else _MISSING
+    secret = _find_secret(signature.key, secret_access_key)
+    if secret is None:
+        return _UNKNOWN_KEY
+    digest = environ.get("HTTP_X_AMZ_CONTENT_SHA256", _UNSIGNED)
+    if signature.service != "s3":
+        body_digest = sha256(_read_body(environ)).hexdigest()
+        if digest not in (_UNSIGNED, body_digest):
+            return _MISMATCH
+        digest = body_digest
+    key = f"AWS4{secret}".encode()
+    for part in signature.scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    canonical = sha256(_canonical_request(environ, signature, digest)).hexdigest()
+    signed = "\n".join(["AWS4-HMAC-SHA256", signature.time, signature.scope, canonical])
+    expected = hmac.new(key, signed.encode(), "sha256").hexdigest()
+    if not hmac.compare_digest(expected.encode(), signature.hex.encode()):
+        return _MISMATCH
+    return _EXPIRED if signature.is_expired() else signature
+
+
+def refuse(
+    wrong: WrongSignature, environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    """Answers a request as its service refuses it.
+
+    Args:
+        wrong: the error.
+        environ: the request.
+        start_response: from the WSGI server.
+    """
+    signature = read_signature(environ)
+    message = f"{wrong.message} {_NEW_KEYS}"
+    told = f"<Message>{escape(message)}</Message>"
+    headers = [("Content-Type", "application/xml")]
+    if "x-www-form-urlencoded" in environ.get("CONTENT_TYPE", ""):
+        error = f"<Error><Type>Sender</Type><Code>{wrong.query}</Code>{told}</Error>"
+        body = f"<ErrorResponse>{error}</ErrorResponse>"
+    elif signature.service == "s3" if signature else "HTTP_X_AMZ_TARGET" not in environ:
+        body = f"<Error><Code>{wrong.s3}</Code>{told}</Error>"
+    else:
+        body = json.dumps({"__type": wrong.json, "message": message})
+        headers = [("Content-Type", "application/json"), ("x-amzn-ErrorType", wrong.json)]
+    start_response("403 Forbidden", [*headers, ("Content-Length", str(len(body)))])
+    return [body.encode()]
+
+
+def _find_secret(access_key_id: str, own: str) -> str | None:
+    """Returns the secret of a key; None where nobody gave it out."""
+    if access_key_id == ACCESS_KEY_ID:
+        return own
+    users = iam_backends[ACCOUNT_ID][_PARTITION].users.values()
+    keys = [key for user in users for key in user.access_keys]
+    keys += sts_backends[ACCOUNT_ID][_PARTITION].assumed_roles
+    return next((key.secret_access_key for key in keys if key.access_key_id == access_key_id), None)
+
+
+def _read_body(environ: WSGIEnvironment) -> bytes:
+    length = environ.get("CONTENT_LENGTH") or "0"
+    body: bytes = environ["wsgi.input"].read(int(length)) if length.isdecimal() else b""
+    environ["wsgi.input"] = io.BytesIO(body)
+    return body
+
+
+def _canonical_request(environ: WSGIEnvironment, signature: Signature, digest: str) -> bytes:
+    """Returns what is signed of a request."""
+    url = urlsplit(environ["REQUEST_URI"])
+    if signature.service == "s3":
+        path = quote(unquote(url.path), safe=f"/{_UNRESERVED}")
+    else:
+        # Every other service signs its path as it is sent, escaped once more.
+        path = quote(normalize_url_path(url.path), safe=f"/{_UNRESERVED}")
+    pairs = [pair.partition("=") for pair in url.query.split("&") if pair]
+    query = sorted(
+        (quote(unquote(name), safe=_UNRESERVED), quote(unquote(value), safe=_UNRESERVED))
+        for name, _, value in pairs
+        if name != "X-Amz-Signature"
+    )
+    lines = [
+        environ["REQUEST_METHOD"],
+        path,
+        "&".join(f"{name}={value}" for name, value in query),
+        *(f"{name}:{_header(environ, name)}" for name in signature.headers),
+        "",
+        ";".join(signature.headers),
+        digest,
+    ]
+    # WSGI gives the bytes of a header as the characters of this encoding.
+    return "\n".join(lines).encode("latin-1")
+
+
+def _header(environ: WSGIEnvironment, name: str) -> str:
+    variable = name.upper().replace("-", "_")
+    key = variable if variable in _WITHOUT_PREFIX else f"HTTP_{variable}"
+    return " ".join(environ.get(key, "").split())

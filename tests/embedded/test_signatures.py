@@ -1,0 +1,282 @@
+"""Who the embedded AWS answers: its owner alone, who has the secret that was made at its start."""
+
+import json
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import httpx
+import pytest
+from botocore import UNSIGNED
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+
+from embedded_aws import control
+from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, MINUTE_PATH, STATUS_PATH
+from embedded_aws.server import EmbeddedAws
+from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.starts import count_start
+
+REGION = "us-east-1"
+# One of each protocol, and what a stranger would do there.
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "iam": ("list_roles", {}),
+    "sts": ("get_caller_identity", {}),
+    "cloudformation": ("describe_stacks", {}),
+    "codebuild": ("list_builds", {}),
+    "sagemaker": ("list_endpoints", {}),
+    "sagemaker-runtime": ("invoke_endpoint", {"EndpointName": "e", "Body": b"x"}),
+    "lambda": ("list_functions", {}),
+    "secretsmanager": ("list_secrets", {}),
+    "s3": ("list_buckets", {}),
+}
+JSON = ("UnrecognizedClientException", "InvalidSignatureException", "MissingAuthenticationToken")
+IN_XML = ("InvalidClientTokenId", "SignatureDoesNotMatch", "MissingAuthenticationToken")
+CODES = {
+    "iam": IN_XML,
+    "sts": IN_XML,
+    "cloudformation": IN_XML,
+    "s3": ("InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied"),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
+    with embedded_aws(tmp_path_factory.mktemp("account")) as server:
+        yield server
+
+
+def client(
+    server: EmbeddedAws,
+    service: str,
+    key: str | None,
+    secret: str = "x",  # noqa: S107
+    token: str | None = None,
+) -> Any:
+    make: Any = boto3.client
+    return make(
+        service,
+        endpoint_url=server.connection.url,
+        region_name=REGION,
+        aws_access_key_id=key or "x",
+        aws_secret_access_key=secret,
+        aws_session_token=token,
+        config=Config(
+            retries={"total_max_attempts": 1},
+            s3={"addressing_style": "path"},
+            signature_version=("s3v4" if service == "s3" else "v4") if key else UNSIGNED,
+        ),
+    )
+
+
+def refusal(client: Any, service: str) -> tuple[int, str, str]:
+    operation, parameters = CALLS[service]
+    with pytest.raises(ClientError) as caught:
+        getattr(client, operation)(**parameters)
+    answer: Any = caught.value.response
+    error = answer["Error"]
+    return answer["ResponseMetadata"]["HTTPStatusCode"], error["Code"], error["Message"]
+
+
+@pytest.mark.parametrize("service", CALLS)
+def test_every_service_takes_its_owners_key_only(server: EmbeddedAws, service: str) -> None:
+    unknown, wrong, missing = CODES.get(service, JSON)
+    for key, code in (("AKIAINVENTED", unknown), (ACCESS_KEY_ID, wrong), (None, missing)):
+        status, found, message = refusal(client(server, service, key), service)
+        if key is None and service in ("sagemaker-runtime", "lambda"):
+            # Nothing but their paths tells that the answer is JSON.
+            code = "403"
+        assert (status, found.removesuffix("Exception")) == (403, code.removesuffix("Exception"))
+        assert code == "403" or message.endswith("set the variables of `slipway local env`.")
+    operation, parameters = CALLS[service]
+    owners = client(server, service, ACCESS_KEY_ID, SECRET_ACCESS_KEY)
+    if service == "sagemaker-runtime":
+        with pytest.raises(ClientError, match="Endpoint e of account 123456789012 not found"):
+            owners.invoke_endpoint(**parameters)
+    else:
+        assert getattr(owners, operation)(**parameters)
+
+
+def test_keys_of_users_and_roles_are_taken_by_every_service(server: EmbeddedAws) -> None:
+    iam = client(server, "iam", ACCESS_KEY_ID, SECRET_ACCESS_KEY)
+    iam.create_user(UserName="ci")
+    made = iam.create_access_key(UserName="ci")["AccessKey"]
+    sts = client(server, "sts", ACCESS_KEY_ID, SECRET_ACCESS_KEY)
+    role = f"arn:aws:iam::{ACCOUNT_ID}:role/publisher"
+    lent = sts.assume_role(RoleArn=role, RoleSessionName="ci")["Credentials"]
+    for key, secret, token in (
+        (made["AccessKeyId"], made["SecretAccessKey"], None),
+        (lent["AccessKeyId"], lent["SecretAccessKey"], lent["SessionToken"]),
+    ):
+        client(server, "codebuild", key, secret, token).list_builds()
+        code = refusal(client(server, "codebuild", key, f"{secret}x", token), "codebuild")[1]
+        assert code == "InvalidSignatureException"
+    # Constants of moto, which anybody knows.
+    known = sts.get_session_token()["Credentials"]
+    stranger = client(server, "codebuild", known["AccessKeyId"], known["SecretAccessKey"])
+    assert refusal(stranger, "codebuild")[1] == "UnrecognizedClientException"
+
+
+@pytest.mark.parametrize("names_digest", [False, True])
+def test_a_signed_request_is_answered_for_its_own_body_only(
+    server: EmbeddedAws, names_digest: bool
+) -> None:
+    """The SDK for JavaScript names the body's digest in a header, the one for Python does not."""
+    url, body = f"{server.connection.url}/", b"Action=ListRoles&Version=2010-05-08"
+    signed = AWSRequest(
+        "POST", url, {"Content-Type": "application/x-www-form-urlencoded"}, data=body
+    )
+    signer = SigV4Auth(Credentials(ACCESS_KEY_ID, SECRET_ACCESS_KEY), "iam", REGION)
+    if names_digest:
+        signed.headers["X-Amz-Content-SHA256"] = signer.payload(signed.prepare())
+    signer.add_auth(signed)
+    headers = dict(signed.headers)
+    assert httpx.post(url, content=body, headers=headers).status_code == 200
+    other = body.replace(b"ListRoles", b"ListUsers")
+    assert httpx.post(url, content=other, headers=headers).status_code == 403
+    assert httpx.post(f"{url}?Marker=a", content=body, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "é",
+        "AWS4-HMAC-SHA256 Credential=embedded-aws/20260101/us-east-1/iam/aws4_request, "
+        "SignedHeaders=host;é, Signature=0",
+        "AWS4-HMAC-SHA256 Credential=embedded-aws/20260101/us-east-1/s3/aws4_request, "
+        f"SignedHeaders=host, Signature={'0' * 64}",
+        "Bearer é",
+    ],
+)
+@pytest.mark.parametrize("path", ["/", STATUS_PATH])
+def test_odd_signatures_are_refused(server: EmbeddedAws, header: str, path: str) -> None:
+    headers = {"Authorization": header.encode()}
+    assert httpx.get(server.connection.url + path, headers=headers).status_code == 403
+
+
+def test_a_presigned_address_is_valid_for_its_object_and_its_time(server: EmbeddedAws) -> None:
+    s3 = client(server, "s3", ACCESS_KEY_ID, SECRET_ACCESS_KEY)
+    s3.create_bucket(Bucket="lent")
+    s3.put_object(Bucket="lent", Key="a b", Body=b"ours")
+    named = {"Bucket": "lent", "Key": "a b"}
+    address = s3.generate_presigned_url("get_object", named)
+    assert httpx.get(address).content == b"ours"
+    for other in (
+        address.replace("a%20b", "c"),
+        address.replace("X-Amz-Expires=3600", "X-Amz-Expires=36000"),
+        address.partition("&X-Amz-Expires")[0],
+        f"{server.connection.url}/lent/a%20b",
+        f"{server.connection.url}/lent/a%20b?AWSAccessKeyId={ACCESS_KEY_ID}&Signature=x&Expires=2",
+        s3.generate_presigned_url("get_object", named, ExpiresIn=-1),
+        client(server, "s3", ACCESS_KEY_ID).generate_presigned_url("get_object", named),
+    ):
+        assert httpx.get(other).status_code == 403, other
+
+
+def test_own_paths_ask_for_a_token_of_that_path(server: EmbeddedAws) -> None:
+    def ask(**headers: str) -> int:
+        return httpx.get(server.connection.url + STATUS_PATH, headers=headers).status_code
+
+    token = server.connection.authorization(STATUS_PATH)
+    assert ask(Authorization=token) == 200
+    assert {
+        ask(),
+        ask(Authorization=f"Bearer {SECRET_ACCESS_KEY}"),
+        ask(Authorization=server.connection.authorization(MINUTE_PATH)),
+    } == {403}
+
+
+@pytest.fixture(scope="module")
+def project() -> Iterator[Path]:
+    """A project whose embedded AWS runs, in a folder that everybody may read."""
+    # pytest's folders keep other users out, which a project's need not.
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder)
+        project.chmod(0o755)
+        (project / ".slipway" / "local").mkdir(parents=True)
+        # Of an interrupted start.
+        (project / ".slipway" / "local" / "state.partial").touch(0o644)
+        count_start("embedded-aws")
+        control.start(project, 0)
+        yield project
+        control.stop(project)
+
+
+def test_the_key_is_made_at_each_start_and_the_owners_alone(project: Path, tmp_path: Path) -> None:
+    state = control.running(project)
+    assert state is not None
+    folder = project / ".slipway" / "local"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "state.json").stat().st_mode) == 0o600
+    assert len(state.secret_access_key) == 40
+    assert state.secret_access_key not in repr(state)
+    # It is an argument of no process, and in no log.
+    assert state.secret_access_key not in (folder / "server.log").read_text()
+    assert state.secret_access_key.encode() not in Path(f"/proc/{state.pid}/cmdline").read_bytes()
+    other = control.start(tmp_path, 0)
+    control.stop(tmp_path)
+    assert other.secret_access_key != state.secret_access_key
+
+
+STRANGER = """
+    import json, os, sys, urllib.error, urllib.request
+    import boto3
+    file, url, project = sys.argv[1:]
+    codebuild = boto3.client("codebuild", endpoint_url=url, region_name="us-east-1",
+        aws_access_key_id="embedded-aws", aws_secret_access_key="embedded-aws")
+
+    def find():
+        found = {"user": os.geteuid(), "project": os.listdir(project)}
+        try:
+            found["secret"] = open(file).read()
+        except OSError as error:
+            found["secret"] = type(error).__name__
+        try:
+            found["codebuild"] = codebuild.list_builds()
+        except Exception as error:
+            found["codebuild"] = error.response["Error"]["Code"]
+        for path in ("/_slipway/status", "/moto-api/data.json"):
+            try:
+                found[path] = urllib.request.urlopen(url + path).status
+            except urllib.error.HTTPError as error:
+                found[path] = error.code
+        return found
+
+    # Imports all that the other user may not read of this Python.
+    find()
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    print(json.dumps(find()))
+"""
+
+
+@pytest.mark.root
+def test_another_user_of_this_machine_gets_in_nowhere(project: Path) -> None:
+    state = control.running(project)
+    assert state is not None
+    file = project / ".slipway" / "local" / "state.json"
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(STRANGER), str(file), state.url, str(project)],
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout) == {
+        "user": 65534,
+        "project": [".slipway"],
+        "secret": "PermissionError",
+        "codebuild": "InvalidSignatureException",
+        "/_slipway/status": 403,
+        "/moto-api/data.json": 403,
+    }
