@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
 _NAMES: Final = ("localhost", "127.0.0.1")
+# Nobody may fill the log.
+_SHOWN_CHARACTERS: Final = 100
 # Typed into the address bar by the user.
 _BY_USER: Final = "none"
 # moto's own pages would reset the account, for callers without a signature.
@@ -25,7 +27,9 @@ def find_refusal(environ: WSGIEnvironment) -> str | None:
     # Any port, because a forwarded one has another number.
     name = environ.get("HTTP_HOST", "").partition(":")[0]
     if name not in _NAMES:
-        return f"The embedded AWS has no name {name!r}: use {' or '.join(_NAMES)}."
+        return (
+            f"The embedded AWS has no name {name[:_SHOWN_CHARACTERS]!r}: use {' or '.join(_NAMES)}."
+        )
     if "HTTP_ORIGIN" in environ or environ.get("HTTP_SEC_FETCH_SITE", _BY_USER) != _BY_USER:
         return "The embedded AWS answers no web page."
     # Every path that moto takes for one of them.

@@ -143,7 +143,8 @@ def start(
     if running is not None:
         return _as_asked(running, options)
     _require_free(port)
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
     ready_file = directory / "state.json"
     # The file is left of a killed server. In a container the next process may well get the same id.
     stale = _read_state(directory)

@@ -7,6 +7,8 @@ owner of the embedded AWS did not sign.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hmac
 import io
 import json
@@ -54,6 +56,7 @@ class Listener:
     """
 
     def __init__(self, *, port: int, secret_access_key: str) -> None:
+        self._held = contextlib.ExitStack()
         # Bound here, because werkzeug ends the process if the port is taken.
         with socket.create_server((_HOST, port), backlog=128) as bound:
             self._server: BaseWSGIServer = make_server(
@@ -65,6 +68,11 @@ class Listener:
                 fd=bound.fileno(),
             )
         self.port: int = self._server.port
+        try:
+            self._held.enter_context(_hold_other_address(self.port))
+        except OSError:
+            self._server.server_close()
+            raise
         # moto recognises a CloudFormation template's S3 address only under the name localhost.
         self.connection = Connection(f"http://localhost:{self.port}", secret_access_key)
         self._services: dict[str, WSGIApplication] = {}
@@ -101,6 +109,7 @@ class Listener:
             self._server.shutdown()
             self._thread.join()
         self._server.server_close()
+        self._held.close()
 
     def _dispatch(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
@@ -140,12 +149,34 @@ class Listener:
         return application(environ, start_response)
 
 
+@contextlib.contextmanager
+def _hold_other_address(port: int) -> Generator[None]:
+    """Keeps others from the port at the other loopback address.
+
+    On most machines, `localhost` is both, and clients try ::1 first. A server of another user there
+    would get the owner's signed requests. Nothing listens there, so clients go on to 127.0.0.1.
+
+    Raises:
+        OSError: the port is taken there.
+    """
+    with socket.socket(socket.AF_INET6) as other:
+        other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        try:
+            other.bind(("::1", port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise
+        yield
+
+
 class _RequestHandler(MotoRequestHandler):  # type: ignore[misc]  # moto ships no type information
     """moto's handler, with the access log sent to `logging`."""
 
     # Headers and body go out in two writes; on a kept-alive connection Nagle's algorithm would
     # delay the second by 40 ms.
     disable_nagle_algorithm = True
+    # Between two reads or writes. Idle connections would take all threads and open files.
+    timeout = 60
 
     def run_wsgi(self) -> None:
         """Answers one request; invocations keep their connection, which werkzeug never does.

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hmac
 import io
+import itertools
 import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -43,12 +44,21 @@ _PRESIGNED: Final = {
     "time": "Date",
     "expires": "Expires",
 }
+# AWS takes a week at most.
+_EXPIRES: Final = re.compile(r"[0-9]{1,6}")
 _PARTITION: Final = "aws"
 # Characters of a path or a query that stay as they are in what is signed.
 _UNRESERVED: Final = "-_.~"
 # WSGI names these two headers without a prefix.
 _WITHOUT_PREFIX: Final = ("CONTENT_TYPE", "CONTENT_LENGTH")
 _UNSIGNED: Final = "UNSIGNED-PAYLOAD"
+_DIGEST: Final = "X-Amz-Content-SHA256"
+# SDKs sign about ten. Each costs its value's length once more.
+_MAX_SIGNED_HEADERS: Final = 64
+# How old or early the time of a header's signature may be, as in AWS.
+_MAX_SKEW_SECONDS: Final = 900
+# Read before the signature is compared, because its digest is signed and nothing says it.
+_MAX_UNVERIFIED_BYTES: Final = 32 * 1024**2
 _NEW_KEYS: Final = (
     "The embedded AWS makes a new key at each start: set the variables of `slipway local env`."
 )
@@ -100,6 +110,12 @@ _MISMATCH: Final = WrongSignature(
 _EXPIRED: Final = WrongSignature(
     "AccessDenied", "RequestExpired", "RequestExpired", "Request has expired."
 )
+_TOO_LARGE: Final = WrongSignature(
+    "EntityTooLarge",
+    "RequestEntityTooLarge",
+    "RequestEntityTooLargeException",
+    f"A body of more than {_MAX_UNVERIFIED_BYTES} bytes needs the header {_DIGEST}.",
+)
 
 
 @dataclass(frozen=True)
@@ -127,16 +143,40 @@ class Signature:
     expires_seconds: int | None = None
 
     def is_expired(self) -> bool:
-        """Whether a presigned address is no longer valid."""
-        if self.expires_seconds is None:
-            return False
-        signed_at = datetime.strptime(self.time, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-        return datetime.now(UTC) > signed_at + timedelta(seconds=self.expires_seconds)
+        """Returns whether the signature is not valid now."""
+        try:
+            signed_at = datetime.strptime(self.time, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        except ValueError:
+            return True
+        age_seconds = (datetime.now(UTC) - signed_at).total_seconds()
+        longest = _MAX_SKEW_SECONDS if self.expires_seconds is None else self.expires_seconds
+        return not -_MAX_SKEW_SECONDS <= age_seconds <= longest
+
+    def covers(self, environ: WSGIEnvironment) -> bool:
+        """Returns whether all of a request is signed that AWS asks for.
+
+        That is the server's name and every header of AWS's own, but the body's digest, which is
+        signed anyway. Names are sorted, so that none is there twice.
+        """
+        named = {name.upper().replace("-", "_") for name in self.headers}
+        own = {
+            name.removeprefix("HTTP_")
+            for name in environ
+            if name.startswith("HTTP_X_AMZ_") or name == "HTTP_HOST"
+        }
+        is_sorted = all(one < other for one, other in itertools.pairwise(self.headers))
+        return (
+            is_sorted
+            and len(self.headers) <= _MAX_SIGNED_HEADERS
+            and own - {"X_AMZ_CONTENT_SHA256"} <= named
+        )
 
 
 def read_signature(environ: WSGIEnvironment) -> Signature | None:
     """Returns the signature of a request; None where it has none."""
-    found = _AUTHORIZATION.match(environ.get("HTTP_AUTHORIZATION", ""))
+    found = _AUTHORIZATION.fullmatch(environ.get("HTTP_AUTHORIZATION", ""))
+    if "HTTP_AUTHORIZATION" in environ and found is None:
+        return None
     if found is not None:
         said = {**found.groupdict(), "time": environ.get("HTTP_X_AMZ_DATE", ""), "expires": ""}
     else:
@@ -144,7 +184,7 @@ def read_signature(environ: WSGIEnvironment) -> Signature | None:
         said = {name: query.get(f"X-Amz-{parameter}", "") for name, parameter in _PRESIGNED.items()}
     scope = _CREDENTIAL.fullmatch(said["credential"])
     # A presigned address says how long it is valid.
-    if scope is None or (found is None and not said["expires"].isdecimal()):
+    if scope is None or (found is None and not _EXPIRES.fullmatch(said["expires"])):
         return None
     return Signature(
         **scope.groupdict(),
@@ -169,21 +209,36 @@ def verify(environ: WSGIEnvironment, secret_access_key: str) -> Signature | Wron
     secret = _find_secret(signature.key, secret_access_key)
     if secret is None:
         return _UNKNOWN_KEY
-    digest = environ.get("HTTP_X_AMZ_CONTENT_SHA256", _UNSIGNED)
-    if signature.service != "s3":
-        body_digest = sha256(_read_body(environ)).hexdigest()
-        if digest not in (_UNSIGNED, body_digest):
-            return _MISMATCH
-        digest = body_digest
+    if not signature.covers(environ):
+        return _MISMATCH
+    digest = environ.get("HTTP_X_AMZ_CONTENT_SHA256")
+    if digest is None and signature.service == "s3":
+        digest = _UNSIGNED
+    elif digest is None:
+        if _body_bytes(environ) > _MAX_UNVERIFIED_BYTES:
+            return _TOO_LARGE
+        digest = _body_digest(environ)
     key = f"AWS4{secret}".encode()
     for part in signature.scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
-    canonical = sha256(_canonical_request(environ, signature, digest)).hexdigest()
+    try:
+        canonical = sha256(_canonical_request(environ, signature, digest)).hexdigest()
+    except UnicodeEncodeError:
+        return _MISMATCH
     signed = "\n".join(["AWS4-HMAC-SHA256", signature.time, signature.scope, canonical])
     expected = hmac.new(key, signed.encode(), "sha256").hexdigest()
     if not hmac.compare_digest(expected.encode(), signature.hex.encode()):
         return _MISMATCH
-    return _EXPIRED if signature.is_expired() else signature
+    if signature.is_expired():
+        return _EXPIRED
+    if signature.service != "s3" and digest not in (_UNSIGNED, _body_digest(environ)):
+        return _MISMATCH
+    # Nothing behind this reads another service, region or key out of the request.
+    environ["HTTP_AUTHORIZATION"] = (
+        f"AWS4-HMAC-SHA256 Credential={signature.key}/{signature.scope}, "
+        f"SignedHeaders={';'.join(signature.headers)}, Signature={signature.hex}"
+    )
+    return signature
 
 
 def refuse(
@@ -219,14 +274,23 @@ def _find_secret(access_key_id: str, own: str) -> str | None:
     users = iam_backends[ACCOUNT_ID][_PARTITION].users.values()
     keys = [key for user in users for key in user.access_keys]
     keys += sts_backends[ACCOUNT_ID][_PARTITION].assumed_roles
-    return next((key.secret_access_key for key in keys if key.access_key_id == access_key_id), None)
+    # A role's key has no status.
+    found = (key for key in keys if getattr(key, "status", "Active") == "Active")
+    return next(
+        (key.secret_access_key for key in found if key.access_key_id == access_key_id), None
+    )
 
 
-def _read_body(environ: WSGIEnvironment) -> bytes:
+def _body_bytes(environ: WSGIEnvironment) -> int:
     length = environ.get("CONTENT_LENGTH") or "0"
-    body: bytes = environ["wsgi.input"].read(int(length)) if length.isdecimal() else b""
+    return int(length) if length.isdecimal() else 0
+
+
+def _body_digest(environ: WSGIEnvironment) -> str:
+    """Reads the body, puts it back, and returns its digest."""
+    body = environ["wsgi.input"].read(_body_bytes(environ))
     environ["wsgi.input"] = io.BytesIO(body)
-    return body
+    return sha256(body).hexdigest()
 
 
 def _canonical_request(environ: WSGIEnvironment, signature: Signature, digest: str) -> bytes:

@@ -1,12 +1,15 @@
 """Who the embedded AWS answers: its owner alone, who has the secret that was made at its start."""
 
 import json
+import resource
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +25,13 @@ from botocore.exceptions import ClientError
 
 from embedded_aws import control
 from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, MINUTE_PATH, STATUS_PATH
+from embedded_aws.listener import Listener
 from embedded_aws.server import EmbeddedAws
 from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.starts import count_start
 
 REGION = "us-east-1"
+OWNER = Credentials(ACCESS_KEY_ID, SECRET_ACCESS_KEY)
 # One of each protocol, and what a stranger would do there.
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "iam": ("list_roles", {}),
@@ -120,6 +125,9 @@ def test_keys_of_users_and_roles_are_taken_by_every_service(server: EmbeddedAws)
         client(server, "codebuild", key, secret, token).list_builds()
         code = refusal(client(server, "codebuild", key, f"{secret}x", token), "codebuild")[1]
         assert code == "InvalidSignatureException"
+    iam.update_access_key(UserName="ci", AccessKeyId=made["AccessKeyId"], Status="Inactive")
+    idle = client(server, "codebuild", made["AccessKeyId"], made["SecretAccessKey"])
+    assert refusal(idle, "codebuild")[1] == "UnrecognizedClientException"
     # Constants of moto, which anybody knows.
     known = sts.get_session_token()["Credentials"]
     stranger = client(server, "codebuild", known["AccessKeyId"], known["SecretAccessKey"])
@@ -135,7 +143,7 @@ def test_a_signed_request_is_answered_for_its_own_body_only(
     signed = AWSRequest(
         "POST", url, {"Content-Type": "application/x-www-form-urlencoded"}, data=body
     )
-    signer = SigV4Auth(Credentials(ACCESS_KEY_ID, SECRET_ACCESS_KEY), "iam", REGION)
+    signer = SigV4Auth(OWNER, "iam", REGION)
     if names_digest:
         signed.headers["X-Amz-Content-SHA256"] = signer.payload(signed.prepare())
     signer.add_auth(signed)
@@ -180,6 +188,81 @@ def test_a_presigned_address_is_valid_for_its_object_and_its_time(server: Embedd
         client(server, "s3", ACCESS_KEY_ID).generate_presigned_url("get_object", named),
     ):
         assert httpx.get(other).status_code == 403, other
+
+
+def test_a_presigned_address_gives_no_other_right(server: EmbeddedAws) -> None:
+    s3 = client(server, "s3", ACCESS_KEY_ID, SECRET_ACCESS_KEY)
+    for bucket in ("drop", "private"):
+        s3.create_bucket(Bucket=bucket)
+    s3.put_object(Bucket="private", Key="k", Body=b"ours")
+    put = s3.generate_presigned_url("put_object", {"Bucket": "drop", "Key": "in"})
+    # A header that nobody signed would copy another object.
+    assert httpx.put(put, headers={"x-amz-copy-source": "/private/k"}).status_code == 403
+    buckets = s3.generate_presigned_url("list_buckets")
+    assert httpx.get(buckets).status_code == 200
+    # moto would take the service from this header.
+    of_another = {"Authorization": "X a/b/us-east-1/secretsmanager/c"}
+    assert httpx.get(buckets, headers=of_another).status_code == 403
+    target = {"X-Amz-Target": "secretsmanager.ListSecrets"}
+    assert httpx.get(buckets, headers=target).status_code == 403
+
+
+def sent_at(server: EmbeddedAws, time: str, headers: dict[str, str]) -> httpx.Response:
+    url, signer = f"{server.connection.url}/", SigV4Auth(OWNER, "codebuild", REGION)
+    request = AWSRequest("POST", url, {**headers, "X-Amz-Date": time}, data=b"{}")
+    request.context["timestamp"] = time
+    signature = signer.signature(
+        signer.string_to_sign(request, signer.canonical_request(request)), request
+    )
+    signer._inject_signature_to_request(request, signature)
+    return httpx.post(url, content=b"{}", headers=dict(request.headers))
+
+
+@pytest.mark.parametrize(("age", "status"), [(0, 200), (800, 200), (-800, 200), (1000, 403)])
+def test_a_signature_in_a_header_is_valid_for_a_quarter_of_an_hour(
+    server: EmbeddedAws, age: int, status: int
+) -> None:
+    time = f"{datetime.now(UTC) - timedelta(seconds=age):%Y%m%dT%H%M%SZ}"
+    target = {"X-Amz-Target": "CodeBuild_20161006.ListBuilds", "Content-Type": "application/json"}
+    assert sent_at(server, time, target).status_code == status
+
+
+def test_a_stranger_takes_no_memory(server: EmbeddedAws) -> None:
+    """The key's id is known, so that a request can be read up to the comparison."""
+    scope = f"Credential={ACCESS_KEY_ID}/20260101/{REGION}/iam/aws4_request"
+    headers = {
+        "X-Long": "x" * 60_000,
+        "Authorization": f"AWS4-HMAC-SHA256 {scope}, SignedHeaders={';'.join(['x-long'] * 4000)}, "
+        f"Signature={'0' * 64}",
+    }
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert httpx.post(server.connection.url, headers=headers).status_code == 403
+    for length in (10**9, 10**12):
+        sent = {
+            "Host": "localhost",
+            "Content-Length": str(length),
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Authorization": f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature={'0' * 64}",
+        }
+        lines = [f"{name}: {value}" for name, value in sent.items()]
+        with socket.create_connection(("127.0.0.1", server.port)) as stranger:
+            stranger.sendall("\r\n".join(["POST / HTTP/1.1", *lines, "", ""]).encode())
+            with stranger.makefile("rb") as answer:
+                assert b"RequestEntityTooLarge" in answer.read()
+    # In KiB; on macOS in bytes.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+def test_nobody_else_listens_at_the_other_loopback_address(server: EmbeddedAws) -> None:
+    with socket.socket(socket.AF_INET6) as squatter:
+        squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="Address already in use"):
+            squatter.bind(("::1", server.port))
+    with (
+        socket.create_server(("::1", 0), family=socket.AF_INET6) as taken,
+        pytest.raises(OSError, match="Address already in use"),
+    ):
+        Listener(port=taken.getsockname()[1], secret_access_key=SECRET_ACCESS_KEY)
 
 
 def test_own_paths_ask_for_a_token_of_that_path(server: EmbeddedAws) -> None:
