@@ -94,16 +94,21 @@ class QueryApi:
 
     def describe_events(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles DescribeEvents, with the same events; change sets have no events here."""
-        if "StackName" not in parameters or "ChangeSetName" in parameters:
+        operation = parameters.get("OperationId")
+        if "ChangeSetName" in parameters or not (operation or "StackName" in parameters):
             return {"OperationEvents": []}
-        stack = find_stack(self._store, caller, parameters)
+        stacks = self._store.all(caller.region)
+        if "StackName" in parameters:
+            stacks = [find_stack(self._store, caller, parameters)]
         only_failed = parameters.get("Filters", {}).get("FailedEvents", False)
         selected = [
-            event
+            (stack, event)
+            for stack in stacks
             for event in stack.events[::-1]
-            if not only_failed or event.status.endswith("_FAILED")
+            if operation in (None, event.operation.id)
+            and (not only_failed or event.status.endswith("_FAILED"))
         ]
-        return page("OperationEvents", selected, partial(operation_event_view, stack), parameters)
+        return page("OperationEvents", selected, operation_event_view, parameters)
 
     def list_stack_resources(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles ListStackResources."""

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from embedded_aws.cloudformation.change_plan import ChangePlan
 from embedded_aws.cloudformation.desired_state import DesiredState, StackIdentity
@@ -16,6 +16,15 @@ from embedded_aws.cloudformation.stack_contents import Output, StackResource
 
 _TICK = timedelta(milliseconds=1)
 STACK_TYPE = "AWS::CloudFormation::Stack"
+# Statuses that begin an operation, and its OperationType. A rollback is an operation of its own.
+_BEGINNINGS = {
+    "REVIEW_IN_PROGRESS": "CREATE_CHANGESET",
+    "CREATE_IN_PROGRESS": "CREATE_STACK",
+    "UPDATE_IN_PROGRESS": "UPDATE_STACK",
+    "DELETE_IN_PROGRESS": "DELETE_STACK",
+    "ROLLBACK_IN_PROGRESS": "ROLLBACK",
+    "UPDATE_ROLLBACK_IN_PROGRESS": "ROLLBACK",
+}
 # Statuses in which a stack's resources are settled and an update may start.
 UPDATABLE = frozenset(
     {
@@ -35,11 +44,22 @@ def now() -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
+class StackOperation(NamedTuple):
+    """An operation on a stack, which groups its events."""
+
+    id: str
+    type: str
+
+
+_NO_OPERATION = StackOperation("", "CREATE_STACK")
+
+
 @dataclass(frozen=True)
 class Event:
     """One line of a stack's history."""
 
     event_id: str
+    operation: StackOperation
     logical_id: str
     physical_id: str
     type: str
@@ -99,6 +119,7 @@ class Stack:
     resources: dict[str, StackResource] = field(default_factory=dict)
     outputs: dict[str, Output] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    operation: StackOperation = _NO_OPERATION
     change_sets: dict[str, ChangeSet] = field(default_factory=dict)
     journal: Journal | None = None
     disable_rollback: bool = False
@@ -138,7 +159,12 @@ class Stack:
         )
 
     def set_status(self, status: str, reason: str | None = None) -> None:
-        """Changes the stack's status and records the event."""
+        """Changes the stack's status and records the event; some begin an operation."""
+        kind = _BEGINNINGS.get(status)
+        if kind == "ROLLBACK" and self.events[-1].status == "UPDATE_ROLLBACK_FAILED":
+            kind = "CONTINUE_ROLLBACK"
+        if kind is not None:
+            self.operation = StackOperation(str(uuid.uuid4()), kind)
         # The event comes first, so that a client that polls the status can rely on the event.
         self.record(self.name, self.identity.id, STACK_TYPE, status, reason)
         with self._changed:
@@ -172,6 +198,7 @@ class Stack:
         self.events.append(
             Event(
                 event_id=unique if type_name == STACK_TYPE else f"{logical_id}-{status}-{unique}",
+                operation=self.operation,
                 logical_id=logical_id,
                 physical_id=physical_id,
                 type=type_name,

@@ -97,6 +97,7 @@ def event_view(stack: Stack, event: Event) -> dict[str, Any]:
         {
             "StackId": stack.identity.id,
             "EventId": event.event_id,
+            "OperationId": event.operation.id,
             "StackName": stack.name,
             "LogicalResourceId": event.logical_id,
             "PhysicalResourceId": event.physical_id,
@@ -112,11 +113,11 @@ def event_view(stack: Stack, event: Event) -> dict[str, Any]:
     )
 
 
-def operation_event_view(stack: Stack, event: Event) -> dict[str, Any]:
-    """Writes an event as DescribeEvents does."""
-    view = event_view(stack, event)
+def operation_event_view(found: tuple[Stack, Event]) -> dict[str, Any]:
+    """Writes an event of a stack as DescribeEvents does."""
+    view = event_view(*found)
     del view["StackName"]
-    return {**view, "EventType": "STACK_EVENT"}
+    return {**view, "EventType": "STACK_EVENT", "OperationType": found[1].operation.type}
 
 
 def resource_view(stack: Stack, resource: StackResource, time_field: str) -> dict[str, Any]:

@@ -167,5 +167,10 @@ def test_a_failing_stack_tells_why(aws, cdk, tmp_path):
     assert kept.returncode == 1
     stack = client(aws, "cloudformation").describe_stacks(StackName="failing")["Stacks"][0]
     assert stack["StackStatus"] == "CREATE_FAILED"
+    # The report of the next try leaves out what was wrong before.
+    (tmp_path / "failing.template.json").write_text(template.replace("missing", "absent"))
+    again = cdk(*arguments, "--no-rollback")
+    assert "Invalid keyId absent" in again.stdout + again.stderr
+    assert "Invalid keyId missing" not in again.stdout + again.stderr
     done = cdk("destroy", "failing", "--app", str(tmp_path), "--force")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -281,6 +281,21 @@ def test_a_failed_rollback_can_be_continued(stacks):
     assert stacks.settled("stuck") == "UPDATE_ROLLBACK_FAILED"
     stacks.api.continue_update_rollback(StackName="stuck", ResourcesToSkip=["Policy"])
     assert stacks.settled("stuck") == "UPDATE_ROLLBACK_COMPLETE"
+
+    # Each is an operation, a rollback too, and the CDK CLI tells events apart by it.
+    operations = list(dict.fromkeys(event["OperationId"] for event in stacks.events("stuck")))
+    failed = [
+        [
+            (event["OperationType"], event["LogicalResourceId"])
+            for event in stacks.api.describe_events(
+                OperationId=operation, Filters={"FailedEvents": True}
+            )["OperationEvents"]
+        ]
+        for operation in operations
+    ]
+    again = [("CONTINUE_ROLLBACK", "stuck"), ("CONTINUE_ROLLBACK", "Policy")]
+    undone = [("ROLLBACK", "stuck"), ("ROLLBACK", "Policy")]
+    assert failed == [[], [("UPDATE_STACK", "Bad")], undone, again, []]
     assert stacks.delete("stuck") == "DELETE_COMPLETE"
 
 
