@@ -1,5 +1,6 @@
 """`slipway preflight` and `slipway leftovers`."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -65,17 +66,17 @@ def leftovers(
     if as_json:
         print_json(
             {
-                "leftovers": [{"kind": item.kind, "name": item.name} for item in found],
-                "kept": [{"kind": item.kind, "name": item.name} for item in kept],
+                "leftovers": [asdict(item) for item in found],
+                "kept": [asdict(item) for item in kept],
             }
         )
     elif not found:
         typer.echo(
-            f"Nothing is left of {name} in {env}: no endpoint, config, model, alarm, scalable "
-            "target or log group."
+            f"Nothing is left of {name} in {env}: no stack, endpoint, config, model, alarm, "
+            "scalable target or log group."
         )
     for item in [] if as_json else found:
-        typer.echo(f"{item.kind}: {item.name}")
+        typer.echo(f"{item.kind}: {item.name}{f', {item.note}' if item.note else ''}")
     for item in [] if as_json else kept:
         typer.echo(f"kept on purpose, {item.kind}: {item.name}")
     if found:

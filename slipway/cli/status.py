@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
@@ -173,8 +174,13 @@ def _verdict(found: Status) -> list[str]:
     if troubles:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
         indented = textwrap.TextWrapper(
-            width=max(width, 60), subsequent_indent=" " * 9, break_long_words=False
+            width=max(width, 60),
+            subsequent_indent=" " * 9,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
+        # Addresses and commands are copied: none is broken over lines.
+        indented.wordsep_simple_re = re.compile(r"(`[^`]*`\S*|\s+)")
         return [indented.fill(f"TROUBLE  {trouble}") for trouble in troubles]
     if found.in_progress:
         return ["CHANGING  a deployment is in progress"]
@@ -193,7 +199,7 @@ def _served_rows(endpoint: EndpointStatus, found: Status) -> list[tuple[str, str
     for label, live, in_stack, in_files in zip(
         ("image", "weights"), (served.image, served.artifact), stack, files, strict=True
     ):
-        rows.append((label, live or "gone: its configuration or model was deleted"))
+        rows.append((label, live or f"unknown: {served.gone or 'its model'} is not there"))
         if in_stack not in (None, live):
             rows.append(("", f"the stack declares {in_stack}"))
         if in_files not in (None, live):

@@ -48,4 +48,23 @@ ENTRIES: Sequence[Entry] = (
         "for example missing permissions.",
         "Check the credentials and the endpoint's state with `slipway status NAME --env ENV`.",
     ),
+    Entry(
+        Code.ROLLBACK_FAILED,
+        "The rollback of the stack failed",
+        "A deployment failed, and a resource could not be set back. The stack is "
+        "`UPDATE_ROLLBACK_FAILED`, and CloudFormation refuses every deployment of it. The endpoint "
+        "may still serve.",
+        "Remove the cause that `slipway status NAME --env ENV` prints first. Then run `cdk "
+        "rollback NAME -c models=NAME -c env=ENV`, or the printed command. [Operations]"
+        "(../operations.md#a-rollback-that-failed) says how to skip a resource.",
+    ),
+    Entry(
+        Code.SERVED_DELETED,
+        "The endpoint's config or model was deleted",
+        "Somebody deleted the endpoint configuration or the model of a live endpoint. The endpoint "
+        "still answers. SageMaker refuses to update it, and cannot start another instance.",
+        "Make the resource again under the same name, as [Operations]"
+        "(../operations.md#a-deleted-endpoint-configuration) shows. Requests go on meanwhile. Or "
+        "run `cdk destroy NAME` and `cdk deploy NAME`, which interrupts the service.",
+    ),
 )

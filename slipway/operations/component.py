@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from slipway.access import Access
@@ -30,6 +31,7 @@ class Component:
     Args:
         name: InferenceComponentName.
         status: SageMaker's, for example `InService`.
+        changed: when that last changed, in UTC.
         failure_reason: SageMaker's, of the last change that failed.
         current_copies: copies that answer.
         desired_copies: copies that there shall be.
@@ -38,6 +40,7 @@ class Component:
 
     name: str
     status: str
+    changed: datetime
     failure_reason: str | None
     current_copies: int
     desired_copies: int
@@ -92,6 +95,7 @@ def read_component(access: Access, described: Mapping[str, Any]) -> Component:
     return Component(
         name=name,
         status=described["InferenceComponentStatus"],
+        changed=described["LastModifiedTime"],
         failure_reason=described.get("FailureReason"),
         current_copies=copies.get("CurrentCopyCount", 0),
         desired_copies=copies.get("DesiredCopyCount", 0),

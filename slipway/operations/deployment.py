@@ -7,7 +7,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from slipway.codes.code import Code
+
 _STACK_TYPE = "AWS::CloudFormation::Stack"
+_BEGINNINGS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS")
 # What CloudFormation writes on the resources that it stopped because another one failed.
 _CONSEQUENCES = ("Resource creation cancelled", "Resource update cancelled")
 
@@ -21,8 +24,10 @@ class Deployment:
         status: CloudFormation's, for example `UPDATE_ROLLBACK_COMPLETE`.
         changed: when it was last created or updated, in UTC.
         endpoint_config_arn: of the endpoint configuration that the stack holds.
-        failures: `LOGICAL_ID: reason` of every resource that failed, first failure first.
+        failures: `LOGICAL_ID: reason` of every resource that failed. A failed rollback comes
+            first, then the operation that it undoes; each begins with its first failure.
         is_protected: whether CloudFormation refuses to delete the stack.
+        stuck: logical ids of the resources that failed in the last operation, such as a rollback.
     """
 
     stack: str
@@ -31,6 +36,7 @@ class Deployment:
     endpoint_config_arn: str | None
     failures: tuple[str, ...]
     is_protected: bool
+    stuck: tuple[str, ...] = ()
 
     @property
     def in_progress(self) -> bool:
@@ -41,6 +47,26 @@ class Deployment:
     def failed(self) -> bool:
         """Returns whether it failed, whether or not it was rolled back."""
         return self.status.endswith("_FAILED") or "ROLLBACK" in self.status
+
+    @property
+    def way_out(self) -> str | None:
+        """Returns what the stack needs before it can be deployed; None if it needs nothing."""
+        command = "aws cloudformation continue-update-rollback --stack-name " + self.stack
+        if self.status == "UPDATE_ROLLBACK_FAILED":
+            skip = f"`--resources-to-skip {' '.join(self.stuck)}`"
+            return (
+                "the rollback failed, and nothing can be deployed before it is finished. Remove "
+                f"the cause, then run `{command}`. If that is not possible, add {skip}, which "
+                f"leaves the resource as it is [{Code.ROLLBACK_FAILED}]"
+            )
+        # The CDK CLI deletes such a stack before it creates another.
+        if self.status == "ROLLBACK_COMPLETE" and self.is_protected:
+            return (
+                "the stack has to be deleted before the next deployment, and is protected. Run "
+                "`aws cloudformation update-termination-protection "
+                f"--no-enable-termination-protection --stack-name {self.stack}`"
+            )
+        return None
 
 
 def find_deployment(cloudformation: Any, stack: str) -> Deployment | None:
@@ -66,26 +92,48 @@ def find_deployment(cloudformation: Any, stack: str) -> Deployment | None:
         ),
         None,
     )
+    failures = _failures(cloudformation, stack)
     return Deployment(
         stack=stack,
         status=described["StackStatus"],
         changed=described.get("LastUpdatedTime", described["CreationTime"]),
         endpoint_config_arn=config or None,
-        failures=tuple(reversed(list(_failures(cloudformation, stack)))),
+        failures=tuple(f"{name}: {reason}" for each in failures for name, reason in each),
         is_protected=described.get("EnableTerminationProtection", False),
+        stuck=tuple(name for name, _ in failures[0]),
     )
 
 
-def _failures(cloudformation: Any, stack: str) -> Iterator[str]:
-    """The failures of the last operation, newest first."""
+def _failures(cloudformation: Any, stack: str) -> list[list[tuple[str, str]]]:
+    """Returns the failures of the last operation, then the failures that it undoes, if it does.
+
+    A rollback is an operation of its own. What earlier tries of it said is over.
+    """
+    events = list(_events(cloudformation, stack))
+    ids = dict.fromkeys(events[place].get("OperationId") for place in (0, -1))
+    return [
+        [
+            (event["LogicalResourceId"], event.get("ResourceStatusReason", ""))
+            for event in reversed(events)
+            if event.get("OperationId") == operation and _is_failure(event)
+        ]
+        for operation in ids
+    ]
+
+
+def _is_failure(event: dict[str, Any]) -> bool:
+    return (
+        event["ResourceType"] != _STACK_TYPE
+        and event["ResourceStatus"].endswith("_FAILED")
+        and not event.get("ResourceStatusReason", "").startswith(_CONSEQUENCES)
+    )
+
+
+def _events(cloudformation: Any, stack: str) -> Iterator[dict[str, Any]]:
+    """Yields events, newest first, back to the beginning of the last create, update or delete."""
     pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack)
     for page in pages:
         for event in page["StackEvents"]:
-            status, reason = event["ResourceStatus"], event.get("ResourceStatusReason", "")
-            if event["ResourceType"] == _STACK_TYPE:
-                # A rollback belongs to the operation that it undoes.
-                begun = status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS")
-                if begun and event["LogicalResourceId"] == stack:
-                    return
-            elif status.endswith("_FAILED") and not reason.startswith(_CONSEQUENCES):
-                yield f"{event['LogicalResourceId']}: {reason}"
+            yield event
+            if event["LogicalResourceId"] == stack and event["ResourceStatus"] in _BEGINNINGS:
+                return

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.operations.alarms import endpoint_alarms
+from slipway.operations.deployment import Deployment, find_deployment
 from slipway.planning.artifact_place import own_place
 
 _NO_PROJECT = {"slipway:project": ""}
@@ -18,10 +19,11 @@ _MANIFEST_DEPTH = 4
 
 @dataclass(frozen=True)
 class Leftover:
-    """One resource that is still there."""
+    """One resource that is still there; a note says what it needs."""
 
     kind: str
     name: str
+    note: str = ""
 
 
 def find_leftovers(name: str, environment: Environment, access: Access) -> list[Leftover]:
@@ -38,7 +40,9 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
     endpoint = environment.stack_name(name)
     tags = {"slipway:model": name, **environment.tags}
     sagemaker = access.client("sagemaker")
+    stack = find_deployment(access.client("cloudformation"), endpoint)
     found = [
+        *([Leftover("stack", endpoint, _state(stack))] if stack else []),
         *(
             Leftover("endpoint", item["EndpointName"])
             for item in _pages(sagemaker, "list_endpoints", "Endpoints", NameContains=endpoint)
@@ -120,6 +124,10 @@ def find_kept(name: str, environment: Environment, access: Access) -> list[Lefto
         return []
     files = Leftover("artifacts", f"s3://{place.bucket}/{place.root}")
     return [files, *(Leftover("key", key) for key in sorted(keys - {""}))]
+
+
+def _state(stack: Deployment) -> str:
+    return f"{stack.status}: {stack.way_out}" if stack.way_out else stack.status
 
 
 def _pages(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:

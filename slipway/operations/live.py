@@ -22,11 +22,13 @@ class Served:
         image: image URI of its model; None if the configuration or the model is gone.
         artifact: label of its model data; without model data, of the weights that its variables
             name. If Slipway did not publish them, it is their URI.
+        gone: `endpoint config NAME` or `model NAME` if it was deleted.
     """
 
     config: str
     image: str | None = None
     artifact: str | None = None
+    gone: str | None = None
 
 
 def served_by(
@@ -44,13 +46,14 @@ def served_by(
     """
     described = described_config(sagemaker, config)
     if described is None:
-        return Served(config), {}
+        return Served(config, gone=f"endpoint config {config}"), {}
     variants: list[dict[str, Any]] = described["ProductionVariants"]
     shadows: list[dict[str, Any]] = described.get("ShadowProductionVariants", [])
     types = {item["VariantName"]: instance_types_of(item) for item in (*variants, *shadows)}
     model = model_of(sagemaker, variants[0], component)
     if model is None:
-        return Served(config), types
+        name = model_name(variants[0], component)
+        return Served(config, gone=f"model {name}" if name else None), types
     container = model.get("PrimaryContainer") or model["Containers"][0]
     return Served(config, container.get("Image"), _artifact(container)), types
 
@@ -126,10 +129,16 @@ def model_of(
         variant: of an endpoint configuration.
         component: DescribeInferenceComponent's answer, if the variant names no model.
     """
-    name = variant.get("ModelName")
+    name = model_name(variant, component)
+    return None if name is None else described_model(sagemaker, name)
+
+
+def model_name(variant: Mapping[str, Any], component: Mapping[str, Any] | None) -> str | None:
+    """Returns the name of the model that a variant or the component on its instances serves."""
+    name: str | None = variant.get("ModelName")
     if name is None and component is not None:
         name = component.get("Specification", {}).get("ModelName")
-    return None if name is None else described_model(sagemaker, name)
+    return name
 
 
 def described_component(sagemaker: Any, name: str) -> dict[str, Any] | None:

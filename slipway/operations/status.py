@@ -187,7 +187,7 @@ class Status:
         status, reason = self.endpoint.status, self.endpoint.failure_reason
         if status not in ("InService", *_CHANGING):
             yield f"the endpoint is {status}: {reason or 'SageMaker gives no reason'}"
-        elif reason and not self._stack_tells(reason):
+        elif reason and not self._stack_tells(reason) and self._is_recent(self.endpoint.changed):
             yield f"the last change of the endpoint failed: {reason}"
         component = self.endpoint.component
         if component is not None and component.status == "Failed":
@@ -195,14 +195,27 @@ class Status:
             yield f"the inference component is Failed: {reason}"
         elif component is not None and component.failure_reason:
             reason = component.failure_reason
-            if not self._stack_tells(reason):
+            if not self._stack_tells(reason) and self._is_recent(component.changed):
                 yield f"the last change of the inference component failed: {reason}"
         served, declared = self.endpoint.served, self.declared
+        if served.gone is not None and not self.in_progress:
+            yield (
+                f"its {served.gone} was deleted, so that updates of the endpoint and new instances "
+                "can fail. Make it again under this name, or destroy the stack and deploy it "
+                f"[{Code.SERVED_DELETED}]"
+            )
         if declared is not None and served.config != declared.config and not self.in_progress:
             yield (
                 f"it serves {served.config}, not the {declared.config} that its stack declares: "
                 "a silent rollback, or a change by hand"
             )
+
+    def _is_recent(self, changed: datetime) -> bool:
+        """Returns whether a change is not older than the last deployment.
+
+        SageMaker keeps the reason of a failure until the next change of the endpoint.
+        """
+        return self.deployment is None or changed >= self.deployment.changed
 
     def _stack_tells(self, reason: str) -> bool:
         """Returns whether the stack's own report contains the endpoint's reason."""
@@ -221,13 +234,8 @@ class Status:
             yield f"the last deployment {what}: the stack is {self.deployment.status}"
             yield from self.deployment.failures
             yield from map(str, self.trips)
-            # The CDK CLI deletes such a stack before it creates another.
-            if self.deployment.status == "ROLLBACK_COMPLETE" and self.deployment.is_protected:
-                yield (
-                    "the stack has to be deleted before the next deployment, and is protected. Run "
-                    "`aws cloudformation update-termination-protection "
-                    f"--no-enable-termination-protection --stack-name {self.deployment.stack}`"
-                )
+            if self.deployment.way_out is not None:
+                yield self.deployment.way_out
 
     def _alarm_troubles(self) -> Iterator[str]:
         for alarm in self.alarms:

@@ -7,7 +7,7 @@ from itertools import takewhile
 from tests.support.pages import ROOT
 from tools.reference.commands import commands
 
-CDK_COMMANDS = {"bootstrap", "deploy", "destroy", "diff", "synth"}
+CDK_COMMANDS = {"bootstrap", "deploy", "destroy", "diff", "rollback", "synth"}
 TARGETS = set(re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 

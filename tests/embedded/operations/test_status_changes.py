@@ -28,6 +28,50 @@ def test_other_instances_are_one_deployment(own: SlipwayStack) -> None:
     assert (variant.min_instance_count, variant.max_instance_count) == (2, 6)
 
 
+def deleted(what: str) -> str:
+    return (
+        f"its {what} was deleted, so that updates of the endpoint and new instances can fail. "
+        "Make it again under this name, or destroy the stack and deploy it [SW719]"
+    )
+
+
+def test_a_deleted_endpoint_config_can_be_made_again(own: SlipwayStack) -> None:
+    def troubles() -> list[str]:
+        return find_status(NAME, own.access, plan=None, log_line_count=0).troubles()
+
+    sagemaker = own.stacks.client("sagemaker")
+    name = sagemaker.describe_endpoint(EndpointName=NAME)["EndpointConfigName"]
+    config = sagemaker.describe_endpoint_config(EndpointConfigName=name)
+    sagemaker.delete_endpoint_config(EndpointConfigName=name)
+    assert troubles() == [deleted(f"endpoint config {name}")]
+    # SageMaker refuses the next update, and nothing else is wrong with it.
+    assert own.update("slow") == "UPDATE_ROLLBACK_COMPLETE"
+    sagemaker.create_endpoint_config(
+        EndpointConfigName=name, ProductionVariants=config["ProductionVariants"]
+    )
+    assert own.update("slow") == "UPDATE_COMPLETE"
+    assert troubles() == []
+
+    (variant,) = sagemaker.describe_endpoint_config(
+        EndpointConfigName=sagemaker.describe_endpoint(EndpointName=NAME)["EndpointConfigName"]
+    )["ProductionVariants"]
+    sagemaker.delete_model(ModelName=variant["ModelName"])
+    assert troubles() == [deleted(f"model {variant['ModelName']}")]
+
+
+def test_the_reason_of_an_earlier_deployment_is_over(own: SlipwayStack) -> None:
+    assert own.update("dead") == "UPDATE_ROLLBACK_COMPLETE"
+    failed = find_status(NAME, own.access, plan=None, log_line_count=0)
+    assert len(failed.troubles()) == 2
+    # SageMaker keeps its reason until the endpoint changes again.
+    calmer = own.template("ok", alarm_periods=7)
+    assert own.stacks.update(NAME, calmer) == "UPDATE_COMPLETE"
+    done = find_status(NAME, own.access, plan=None, log_line_count=0)
+    assert done.endpoint is not None
+    assert "did not pass the ping" in str(done.endpoint.failure_reason)
+    assert done.troubles() == []
+
+
 def test_an_update_past_the_stack_shows(own: SlipwayStack) -> None:
     before = find_status(NAME, own.access, plan=None, log_line_count=0)
     assert before.declared is not None
@@ -50,11 +94,10 @@ def test_an_update_past_the_stack_shows(own: SlipwayStack) -> None:
 
     # The configuration can be deleted under the endpoint.
     sagemaker.delete_endpoint_config(EndpointConfigName="ByHand")
-    bare = find_status(NAME, own.access, plan=None, log_line_count=0).endpoint
-    assert bare is not None
-    assert (bare.served.config, bare.served.image, bare.served.artifact) == (
-        "ByHand", None, None,
-    )  # fmt: skip
+    bare = find_status(NAME, own.access, plan=None, log_line_count=0)
+    assert bare.endpoint is not None
+    assert (bare.endpoint.served.image, bare.endpoint.served.artifact) == (None, None)
+    assert bare.troubles() == [deleted("endpoint config ByHand"), *after.troubles()]
     sagemaker.delete_endpoint(EndpointName=NAME)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=NAME, WaiterConfig={"Delay": 1})
     gone = find_status(NAME, own.access, plan=None, log_line_count=0)

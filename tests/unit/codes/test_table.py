@@ -102,7 +102,7 @@ def test_the_page_tells_the_readers_own_report_apart_from_the_rest():
     [
         ("SW200", ["SW201", "SW202", "SW203"]),
         ("20", ["SW201", "SW202", "SW203"]),
-        ("999999", ["SW706", "SW705", "SW704"]),
+        ("999999", ["SW719", "SW709", "SW706"]),
         ("unknown field", ["SW106"]),
         ("", []),
     ],
