@@ -26,10 +26,13 @@ def main() -> int:
     root = Path(__file__).parent
     try:
         selection = Selection.from_context(app.node)
-        add_stacks(app, Project(root), selection)
+        project = Project(root)
+        add_stacks(app, project, selection)
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
+    for name in selection.without_file(project):
+        print(f"There is no model_configs/{name}.yaml. `{name}` is a stack alone.", file=sys.stderr)
     if hint := unset_variables_hint(root, selection.environment, os.environ):
         print(hint, file=sys.stderr)
     app.synth()

@@ -7,7 +7,8 @@ endpoint of another model needs the other model's stack, so that a selection of 
 One bad model never blocks another: it becomes an empty stack of its name that carries the whole
 report as an error. The other stacks can be deployed, diffed and destroyed. Selecting the bad stack
 fails with the report, and destroying it works too. A model without files for the environment
-belongs to other environments. It has no stack in a plain app, which says so.
+belongs to other environments. It has no stack in a plain app, which says so. A model without a file
+has such an empty stack as well, in commands that deploy nothing, so that it can be destroyed.
 """
 
 import functools
@@ -50,11 +51,13 @@ class Selection:
         environment: name of the environment.
         models: patterns (fnmatch) of the selected models.
         allow_unpublished: whether models without a published artifact are synthesised.
+        deploys: whether the CDK CLI may deploy or compare stacks; False for `cdk destroy`.
     """
 
     environment: str = LOCAL
     models: Sequence[str] = ALL_MODELS
     allow_unpublished: bool = False
+    deploys: bool = True
 
     @classmethod
     def from_context(cls, node: Node) -> "Selection":
@@ -82,7 +85,14 @@ class Selection:
             environment=str(node.try_get_context("env") or LOCAL),
             models=patterns,
             allow_unpublished=allow == "true",
+            # Which stacks bundle assets. The CLI names none in commands that use no assets.
+            deploys=node.try_get_context("aws:cdk:bundling-stacks") != [],
         )
+
+    def without_file(self, project: Project) -> list[str]:
+        """Returns the selected models of which only a stack can be left."""
+        names = [] if self.deploys else self.models
+        return [name for name in names if is_model_name(name) and name not in project.files]
 
 
 def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
@@ -97,9 +107,11 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
         UserError: the environment is invalid, or a pattern matches no model.
     """
     environment = project.environment(selection.environment)
+    gone = selection.without_file(project)
+    patterns = [pattern for pattern in selection.models if pattern not in gone]
     # A project without models is new, and deploys the foundation alone first.
-    names = project.select(selection.models) if project.files else []
-    names = _with_those_beside(project, names, environment)
+    names = project.select(patterns) if project.files or patterns != [*ALL_MODELS] else []
+    names = [*_with_those_beside(project, names, environment), *gone]
     absent: list[str] = []
     if selection.models == ALL_MODELS and not selection.allow_unpublished:
         absent = [name for name in names if _has_nothing(project, name, environment)]

@@ -1,6 +1,6 @@
 """Resources left of a destroyed model, which would still be billed or clutter the account."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from slipway.operations.alarms import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.planning.artifact_place import own_place
 
+_MODEL = "slipway:model"
 _NO_PROJECT = {"slipway:project": ""}
 # models/NAME/artifacts/DIGEST/manifest.json; a file of an artifact may be called so as well.
 _MANIFEST_DEPTH = 4
@@ -38,7 +39,7 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
         access: clients of the account.
     """
     endpoint = environment.stack_name(name)
-    tags = {"slipway:model": name, **environment.tags}
+    tags = {_MODEL: name, **environment.tags}
     sagemaker = access.client("sagemaker")
     stack = find_deployment(access.client("cloudformation"), endpoint)
     found = [
@@ -99,6 +100,27 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
     return sorted(found, key=lambda item: (item.kind, item.name))
 
 
+def find_stacks(
+    environment: Environment, access: Access, names: Collection[str]
+) -> Iterator[Leftover]:
+    """Yields the stacks of models that have no file any more.
+
+    Args:
+        environment: gives account, region and tags.
+        access: clients of the account.
+        names: the models that have a file.
+    """
+    for stack in _pages(access.client("cloudformation"), "describe_stacks", "Stacks"):
+        name, tags = stack["StackName"], stack.get("Tags", [])
+        model = next((tag["Value"] for tag in tags if tag["Key"] == _MODEL), None)
+        if model is not None and model not in names and _has(tags, environment.tags):
+            way = f"cdk destroy {model} -c models={model} -c env={environment.name}"
+            if name != environment.stack_name(model):
+                way = f"aws cloudformation delete-stack --stack-name {name}"
+            note = f"{stack['StackStatus']}, without model_configs/{model}.yaml: run `{way}`"
+            yield Leftover("stack", name, note)
+
+
 def find_kept(name: str, environment: Environment, access: Access) -> list[Leftover]:
     """Returns what is meant to stay of an isolated model: its files, and the keys they need.
 
@@ -137,6 +159,10 @@ def _pages(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[
 
 
 def _is_ours(sagemaker: Any, arn: str, tags: dict[str, str]) -> bool:
-    found = {tag["Key"]: tag["Value"] for tag in sagemaker.list_tags(ResourceArn=arn)["Tags"]}
+    return _has(sagemaker.list_tags(ResourceArn=arn)["Tags"], tags)
+
+
+def _has(listed: Iterable[dict[str, str]], tags: dict[str, str]) -> bool:
+    found = {tag["Key"]: tag["Value"] for tag in listed}
     # A project that has a name is another one than this where this has none.
     return {**_NO_PROJECT, **tags}.items() <= {**_NO_PROJECT, **found}.items()

@@ -7,7 +7,7 @@ import pytest
 
 from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
-from slipway.operations.leftovers import Leftover, find_kept, find_leftovers
+from slipway.operations.leftovers import Leftover, find_kept, find_leftovers, find_stacks
 from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.roles import make_role
@@ -88,3 +88,36 @@ def test_what_is_left_of_a_model_is_told_from_its_neighbours(access):
         logs.delete_log_group(logGroupName=f"/aws/sagemaker/Endpoints/{name}")
     alarms.delete_alarms(AlarmNames=["tiny-local-Latency", "tiny-local-2-Latency"])
     assert find_leftovers("tiny", LOCAL, access) == []
+
+
+def test_stacks_of_models_without_a_file_are_found_by_their_tags(access):
+    cloudformation = access.client("cloudformation")
+    topic = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
+    search = {"slipway:project": "search"}
+    for stack, tags in {
+        "foundation-local": {"slipway:environment": "local"},
+        "tiny-local": {"slipway:model": "tiny", "slipway:environment": "local"},
+        "gone-local": {"slipway:model": "gone", "slipway:environment": "local"},
+        "artifacts-gone-local": {"slipway:model": "gone", "slipway:environment": "local"},
+        "gone-production": {"slipway:model": "gone", "slipway:environment": "production"},
+        "search--gone-local": {"slipway:model": "gone", "slipway:environment": "local", **search},
+    }.items():
+        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+        cloudformation.create_stack(StackName=stack, TemplateBody=topic, Tags=listed)
+        cloudformation.get_waiter("stack_create_complete").wait(
+            StackName=stack, WaiterConfig={"Delay": 0.05}
+        )
+    assert sorted(find_stacks(LOCAL, access, ["tiny"]), key=lambda item: item.name) == [
+        Leftover(
+            "stack",
+            "artifacts-gone-local",
+            "CREATE_COMPLETE, without model_configs/gone.yaml: run `aws cloudformation "
+            "delete-stack --stack-name artifacts-gone-local`",
+        ),
+        Leftover(
+            "stack",
+            "gone-local",
+            "CREATE_COMPLETE, without model_configs/gone.yaml: run `cdk destroy gone -c "
+            "models=gone -c env=local`",
+        ),
+    ]

@@ -157,6 +157,25 @@ def test_a_pattern_without_a_match_is_refused_with_the_nearest(project, tmp_path
     ]  # fmt: skip
 
 
+BUNDLING = "aws:cdk:bundling-stacks"
+
+
+def test_a_model_without_a_file_has_a_stack_to_destroy_and_none_to_deploy(project, tmp_path):
+    # What `cdk destroy` says of bundling, and what `cdk deploy`, `diff` and `synth` say.
+    app = new_app(tmp_path, models="fixed,gone", **{BUNDLING: []})
+    add_stacks(app, project, Selection.from_context(app.node))
+    assert children(app) == ["foundation", "fixed", "gone"]
+    stack = Assembly(Path(app.synth().directory)).stacks()["gone"]
+    assert stack["properties"]["stackName"] == "gone-local"
+    (report,) = Assembly(tmp_path).annotations("gone", "error")
+    assert "no model config matches 'gone' [SW402]" in report
+    # A pattern has no stack of its name.
+    for bundling, models in (([], "gone*"), (["**"], "gone"), (["gone"], "gone"), (None, "gone")):
+        app = new_app(tmp_path, models=models, **{BUNDLING: bundling})
+        with pytest.raises(UserError, match="no model config matches 'gone"):
+            add_stacks(app, project, Selection.from_context(app.node))
+
+
 def test_the_context_is_read_once_and_strictly(tmp_path):
     def read(**context: Any) -> Selection:
         return Selection.from_context(new_app(tmp_path, **context).node)

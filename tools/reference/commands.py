@@ -134,6 +134,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "slipway leftovers gpt2-autocomplete",
             "After `cdk destroy`, check that nothing is left.",
         ),
+        Example(
+            "slipway leftovers --env production",
+            "Find stacks of models whose files were removed.",
+        ),
     ),
     "prune": (
         Example("slipway prune --env production", "List what nothing refers to."),

@@ -117,7 +117,8 @@ def _remains(target: Target, access: Access, key_arn: str | None) -> Iterator[Re
         if status is not None:
             yield Remainder("stack", stack, again, is_meant=False, note=f"It is {status}.")
     for item in find_leftovers(MODEL, environment, access):
-        yield Remainder(item.kind, item.name, again, is_meant=False)
+        if item.kind != "stack":  # listed above
+            yield Remainder(item.kind, item.name, again, is_meant=False)
     # Before the bucket is removed, since only its settings name the key.
     key_arn = artifact_key_arn(access, environment) or key_arn
     region = f"--region {target.region}"

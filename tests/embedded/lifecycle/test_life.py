@@ -32,6 +32,7 @@ def test_published_deployed_changed_and_destroyed(account: Workbench) -> None:
         "log group",
         "model",
         "scalable target",
+        "stack",
     }
 
     again = json.loads(account.must("slipway", "publish", MODEL, "--json"))

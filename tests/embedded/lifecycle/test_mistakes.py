@@ -63,6 +63,29 @@ def test_a_config_changed_after_publishing_names_the_command(account: Workbench)
         account.project.joinpath("model_configs/changed.lock.json").unlink()
 
 
+def test_a_model_whose_file_was_removed_can_be_found_and_destroyed(account: Workbench) -> None:
+    tags = {"slipway:model": "gone", "slipway:environment": "local"}
+    cloudformation = account.client("cloudformation")
+    cloudformation.create_stack(
+        StackName="gone-local",
+        TemplateBody='{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}',
+        Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
+    )
+    cloudformation.get_waiter("stack_create_complete").wait(
+        StackName="gone-local", WaiterConfig={"Delay": 0.05}
+    )
+    found = account.says_no("slipway", "leftovers")
+    command = "cdk destroy gone -c models=gone -c env=local"
+    assert f"without model_configs/gone.yaml: run `{command}`" in found
+    said = account.must(*command.split(), "--force")
+    assert "There is no model_configs/gone.yaml. `gone` is a stack alone." in said
+    assert account.stack_status("gone-local") is None
+    assert (
+        account.must("slipway", "leftovers")
+        == "Every model that has a stack in local has its file.\n"
+    )
+
+
 def test_nothing_is_there_yet(empty_account: Workbench) -> None:
     bucket = "slipway-local-123456789012-us-east-1"
     report = empty_account.fails("slipway", "publish", MODEL)
