@@ -11,3 +11,5 @@ ENVIRONMENTS_FILE = "environments.yaml"
 LOCAL = "local"
 # The environment of nobody's account, which CI synthesises and lints.
 CI = "ci"
+# Has a log group of each endpoint whose first deployment failed, with the end of its log.
+KEPT_LOGS = "/slipway/failed-deployments/"

@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from slipway.access import Access
 from slipway.config.environments import Environment
+from slipway.config.names import KEPT_LOGS
 from slipway.operations.alarms import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.planning.artifact_place import own_place
@@ -42,6 +43,8 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
     tags = {_MODEL: name, **environment.tags}
     sagemaker = access.client("sagemaker")
     stack = find_deployment(access.client("cloudformation"), endpoint)
+    if stack is not None and stack.status == "REVIEW_IN_PROGRESS":
+        stack = None  # it has a change set and no resource
     found = [
         *([Leftover("stack", endpoint, _state(stack))] if stack else []),
         *(
@@ -87,14 +90,18 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
         ),
         *(
             Leftover("log group", item["logGroupName"])
-            for kind in ("Endpoints", "InferenceComponents")
+            for prefix in (
+                "/aws/sagemaker/Endpoints/",
+                "/aws/sagemaker/InferenceComponents/",
+                KEPT_LOGS,
+            )
             for item in _pages(
                 access.client("logs"),
                 "describe_log_groups",
                 "logGroups",
-                logGroupNamePrefix=f"/aws/sagemaker/{kind}/{endpoint}",
+                logGroupNamePrefix=f"{prefix}{endpoint}",
             )
-            if item["logGroupName"] == f"/aws/sagemaker/{kind}/{endpoint}"
+            if item["logGroupName"] == f"{prefix}{endpoint}"
         ),
     ]
     return sorted(found, key=lambda item: (item.kind, item.name))

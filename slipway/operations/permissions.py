@@ -8,6 +8,7 @@ deploy. GetCallerIdentity, which every command of a real account begins with, ne
 from typing import Any
 
 from slipway.config.environments import Environment
+from slipway.config.names import KEPT_LOGS
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.operations.async_permissions import find_queue, use_queue
 from slipway.operations.permission_parts import Place, Statement, allow, use_key
@@ -209,7 +210,10 @@ def _component(plan: DeploymentPlan, place: Place) -> list[str]:
 def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
     """Reads what `slipway status` and `slipway leftovers` show."""
     endpoint = plan.endpoint_name
-    group = place.arn("logs", f"log-group:{plan.log_group_name}")
+    groups = [
+        place.arn("logs", f"log-group:{name}")
+        for name in (plan.log_group_name, f"{KEPT_LOGS}{plan.stack_name}")
+    ]
     return [
         allow(
             "ReadStack",
@@ -261,5 +265,9 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
             ],
             "*",
         ),
-        allow("ReadLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], group, f"{group}:*"),
+        allow(
+            "ReadLog",
+            ["logs:DescribeLogStreams", "logs:GetLogEvents"],
+            *(f"{group}{rest}" for group in groups for rest in ("", ":*")),
+        ),
     ]

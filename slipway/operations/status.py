@@ -11,6 +11,7 @@ from typing import Any
 
 from slipway.access import Access
 from slipway.codes.code import Code
+from slipway.config.names import KEPT_LOGS
 from slipway.errors import UserError
 from slipway.operations.alarms import endpoint_alarms, scales
 from slipway.operations.component import (
@@ -280,6 +281,11 @@ def find_status(
     updated = described_component(sagemaker, name) if is_component else described
     kind = "InferenceComponents" if is_component else "Endpoints"
     group = f"/aws/sagemaker/{kind}/{name}"
+    lines = tuple(last_lines(access.client("logs"), group, log_line_count))
+    if not lines and deployment and deployment.status.startswith("ROLLBACK"):
+        # The log group is deleted, and the stack's function has kept its end.
+        group = f"{KEPT_LOGS}{name}"
+        lines = tuple(last_lines(access.client("logs"), group, log_line_count))
     cloudwatch = access.client("cloudwatch")
     alarms = list(endpoint_alarms(cloudwatch, name))
     return Status(
@@ -317,7 +323,7 @@ def find_status(
             else ()
         ),
         log_group=group,
-        log_lines=tuple(last_lines(access.client("logs"), group, log_line_count)),
+        log_lines=lines,
         host=host,
     )
 

@@ -11,6 +11,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from slipway.config.names import KEPT_LOGS
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 from slipway.planning.schedules import SchedulePlan
 from stacks.constructs.handler_function import add_handler_function
@@ -170,6 +171,25 @@ class EndpointUpdate(Construct):
                 "KeepItsAlarms", ["cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm"], alarms
             ),
         ]
+        log, kept = (
+            f"arn:{stack.partition}:logs:{place}:log-group:{group}:*"
+            for group in (plan.log_group_name, f"{KEPT_LOGS}{plan.endpoint_name}")
+        )
+        statements += [
+            allow("FindLogs", ["logs:DescribeLogGroups"], "*"),
+            allow("ReadItsLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], log),
+            allow(
+                "KeepItsLog",
+                [
+                    "logs:CreateLogGroup",
+                    "logs:CreateLogStream",
+                    "logs:DeleteLogGroup",
+                    "logs:PutLogEvents",
+                    "logs:PutRetentionPolicy",
+                ],
+                kept,
+            ),
+        ]
         # No other stack has alarms of such names: a capital letter never follows a stack's name.
         step_alarms = (
             f"arn:{stack.partition}:cloudwatch:{place}:alarm:{plan.stack_name}-{SCALING_ID}*"
@@ -194,6 +214,8 @@ class EndpointUpdate(Construct):
                 targets: "The ids of scalable targets are random; the namespace is a condition.",
                 alarms: "Application Auto Scaling generates the names of its alarms.",
                 step_alarms: "CloudFormation generates the end of an alarm's name.",
+                log: "SageMaker chooses the names of a log's streams.",
+                kept: "SageMaker chooses the names of a log's streams.",
             },
         )
         return function.resource

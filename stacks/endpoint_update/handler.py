@@ -33,6 +33,8 @@ import urllib.request
 from typing import Any
 
 from .endpoint import Endpoint
+from .log import settle_log
+from .stack import Stack
 from .surroundings import Answer, Client, Event, Wait
 
 _PUT_TIMEOUT_SECONDS = 10
@@ -72,6 +74,8 @@ def handle(event: Event, client: Client, answer: Answer, wait: Wait) -> None:
             physical_id = own_id + endpoint.remembered(_LONGEST_PHYSICAL_ID - len(own_id))
         elif step == ("Undo", "Delete") and physical_id.startswith(own_id):
             done = endpoint.restore(physical_id.removeprefix(own_id))
+        elif step == ("Before", "Delete"):
+            done = settle_log(client("logs"), name, Stack(event["StackId"], client).status)
         elif "Alarms" in step and "Delete" not in step:
             done = endpoint.point_alarms()
         elif "Undo" not in step and "Delete" not in step:

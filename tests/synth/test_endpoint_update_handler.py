@@ -246,6 +246,15 @@ def test_an_alarm_with_a_live_policy_is_left_alone(stepped: Account):
     assert stepped.calls == []
 
 
+def test_a_log_that_cannot_be_kept_fails_no_rollback():
+    account = Account()
+    account.stack_status = "ROLLBACK_IN_PROGRESS"
+    # The account has no logs.
+    answer = ask(account, "Delete", variant("a", "ml.g5.xlarge"))
+    assert answer["Status"] == "SUCCESS"
+    assert answer["Reason"].startswith("could not keep or delete a log: ")
+
+
 def test_a_deployment_that_is_taken_back_points_the_alarms_back(stepped: Account):
     policies = stepped.definitions()
     undo = ask(stepped, "Create", step="Undo")["PhysicalResourceId"]

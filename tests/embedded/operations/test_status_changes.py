@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.status import find_status
-from tests.support.slipway_stack import NAME, SlipwayStack, slipway_stack
+from tests.support.projects import LOCAL
+from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
 
 
 @pytest.fixture
@@ -26,6 +28,30 @@ def test_other_instances_are_one_deployment(own: SlipwayStack) -> None:
     (variant,) = status.endpoint.variants
     assert variant.instance_types == ("ml.g4dn.2xlarge",)
     assert (variant.min_instance_count, variant.max_instance_count) == (2, 6)
+
+
+def test_a_failed_creation_leaves_the_end_of_its_log(tmp_path: Path) -> None:
+    kept = Leftover("log group", f"/slipway/failed-deployments/{NAME}")
+    with slipway_stack(tmp_path, time_scale=0.005) as stack:
+        ssm, logs = stack.stacks.client("ssm"), stack.stacks.client("logs")
+        key = ssm.get_parameter(Name="/slipway/local/artifact-key-arn")["Parameter"]["Value"]
+        template = stack.template("dead")
+        template["Resources"]["HostingLogGroup94C30121"]["Properties"]["KmsKeyId"] = key
+        assert stack.stacks.create(NAME, template) == "ROLLBACK_COMPLETE"
+        status = find_status(NAME, stack.access, plan=None, log_line_count=1)
+        assert [line.text for line in status.log_lines] == ["cannot load the model: no such layer"]
+        assert status.log_group == kept.name
+        (group,) = logs.describe_log_groups(logGroupNamePrefix=kept.name)["logGroups"]
+        assert (group["retentionInDays"], group["kmsKeyId"]) == (14, key)
+
+        # It is in nobody's way, and goes with the stack that comes next.
+        assert stack.delete() == "DELETE_COMPLETE"
+        assert find_leftovers(MODEL, LOCAL, stack.access) == [kept]
+        assert stack.create("ok") == "CREATE_COMPLETE"
+        serving = find_status(NAME, stack.access, plan=None, log_line_count=1)
+        assert serving.log_group == f"/aws/sagemaker/Endpoints/{NAME}"
+        assert stack.delete() == "DELETE_COMPLETE"
+        assert find_leftovers(MODEL, LOCAL, stack.access) == []
 
 
 def deleted(what: str) -> str:
