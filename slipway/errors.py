@@ -6,10 +6,11 @@ command line is a bug of Slipway: exit code 2 and a traceback.
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePath
+from typing import Final
 
 from slipway.codes.code import Code
 
@@ -121,9 +122,20 @@ def dotted(field: FieldPath) -> str:
     return text
 
 
+# What the pipelines of transformers call the same.
+_OTHER_NAMES: Final[Mapping[str, str]] = {
+    "feature-extraction": "embeddings",
+    "ner": "token-classification",
+    "text-classification": "sequence-classification",
+}
+
+
 def nearest(word: object, choices: Iterable[str]) -> str | None:
-    """Returns the choice a misspelt word most likely meant, or None if nothing is near."""
-    return next(iter(difflib.get_close_matches(str(word), list(choices), n=1, cutoff=0.6)), None)
+    """Returns the choice that another name or a misspelt word means; None if nothing is near."""
+    known, meant = list(choices), _OTHER_NAMES.get(str(word))
+    if meant in known:
+        return meant
+    return next(iter(difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)), None)
 
 
 def relative(path: PurePath, root: PurePath) -> str:

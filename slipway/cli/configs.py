@@ -20,7 +20,7 @@ from slipway.cli.output import (
     write_file,
 )
 from slipway.codes.code import Code
-from slipway.config.names import CONFIG_DIRECTORY, LOCAL
+from slipway.config.names import CI, CONFIG_DIRECTORY, LOCAL
 from slipway.errors import UserError
 
 if TYPE_CHECKING:
@@ -149,6 +149,8 @@ def plan(
 def _only_environment(project: Project, name: str) -> Environment:
     """Returns the environment to plan for: the local one, or the only one that deploys the model.
 
+    CI's environment is taken if no other deploys the model.
+
     Raises:
         UserError: several others deploy it.
     """
@@ -159,6 +161,8 @@ def _only_environment(project: Project, name: str) -> Environment:
         return local  # its plan has the whole report
     if not deploying or local in deploying:
         return local
+    # Nobody deploys to the environment that CI synthesises for.
+    deploying = [each for each in deploying if each.name != CI] or deploying
     if len(deploying) > 1:
         names = ", ".join(each.name for each in deploying)
         raise UserError.of(

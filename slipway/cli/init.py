@@ -15,6 +15,7 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from slipway.config.starters.starter import Starter
@@ -41,8 +42,12 @@ def register(app: typer.Typer) -> None:
 def init(
     name: Annotated[str, typer.Argument(help="Name of the model and of its file.")],
     container: Annotated[
-        str, typer.Option(help="tensorrt, lmi, triton, neuron, or custom (your own image).")
-    ] = "tensorrt",
+        str | None,
+        typer.Option(
+            help="tensorrt, lmi, triton, neuron, or custom (your own image). Default: the one that "
+            "suits the family."
+        ),
+    ] = None,
     family: Annotated[
         str | None, typer.Option(help="Architecture, such as gpt2; a local checkpoint says it.")
     ] = None,
@@ -67,25 +72,29 @@ def init(
         str | None, typer.Option(help="For triton: your model repository; t5 needs none.")
     ] = None,
     image_uri: Annotated[str | None, typer.Option(help="For custom: the image in ECR.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file if it is there already.")
+    ] = False,
 ) -> None:
     """Write a first model config with every field explained; ask for missing answers.
 
     A checkpoint in a folder of the project says its family, parameters and shape itself.
     """
     from slipway.config.starter import parse_weights, render
+    from slipway.config.starters import DEFAULT, suiting
     from slipway.config.starters.starter import Answers
 
     project = current_project()
-    path, shown = new_file(project.root, name)
+    path, shown = new_file(
+        project.root, name, overwrite=overwrite, otherwise="edit that file, or add `--overwrite`"
+    )
     environments = [project.environment(each) for each in project.environment_names]
-    known = _known(container)
     own = {
         "framework": framework,
         "task": task,
         "repository": repository,
         "image_uri": image_uri,
     }
-    _check_own_options(container, own)
     given: dict[str, Any] = {
         "family": family,
         "parameters": parameters,
@@ -95,9 +104,19 @@ def init(
         "latency_milliseconds": latency_milliseconds,
         **own,
     }
+    known = _known(container or DEFAULT)
+    architectures: Sequence[str] = ()
     if given["weights"] is not None:
         given["weights"] = parse_weights(given["weights"])
-        given = _with_facts(given, project.root)
+        given, architectures = _with_facts(given, project.root)
+    if container is None:
+        if given["family"] is None and sys.stdin.isatty():
+            given["family"] = _asked("family", DEFAULT, project.root)
+        container = suiting(given["family"])
+        known = _known(container)
+    _check_own_options(container, own)
+    said = {option: answer for option, answer in given.items() if answer is not None}
+    given |= {**known.from_architectures(architectures), **said}
     given = _answered(known, given, container, project.root)
     if isinstance(given["weights"], str):
         given["weights"] = parse_weights(given["weights"])
@@ -159,8 +178,8 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
         raise UserError(problems)
 
 
-def _with_facts(given: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Returns the answers, completed with what the files of a local checkpoint say.
+def _with_facts(given: Mapping[str, Any], root: Path) -> tuple[dict[str, Any], Sequence[str]]:
+    """Returns the answers with what a local checkpoint's files say, and its `architectures`.
 
     Args:
         given: the options; `weights` is a section.
@@ -173,7 +192,7 @@ def _with_facts(given: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
     shown = given["weights"].get("path")
     if shown is None:
-        return dict(given)
+        return dict(given), ()
     directory = root / shown
     if not directory.is_dir():
         if given["family"] is None or given["parameters"] is None:
@@ -182,7 +201,7 @@ def _with_facts(given: Mapping[str, Any], root: Path) -> dict[str, Any]:
                 f"`--weights {shown}` is not a directory of this project",
                 f"Link or copy the checkpoint to {directory}, or give --family and --parameters.",
             )
-        return dict(given)
+        return dict(given), ()
     facts = read_checkpoint(directory, shown)
     answers = dict(given)
     for name in ("family", "parameters"):
@@ -191,7 +210,7 @@ def _with_facts(given: Mapping[str, Any], root: Path) -> dict[str, Any]:
     # The shape belongs to the checkpoint's own family.
     if answers["family"] == facts.family:
         answers["shape"] = facts.shape
-    return answers
+    return answers, facts.architectures
 
 
 def _missing(starter: Starter, given: Mapping[str, Any]) -> list[str]:
@@ -227,11 +246,15 @@ def _answered(
             "some options are missing, and there is no terminal to ask for them",
             f"Give {options}.",
         )
-    from slipway.cli.init_answers import reader_of
-
     answered = dict(given)
     # The family may bring another question with it.
     while missing := _missing(starter, answered):
-        read = reader_of(missing[0], container, root)
-        answered[missing[0]] = typer.prompt(_QUESTIONS[missing[0]], value_proc=read)
+        answered[missing[0]] = _asked(missing[0], container, root)
     return answered
+
+
+# Any: a text, or a number.
+def _asked(name: str, container: str, root: Path) -> Any:
+    from slipway.cli.init_answers import reader_of
+
+    return typer.prompt(_QUESTIONS[name], value_proc=reader_of(name, container, root))

@@ -141,6 +141,7 @@ class Code(StrEnum):
     NEURON_FP32 = "SW384"
 
     # Of TensorRT, Triton and compiling.
+    TENSORRT_FAMILY = "SW387"
     NVIDIA_GPU = "SW388"
     TRITON_REPOSITORY = "SW389"
     ANSWER_LENGTHS = "SW390"

@@ -7,6 +7,14 @@ from slipway.codes.entry import Entry
 
 ENTRIES: Sequence[Entry] = (
     Entry(
+        Code.TENSORRT_FAMILY,
+        "The TensorRT container serves GPT-2 only",
+        "Slipway's TensorRT container compiles and serves models of the family `gpt2`. It refuses "
+        "any other checkpoint when the compile job reads it.",
+        "Use `container: neuron` for an encoder such as BERT, and `container: lmi` for another "
+        "model that generates text.",
+    ),
+    Entry(
         Code.NVIDIA_GPU,
         "The container needs an NVIDIA GPU",
         "The TensorRT container, and some back ends of Triton, run on NVIDIA GPUs only.",

@@ -57,8 +57,8 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.FILE_EXISTS,
         "The file exists already",
-        "`slipway init` and `slipway import` never overwrite a file.",
-        "Choose another name, or edit the file. `slipway import --overwrite` replaces it.",
+        "`slipway init` and `slipway import` overwrite no file without being asked to.",
+        "Choose another name, or edit the file. `--overwrite` replaces it.",
     ),
     Entry(
         Code.WRONG_OPTIONS,

@@ -62,7 +62,7 @@ GROUPS: Sequence[Group] = (
     ),
     Group(
         375,
-        387,
+        386,
         "neuron",
         "Settings for Inferentia and Trainium",
         "These problems are about Neuron devices. The [guide](../guides/neuron.md) describes the "
@@ -70,7 +70,7 @@ GROUPS: Sequence[Group] = (
         neuron.ENTRIES,
     ),
     Group(
-        388,
+        387,
         399,
         "compiled",
         "TensorRT, Triton and compiling",

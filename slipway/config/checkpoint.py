@@ -53,6 +53,7 @@ class CheckpointFacts:
         positions: tokens of the longest sequence; None where the network has no limit of its own.
         dtype: precision of the weights as configs name it; None for any other.
         quantization: method that the weights are quantised with; None for plain weights.
+        architectures: classes of transformers that the weights are for.
     """
 
     family: str | None = None
@@ -61,6 +62,7 @@ class CheckpointFacts:
     positions: int | None = None
     dtype: str | None = None
     quantization: str | None = None
+    architectures: tuple[str, ...] = ()
 
 
 def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
@@ -81,6 +83,7 @@ def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
     dtype = str(config.get("torch_dtype") or config.get("dtype"))
     quantization = config.get("quantization_config")
     quantization = quantization if isinstance(quantization, dict) else {}
+    architectures = config.get("architectures")
     # A network of images and texts has the numbers of its decoder in a section.
     text = config.get("text_config")
     network = {**config, **text} if isinstance(text, dict) else config
@@ -94,6 +97,7 @@ def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
         next((value for value in positions if isinstance(value, int) and value > 0), None),
         _DTYPES.get(dtype.removeprefix("torch.")),
         str(quantization["quant_method"]) if quantization.get("quant_method") else None,
+        tuple(map(str, architectures)) if isinstance(architectures, list) else (),
     )
 
 

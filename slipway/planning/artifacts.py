@@ -9,6 +9,7 @@ the `weights`, as it is for an image of the user's own. The model data of every 
 from dataclasses import dataclass
 
 from slipway.codes.code import Code
+from slipway.config.names import CI, ENVIRONMENTS_FILE
 from slipway.errors import Kind, Problem
 from slipway.planning.artifact_place import ArtifactPlace, artifact_place
 from slipway.planning.lock import Lock, LockedPart, inputs_digest
@@ -132,6 +133,12 @@ def _unpublished(situation: Situation, *, was_published: bool) -> Problem:
 def _publish_again(situation: Situation) -> str:
     """Returns the remedy of a lock that does not have what the config asks for."""
     name = situation.config.name
+    if situation.environment.name == CI:
+        return (
+            f"`{CI}` is nobody's account: `--allow-unpublished` plans for it. To publish, add an "
+            f"environment with your account to {ENVIRONMENTS_FILE}, and run `slipway publish "
+            f"{name} --env` with its name."
+        )
     return (
         f"Run `slipway publish {name} --env {situation.environment.name}` and commit the lock file "
         f"model_configs/{name}.lock.json."

@@ -27,7 +27,6 @@ REGISTRIES = (
 # Shared modules that say a family's name, each with the reason.
 EXCEPTIONS: Mapping[str, str] = {
     "slipway/cli/imports.py": "what is imported decides the family",
-    "slipway/cli/init.py": "tensorrt is the container of a command without an option",
     "slipway/cli/plan_text.py": "the plan has a section for NeuronCores",
     "slipway/codes/table.py": "codes are grouped into chapters of the troubleshooting pages",
     "slipway/facts/images.py": "neuron is a kind of accelerator",

@@ -12,3 +12,10 @@ STARTERS: Mapping[str, Starter] = {
     "neuron": neuron.STARTER,
     "custom": custom.STARTER,
 }
+# For models of any other family.
+DEFAULT = "lmi"
+
+
+def suiting(family: str | None) -> str:
+    """Returns the container that is proposed for a family of models."""
+    return next((name for name, each in STARTERS.items() if family in each.suits), DEFAULT)

@@ -1,6 +1,6 @@
 """The part of a first config that each serving family writes its own way."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,8 @@ class Starter:
         instead_of_weights: option whose files take the place of weights.
         is_tried_with_a_sample: whether a small model is the usual way to try the family.
         choices: allowed values of an option, where it has a fixed list.
+        suits: families of models that the container is proposed for.
+        from_architectures: answers that a checkpoint's `architectures` give, by option.
     """
 
     serving: Callable[[Answers, Accelerator | None], dict[str, Any]]
@@ -61,3 +63,5 @@ class Starter:
     instead_of_weights: str | None = None
     is_tried_with_a_sample: bool = False
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    suits: tuple[str, ...] = ()
+    from_architectures: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {}

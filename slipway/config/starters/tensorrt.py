@@ -16,5 +16,8 @@ def _serving(_: Answers, __: Accelerator | None) -> dict[str, Any]:
 
 
 STARTER = Starter(
-    _serving, compile_instance=lambda answers: answers.instance, is_tried_with_a_sample=True
+    _serving,
+    compile_instance=lambda answers: answers.instance,
+    is_tried_with_a_sample=True,
+    suits=("gpt2",),
 )

@@ -40,5 +40,6 @@ STARTER = Starter(
     compile_instance=lambda answers: answers.instance,
     options=("repository",),
     instead_of_weights="repository",
+    suits=(_OWN_REPOSITORY,),
     required=lambda family: () if family in (None, _OWN_REPOSITORY) else ("repository",),
 )

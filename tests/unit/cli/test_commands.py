@@ -340,6 +340,11 @@ def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
     assert output.split()[1] == "released-production"
     assert errors == "Planned for `production`, the only environment that deploys released.\n"
     path = root / "environments.yaml"
+    # Nobody deploys to the environment that CI synthesises for.
+    nobodys = '\nci:\n  account: "111122223333"\n  region: us-east-1\n'
+    path.write_text(path.read_text("utf-8") + nobodys, "utf-8")
+    code, output, _ = run("plan", "released", "--allow-unpublished")
+    assert (code, output.split()[1]) == (0, "released-production")
     other = '\nlive:\n  account: "222233334444"\n  region: us-east-1\n'
     path.write_text(path.read_text("utf-8") + other, "utf-8")
     assert run("plan", "released", "--allow-unpublished") == (

@@ -1,5 +1,7 @@
 """`slipway init`: what it writes is valid and explained, and what it refuses is named."""
 
+import json
+
 import pytest
 
 from slipway.config import starters
@@ -118,7 +120,8 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
         f"model_configs/search.yaml written. {begins}: {ACCOUNT}{image}`slipway publish search "
         "--env NAME`, then `cdk deploy search -c env=NAME`.\n"
     )
-    assert "Run `slipway publish search --env ci`" in errors
+    assert "--env ci" not in errors
+    assert "To publish, add an environment with your account to environments.yaml" in errors
 
 
 def test_every_family_is_among_the_starters():
@@ -263,6 +266,67 @@ def test_a_local_checkpoint_says_its_family_parameters_and_shape(run, tmp_path):
     # An option wins, and the shape is of the checkpoint's family alone.
     code, _, _ = run("other", *options, "--family", "gptj", "--parameters", "7")
     assert written(tmp_path, "other")["model"] == {"family": "gptj", "parameters": 7}
+
+
+@pytest.mark.parametrize(
+    ("config", "serving"),
+    [
+        ({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}, {"container": "tensorrt"}),
+        ({"model_type": "t5"}, {"container": "triton"}),
+        ({"model_type": "llama"}, {"container": "lmi"}),
+        (
+            {"model_type": "bert", "architectures": ["BertForSequenceClassification"]},
+            {"container": "neuron", "task": "sequence-classification"},
+        ),
+        (
+            {"model_type": "xlm-roberta", "architectures": ["XLMRobertaModel"]},
+            {"container": "neuron", "task": "embeddings"},
+        ),
+    ],
+    ids=lambda value: value.get("model_type"),
+)
+def test_the_container_and_the_task_follow_from_the_checkpoint(run, tmp_path, config, serving):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    instance = "ml.inf2.xlarge" if serving["container"] == "neuron" else "ml.g5.xlarge"
+    code, _, errors = run(
+        "search", "--weights", "mine", "--parameters", "108893186", "--instance", instance,
+        "--latency-milliseconds", "900",
+    )  # fmt: skip
+    assert (code, errors) == (0, "")
+    assert written(tmp_path)["serving"].items() >= serving.items()
+
+
+def test_a_head_that_no_task_has_leaves_the_task_to_be_said(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    config = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
+    (tmp_path / "mine" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    code, _, errors = run(
+        "search", "--weights", "mine", "--parameters", "1", *FLAGS[4:6], *FLAGS[8:]
+    )
+    assert (code, errors.splitlines()[-1]) == (1, "    Give --task.")
+
+
+@pytest.mark.parametrize(
+    ("task", "meant"),
+    [
+        ("text-classification", "sequence-classification"),
+        ("ner", "token-classification"),
+        ("feature-extraction", "embeddings"),
+    ],
+)
+def test_a_task_by_the_name_of_transformers_is_understood(run, tmp_path, task, meant):
+    code, _, errors = run("search", "--container", "neuron", *FLAGS, "--task", task)
+    assert code == 1
+    assert f"there is no task '{task}' [SW202]\n    Did you mean `{meant}`?" in errors
+    assert not (tmp_path / "model_configs" / "search.yaml").exists()
+
+
+def test_what_is_wrong_is_written_again_with_overwrite(run, tmp_path):
+    assert run("search", *FLAGS[:4], "--instance", "ml.c5.xlarge", *FLAGS[6:])[0] == 1
+    assert "or add `--overwrite`" in run("search", *FLAGS)[2]
+    assert run("search", *FLAGS, "--overwrite")[0] == 0
+    assert written(tmp_path)["endpoint"]["instances"] == ["ml.g4dn.xlarge"]
 
 
 def test_a_checkpoint_that_is_not_there_says_where_it_is_looked_for(run, tmp_path):

@@ -86,6 +86,22 @@ def test_on_a_terminal_it_asks_for_what_no_option_says(run, tmp_path, monkeypatc
     assert "artifacts" not in content
 
 
+def test_the_container_follows_from_the_family_that_was_asked_for(run, tmp_path, monkeypatch):
+    answers = {
+        FAMILY_QUESTION: ["bert"],
+        PARAMETERS_QUESTION: ["110000000"],
+        INSTANCE_QUESTION: ["ml.inf2.xlarge"],
+        WEIGHTS_QUESTION: ["s3://my-models/search/"],
+        LATENCY_QUESTION: ["900"],
+        TASK_QUESTION: ["embeddings"],
+    }
+    typed(monkeypatch, answers)
+    code, output, errors = run("search")
+    assert code == 0, errors
+    assert asked(output) == list(answers)
+    assert written(tmp_path)["serving"]["container"] == "neuron"
+
+
 def test_a_wrong_answer_is_refused_at_once_and_asked_for_again(run, tmp_path, monkeypatch):
     (tmp_path / "build/search").mkdir(parents=True)
     answers = {

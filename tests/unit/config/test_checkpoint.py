@@ -28,11 +28,20 @@ def checkpoint(folder: Path, config: dict[str, Any]) -> Path:
 def test_the_samples_say_what_their_configs_would() -> None:
     gpt2 = read_checkpoint(ROOT / "samples" / "gpt2-autocomplete" / "model", "sample")
     shape = {"layers": 5, "hidden_size": 160, "attention_heads": 5}
-    assert gpt2 == CheckpointFacts("gpt2", 2_222_560, shape, positions=128, dtype="fp32")
+    assert gpt2 == CheckpointFacts(
+        "gpt2", 2_222_560, shape, positions=128, dtype="fp32", architectures=("GPT2LMHeadModel",)
+    )
     # Its weights are in the ONNX graph.
     bert = read_checkpoint(ROOT / "samples" / "bert-qa" / "model", "sample")
     shape = {"layers": 3, "hidden_size": 128, "attention_heads": 4}
-    assert bert == CheckpointFacts("bert", None, shape, positions=128, dtype="fp32")
+    assert bert == CheckpointFacts(
+        "bert",
+        None,
+        shape,
+        positions=128,
+        dtype="fp32",
+        architectures=("BertForQuestionAnswering",),
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,24 @@ def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, environment):
     assert findings(compiling.engine_fits_gpu, environment, endpoint=on(name)) == []
 
 
+@pytest.mark.parametrize(
+    ("family", "container"), [("bert", "neuron"), ("t5", "lmi"), ("llama", "lmi")]
+)
+def test_tensorrt_serves_no_other_family(family, container):
+    assert findings(tensorrt.model_can_be_served, model={"family": family}) == [
+        (
+            "model.family",
+            f"the container `tensorrt` serves models of the family gpt2, and this is {family}",
+            f"Use `container: {container}`, or `container: custom` with an image of your own.",
+        )
+    ]
+
+
+def test_tensorrt_serves_gpt2_and_leaves_the_unknown_alone():
+    for family in ("gpt2", "other"):
+        assert findings(tensorrt.model_can_be_served, model={"family": family}) == []
+
+
 def test_tensorrt_takes_any_nvidia_gpu_and_what_is_not_known():
     rule = tensorrt.needs_nvidia_gpu
     for name in ("ml.g4dn.xlarge", "ml.p5.48xlarge", "ml.g7e.2xlarge"):

@@ -8,6 +8,22 @@ from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.planning.families.tensorrt.situation import TensorRT
 from slipway.planning.situation import problem
 
+# `other` turns the check off.
+_FAMILIES = ("gpt2", "other")
+
+
+def model_can_be_served(trt: TensorRT) -> Iterator[Problem]:
+    """The decode loop, and the job that compiles, are for GPT-2's graph."""
+    family = trt.config.model.family
+    if family not in _FAMILIES:
+        container = "neuron" if trt.is_encoder else "lmi"
+        yield problem(
+            Code.TENSORRT_FAMILY,
+            f"the container `tensorrt` serves models of the family gpt2, and this is {family}",
+            f"Use `container: {container}`, or `container: custom` with an image of your own.",
+            ("model", "family"),
+        )
+
 
 def needs_nvidia_gpu(trt: TensorRT) -> Iterator[Problem]:
     """Refuses TensorRT without a GPU of NVIDIA, since it runs on no other."""
@@ -72,4 +88,10 @@ def token_budget(trt: TensorRT) -> Iterator[Problem]:
         )
 
 
-RULES = (needs_nvidia_gpu, release_runs_on_gpu, gpu_is_not_too_old, token_budget)
+RULES = (
+    model_can_be_served,
+    needs_nvidia_gpu,
+    release_runs_on_gpu,
+    gpu_is_not_too_old,
+    token_budget,
+)
