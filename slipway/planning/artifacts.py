@@ -12,7 +12,7 @@ from slipway.codes.code import Code
 from slipway.config.names import CI, ENVIRONMENTS_FILE
 from slipway.errors import Kind, Problem
 from slipway.planning.artifact_place import ArtifactPlace, artifact_place
-from slipway.planning.lock import Lock, LockedPart, inputs_digest
+from slipway.planning.lock import Lock, LockedPart, is_current
 from slipway.planning.plan import ArtifactPlan
 from slipway.planning.situation import Situation
 
@@ -53,17 +53,17 @@ def parts(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> Parts
     locked = lock.artifact(situation) if has_source(situation) else None
     place = artifact_place(situation.config, situation.environment)
     mismatch: Problem | None = None
-    if locked is not None and locked.inputs_digest == inputs_digest(situation):
+    if compiled and locked is not None and locked.compiled is not None:
+        mismatch = _wrong_target(situation, locked.compiled.target)
+    if locked is not None and mismatch is None and is_current(locked, situation):
         weights = locked.compiled if compiled else locked.weights
         model_data = locked.code if packaged else locked.compiled
         if situation.is_told_by_variables:
             model_data = weights
         elif model_data is None and not packaged and situation.serves_plain_weights:
             model_data = locked.weights
-        if compiled and locked.compiled is not None:
-            mismatch = _wrong_target(situation, locked.compiled.target)
         whole = model_data is not None and (weights is not None or not packaged)
-        if model_data is not None and whole and mismatch is None:
+        if model_data is not None and whole:
             return Parts(
                 published_part(model_data, place),
                 published_part(weights, place) if packaged and weights is not None else None,

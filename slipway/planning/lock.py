@@ -85,29 +85,48 @@ def _is_of_an_environment(situation: Situation) -> bool:
 
 
 def inputs_digest(situation: Situation) -> str:
-    """Digests the config fields that the environment's artifact is made from.
+    """Digests what decides the bytes of the environment's artifact, in hexadecimal."""
+    return _digest(inputs(situation))
 
-    When this differs from the lock's, the config was changed after the last publish.
 
-    Returns:
-        SHA-256 in hexadecimal.
+def is_current(locked: LockedArtifact, situation: Situation) -> bool:
+    """Returns whether publishing the config would make the locked artifact again.
+
+    Args:
+        locked: a published artifact.
+        situation: the model in the environment that has the artifact.
     """
-    canonical = json.dumps(inputs(situation), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    found = locked.inputs_digest
+    return found == inputs_digest(situation) or found == _digest(_first_inputs(situation))
 
 
 def inputs(situation: Situation) -> dict[str, Any]:
-    """Returns the config fields that the environment's artifact is made from, as plain data."""
-    config, sources = situation.config, situation.config.artifacts
-    is_release = situation.deploys_release
+    """Returns what decides the bytes of the environment's artifact, as plain data.
+
+    The target is left out. The lock's part has it, and a plan refuses another one.
+    """
     source = situation.artifact_source
-    found: dict[str, Any] = {
+    found: dict[str, Any] = {"source": source.model_dump(mode="json") if source else None}
+    if situation.deploys_release and situation.config.artifacts.weights is not None:
+        found["serving"] = situation.settings_in_artifact
+    return found
+
+
+def _first_inputs(situation: Situation) -> dict[str, Any]:
+    """Returns what the digest of older locks is of: fields that decide no byte are among them."""
+    config, sources = situation.config, situation.config.artifacts
+    found = {
         "container": situation.container,
         "family": config.model.family,
-        "source": source.model_dump(mode="json") if source else None,
+        "source": inputs(situation)["source"],
     }
-    if is_release and sources.weights is not None:
-        # What is made of a checkpoint follows from how it is served.
+    if situation.deploys_release and sources.weights is not None:
         found["compile"] = sources.compile.model_dump(mode="json") if sources.compile else None
-        found |= situation.settings_in_artifact
+        found |= situation.settings_in_older_locks
     return found
+
+
+# Any: JSON.
+def _digest(content: Mapping[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

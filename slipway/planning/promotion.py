@@ -9,7 +9,7 @@ from typing import Any
 from slipway.codes.code import Code
 from slipway.errors import FieldPath, Kind, Problem, UserError
 from slipway.planning.artifacts import has_source, no_source
-from slipway.planning.lock import Lock, LockedArtifact, inputs, inputs_digest
+from slipway.planning.lock import Lock, LockedArtifact, inputs, inputs_digest, is_current
 from slipway.planning.situation import Situation
 
 _COMPILE: FieldPath = ("artifacts", "compile")
@@ -33,7 +33,7 @@ def promotable(source: Situation, target: Situation, lock: Lock) -> LockedArtifa
     problems = list(_faults(source, target, locked))
     if problems or locked is None:
         raise UserError(problems)
-    return locked
+    return locked.model_copy(update={"inputs_digest": inputs_digest(target)})
 
 
 def same_environment(model: str, environment: str) -> Problem:
@@ -84,6 +84,19 @@ def _mismatches(source: Situation, target: Situation) -> Iterator[Problem]:
         )
     elif not has_source(target):
         yield no_source(target)
+    elif source.is_compiled != target.is_compiled:
+        # The embedded AWS serves some families' weights without compiling them.
+        built, plain = (target, source) if target.is_compiled else (source, target)
+        yield Problem(
+            Code.PROMOTED_FOR_ANOTHER,
+            Kind.COMPATIBILITY,
+            f"`{built.environment.name}` serves compiled weights, and `{plain.environment.name}` "
+            "serves the weights as they are, because the embedded AWS has no accelerator",
+            _build(target),
+            _COMPILE,
+        )
+    elif target.is_compiled and source.compile_target != target.compile_target:
+        yield from _wrong_target(source, target, source.compile_target)
     elif inputs_digest(source) != inputs_digest(target):
         yield Problem(
             Code.ENVIRONMENTS_DIFFER,
@@ -110,7 +123,7 @@ def _faults(
             again,
             ("artifacts",),
         )
-    elif locked.inputs_digest != inputs_digest(source):
+    elif not is_current(locked, source):
         yield Problem(
             Code.CONFIG_CHANGED,
             Kind.STATE,
@@ -119,22 +132,11 @@ def _faults(
             again,
             ("artifacts",),
         )
-    elif source.is_compiled != target.is_compiled:
-        # The embedded AWS serves some families' weights without compiling them.
-        built, plain = (target, source) if target.is_compiled else (source, target)
-        yield Problem(
-            Code.PROMOTED_FOR_ANOTHER,
-            Kind.COMPATIBILITY,
-            f"`{built.environment.name}` serves compiled weights, and `{plain.environment.name}` "
-            "serves the weights as they are, because the embedded AWS has no accelerator",
-            _build(target),
-            _COMPILE,
-        )
     elif target.is_compiled and locked.compiled is not None:
         yield from _wrong_target(source, target, locked.compiled.target)
 
 
-def _wrong_target(source: Situation, target: Situation, has: str) -> Iterator[Problem]:
+def _wrong_target(source: Situation, target: Situation, has: str | None) -> Iterator[Problem]:
     wanted = target.compile_target
     if wanted is None or wanted == has:
         return

@@ -311,7 +311,12 @@ class Situation(ABC):
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        """Returns what an artifact has of the way its model is served, as data."""
+        """Returns the settings of `serving` that decide what is made of weights, as data."""
+        return self.config.serving.model_dump(mode="json")
+
+    @property
+    def settings_in_older_locks(self) -> dict[str, Any]:
+        """Returns the settings that the digest of an older lock is of."""
         return {"serving": self.config.serving.model_dump(mode="json")}
 
     @property

@@ -100,6 +100,47 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
             "endpoint": _OPEN | {"instances": ["ml.g5.12xlarge"]},
         },
     ),
+    "partitioned": (
+        PRODUCTION,
+        {
+            "model": {"family": "opt", "parameters": 6_658_473_984},
+            "serving": {
+                "container": "lmi",
+                "framework": "djl-deepspeed",
+                "version": "0.27.0",
+                "tensor_parallel_degree": 4,
+                "dtype": "fp16",
+            },
+            "artifacts": _COPIED | {"size_gb": 13.3, "compile": {"instance": "ml.g5.12xlarge"}},
+            "endpoint": _OPEN | {"instances": ["ml.g5.12xlarge"]},
+        },
+    ),
+    "told": (
+        PRODUCTION,
+        {
+            "model": LLAMA_8B,
+            "serving": vllm(configuration="environment"),
+            "artifacts": _COPIED | {"size_gb": 16.1},
+            "endpoint": {"instances": ["ml.g5.12xlarge"]},
+        },
+    ),
+    "own-repository": (
+        LOCAL,
+        {
+            "serving": {"container": "triton", "version": "26.05", "repository": "triton/own"},
+            "artifacts": {"sample": None, "release": None},
+        },
+    ),
+    "custom-weights": (
+        PRODUCTION,
+        {
+            "serving": {
+                "container": "custom",
+                "image_uri": f"{PRODUCTION.account}.dkr.ecr.{PRODUCTION.region}.amazonaws.com/x:1",
+            },
+            "artifacts": _COPIED,
+        },
+    ),
     "triton": (LOCAL, {"model": {"family": "t5"}, "serving": triton()}),
     "triton-compiled": (
         PRODUCTION,
@@ -174,7 +215,7 @@ CHANGES: Mapping[str, Change] = {
     "environments": Change(
         "template", "tensorrt", {"local": {"endpoint": {"instance_count": 9}}}
     ),
-    "model.family": Change("lock", "compiled", "gpt_neo"),
+    "model.family": Change("plan", "lmi", "bert"),
     "model.parameters": Change("plan", "tensorrt", 250_000_000),
     **_changes(
         "plan", "shaped", "model.",

@@ -1,5 +1,6 @@
 """Every field of the model config does something."""
 
+import copy
 import json
 import tempfile
 from collections.abc import Mapping
@@ -14,14 +15,19 @@ import yaml
 from slipway.config.environments import Environment
 from slipway.config.load import load_config
 from slipway.config.schema import ModelConfig
+from slipway.errors import Problem, UserError
 from slipway.facts.instances import instance_types
+from slipway.planning.artifacts import parts
+from slipway.planning.compiling import CompilePlan
 from slipway.planning.families import situation_of
+from slipway.planning.lock import Lock, LockedPart
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from slipway.publishing.compiled import compile_recipe
 from slipway.publishing.families import PACKAGING
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.assembly import plan_stack
-from tests.support.projects import IMAGE_DIGESTS, lock_for
+from tests.support.projects import DIGEST, IMAGE_DIGESTS, lock_for
 from tests.synth.assemblies import new_app
 from tests.synth.field_effects import CHANGES, Change, content_of, field_paths, put
 
@@ -72,26 +78,100 @@ def _plans(field_path: str) -> tuple[DeploymentPlan, DeploymentPlan]:
     return _plan(*_before(change)), _plan(*_after(field_path, change))
 
 
-def _locked(environment: Environment, config: ModelConfig) -> Any:
-    """Returns what the lock pins: where files come from, and what is in an LMI package."""
-    sources = config.artifacts
-    source = (
-        sources.sample if environment.artifacts == "sample" else sources.release or sources.weights
-    )
-    properties = dict(_plan(environment, config).serving_properties)
-    directory = PACKAGING[config.serving.container].directory(situation_of(config, environment))
-    return config.model.family, source.model_dump() if source else None, properties, directory
-
-
 def _requested(environment: Environment, config: ModelConfig) -> Any:
     """Returns the training job that compiles."""
     return situation_of(config, environment).compile_plan(_plan(environment, config).image)
 
 
-@pytest.mark.parametrize("field_path", _rows("lock"))
-def test_the_lock_pins(field_path: str):
+# A base of each family, and of each way that it has to make an artifact.
+_MADE = (
+    "tensorrt", "released", "compiled", "lmi", "told", "partitioned", "triton", "triton-compiled",
+    "own-repository", "neuron", "pipelined", "custom", "custom-weights",
+)  # fmt: skip
+
+
+def _published(environment: Environment, config: ModelConfig) -> Any:
+    """Returns what publishing makes: from which files, by which job, with which package."""
+    situation = situation_of(config, environment)
+    directory, weights = situation.published_directory, config.artifacts.weights
+    if not situation.deploys_release or weights is None:
+        assert directory is not None
+        return directory.path, directory.target
+    part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="a", target="any")
+    job = None
+    if situation.is_compiled:
+        image = resolve(
+            config, instance_types(), environment, Lock(), _DIGESTS, allow_unpublished=True
+        ).image
+        plan = situation.compile_plan(image)
+        assert isinstance(plan, CompilePlan)
+        job = compile_recipe(plan, part).key, plan.target
+    packaging = PACKAGING[situation.container]
+    package = packaging.package(situation, {}, DIGEST)
+    return (
+        weights.model_dump(),
+        job,
+        (package.digest, packaging.directory(situation)) if package else None,
+    )
+
+
+def _is_stale(lock: Lock, environment: Environment, config: ModelConfig) -> bool:
+    found = parts(situation_of(config, environment), lock, allow_unpublished=False)
+    return isinstance(found, Problem)
+
+
+def _valid(environment: Environment, content: Mapping[str, Any]) -> ModelConfig | None:
+    """Returns a config that every rule accepts, or None."""
+    try:
+        config = _loaded(environment, content)
+        resolve(config, instance_types(), environment, Lock(), _DIGESTS, allow_unpublished=True)
+    except UserError:
+        return None
+    return config
+
+
+def _fault(
+    lock: Lock, before: tuple[Environment, ModelConfig], after: tuple[Environment, ModelConfig]
+) -> str | None:
+    """Returns what is wrong with a lock after a change; None if it is stale for a reason."""
+    is_other = _published(*before) != _published(*after)
+    if is_other == _is_stale(lock, *after):
+        return None
+    return "other bytes, and a valid lock" if is_other else "the same bytes, and a stale lock"
+
+
+@pytest.mark.parametrize("base", _MADE)
+def test_a_lock_is_stale_exactly_if_publishing_makes_something_else(base: str):
+    """Every field that the base's family has is changed."""
+    environment, content = content_of(base)
+    before = _valid(environment, content)
+    assert before is not None
+    lock = lock_for(before, sets=[environment.artifacts])
+    assert not _is_stale(lock, environment, before)
+    tag, wrong = f"[{before.serving.container}]", {}
+    for path, change in CHANGES.items():
+        if change.becomes or (path.startswith("serving[") and tag not in path):
+            continue
+        changed = copy.deepcopy(content)
+        try:
+            for each, value in {**change.over, path: change.value, **change.along}.items():
+                put(changed, each, value)
+        except (AttributeError, TypeError):
+            continue  # the base has a value where the path has a section
+        after = _valid(environment, changed)
+        if after is not None:
+            wrong[path] = _fault(lock, (environment, before), (environment, after))
+    assert {path: fault for path, fault in wrong.items() if fault} == {}
+
+
+@pytest.mark.parametrize("field_path", CHANGES)
+def test_a_lock_follows_the_bytes_where_the_field_has_its_effect(field_path: str):
     change = CHANGES[field_path]
-    assert _locked(*_before(change)) != _locked(*_after(field_path, change))
+    before, after = _before(change), _after(field_path, change)
+    lock = lock_for(before[1], sets=[before[0].artifacts])
+    assert _fault(lock, before, after) is None
+    if change.effect == "lock":
+        assert _published(*before) != _published(*after)
 
 
 @pytest.mark.parametrize("field_path", _rows("request"))

@@ -103,7 +103,6 @@ class TestProperties:
         endpoint = config.endpoint.model_copy(update={"instances": tuple(instances)})
         there = situation(config.model_copy(update={"endpoint": endpoint}))
         assert there.properties(WEIGHTS)["option.tensor_parallel_degree"] == str(degree)
-        assert there.settings_in_artifact["serving"]["tensor_parallel_degree"] == degree
 
     def test_our_image_names_the_handler_inside(self):
         options = {"task": "text-generation", "max_new_tokens": 128}

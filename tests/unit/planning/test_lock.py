@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from slipway.config.schema import ModelConfig
 from slipway.planning.families import situation_of
-from slipway.planning.lock import Lock
+from slipway.planning.lock import Lock, LockedArtifact, is_current
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
 from tests.support.situations import digest_of
 
@@ -29,12 +29,22 @@ def lmi(**serving: Any) -> ModelConfig:
     return model_config(serving=LMI | serving, artifacts=artifacts)
 
 
-def test_a_younger_field_makes_no_old_lock_stale():
-    """The digest that this config had before `configuration` was there."""
-    assert digest_of(lmi(), "release") == (
-        "c4ebad057669e8a51c2d95d046e7ab7f7fe6e56487d7bfc175c89c3a479787b5"
-    )
-    assert digest_of(lmi(configuration="file"), "release") == digest_of(lmi(), "release")
+@pytest.mark.parametrize(
+    ("config", "environment", "digest"),
+    [
+        (model_config(), LOCAL, "4bf8a562f9068c656061a8321539871eaf102227a388afb2a74b149f31c786fa"),
+        # Of before `configuration` was there.
+        (lmi(), PRODUCTION, "c4ebad057669e8a51c2d95d046e7ab7f7fe6e56487d7bfc175c89c3a479787b5"),
+    ],
+    ids=["sample", "lmi"],
+)
+def test_an_older_lock_stays_valid_until_the_config_changes(config, environment, digest):
+    """Its digest is of all fields of `serving`, of the family and of the container."""
+    locked = LockedArtifact(inputs_digest=digest)
+    assert is_current(locked, situation_of(config, environment))
+    artifacts = {"sample": {"path": "samples/other"}, "weights": {"source": "path", "path": "a"}}
+    other = model_config(artifacts=artifacts)
+    assert not is_current(locked, situation_of(other, environment))
 
 
 def test_settings_of_a_package_are_published_and_variables_are_not():
@@ -77,7 +87,7 @@ def test_the_text_is_stable_and_reviewable():
 # unnoticed.
 def test_the_digest_of_inputs_is_the_one_locks_were_written_with():
     assert digest_of(model_config(), "sample") == (
-        "4bf8a562f9068c656061a8321539871eaf102227a388afb2a74b149f31c786fa"
+        "d349bc6e0066ea5232d2ce25b44d868f245ce93ce53631dd398e9e32d200aebd"
     )
 
 

@@ -95,7 +95,8 @@ def test_settings_that_differ_are_named_with_both_values() -> None:
     lock = published_to(tested, STAGING)
     assert refusal(STAGING, PRODUCTION, lock, tested, other) == (
         "the artifact follows from settings that differ between `staging` and `production`: "
-        "`serving.max_queue_length` (5, 1000), `serving.options.max_model_len` (none, 4096)",
+        "`serving.properties.job_queue_size` (5, 1000), `serving.properties.option.max_model_len` "
+        "(none, 4096)",
         "Give both environments the same values, or run `slipway publish tiny --env production`.",
     )
 

@@ -1,6 +1,7 @@
 """A deployment of an image of the user's own: its address, host image and memory."""
 
 from functools import cached_property
+from typing import Any
 
 from slipway.config.sections.serving.custom import CustomServing
 from slipway.facts.images import ImageFacts, default_inference_ami
@@ -64,6 +65,11 @@ class Custom(Situation):
         if accelerators and all(on_neuron):
             return neuron_inference_ami().name
         return default_inference_ami(self.cuda_version) if self.cuda_version else None
+
+    @property
+    def settings_in_artifact(self) -> dict[str, Any]:
+        """Returns nothing: weights are published as they are."""
+        return {}
 
     def container_environment(self) -> dict[str, str]:
         """Returns the variables that the config gives."""

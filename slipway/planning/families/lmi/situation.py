@@ -16,6 +16,7 @@ from slipway.planning.families.lmi.partitioning import (
     Partitioning,
     job_arguments,
     job_files,
+    job_settings,
     partitioning,
 )
 from slipway.planning.families.lmi.properties import lmi_properties
@@ -327,7 +328,20 @@ class Lmi(Situation):
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        """Returns the settings that the package or the parts are made from."""
+        """Returns what the package has, and what the job is told that partitions weights."""
+        found: dict[str, Any] = {}
+        if self.has_code:
+            found["directory"] = self.serving.script or self.serving.requirements
+            found["properties"] = self.properties("s3://weights/")
+        if self.is_compiled and self.partitioning is not None:
+            found["framework"] = f"{self.serving.framework} {self.serving.version}"
+            found["arguments"] = job_arguments(self.partitioning)
+            found["job"] = job_settings(self.partitioning)
+        return found
+
+    @property
+    def settings_in_older_locks(self) -> dict[str, Any]:
+        """Returns the settings that the digest of an older lock is of."""
         serving = self.serving
         if serving.configuration == "environment":
             # Variables are in the template: what was published are weights, whatever is set.

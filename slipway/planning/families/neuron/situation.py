@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from slipway.config.sections.serving.neuron import NeuronServing
 from slipway.facts.instances import Accelerator, InstanceFacts
@@ -147,6 +148,22 @@ class Neuron(Situation):
         """Returns the family of instances that graphs are compiled for; the CPU on the laptop."""
         return CPU if self.environment.is_local else TARGETS.get(instance_family(self.instances[0]))
 
+    @property
+    def settings_in_artifact(self) -> dict[str, Any]:
+        """Returns the SDK that compiles, and what the job is told."""
+        return {"framework": self.serving.framework, **self._hyperparameters}
+
+    @property
+    def _hyperparameters(self) -> dict[str, str]:
+        serving, placement, is_cpu = self.serving, self._placed, self.compile_target == CPU
+        return {
+            "batch_size": str(placement.batch_size),
+            "dtype": "fp32" if is_cpu else serving.dtype,
+            "pipeline_cores": "1" if is_cpu else str(placement.pipeline_cores),
+            "sequence_lengths": ",".join(map(str, self.sequence_lengths)),
+            "task": serving.task,
+        }
+
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan:
         """Returns the job that compiles the graphs, on a CPU.
 
@@ -156,23 +173,14 @@ class Neuron(Situation):
         Args:
             serving_image: the image that serves the graphs.
         """
-        serving, placement = self.serving, self._placed
         target, compiling = self.compile_target, self.config.artifacts.compile
         if compiling is None or target is None:
             raise ValueError(f"{self.config.name} has nothing to compile")
-        is_cpu = target == CPU
         sdk = (self.aws_image and self.aws_image.neuron_sdk_version) or "of an unknown version"
         return CompilePlan.of(
             compiling,
             target,
-            "onnx" if is_cpu else f"Neuron SDK {sdk}",
+            "onnx" if target == CPU else f"Neuron SDK {sdk}",
             compiler_image(serving_image),
-            hyperparameters={
-                "batch_size": str(placement.batch_size),
-                "dtype": "fp32" if is_cpu else serving.dtype,
-                "pipeline_cores": "1" if is_cpu else str(placement.pipeline_cores),
-                "sequence_lengths": ",".join(map(str, self.sequence_lengths)),
-                "target": target,
-                "task": serving.task,
-            },
+            hyperparameters={**self._hyperparameters, "target": target},
         )

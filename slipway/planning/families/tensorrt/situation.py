@@ -1,6 +1,7 @@
 """A deployment of the TensorRT container: release, host image, memory, engine."""
 
 from functools import cached_property
+from typing import Any
 
 from slipway.config.sections.serving.tensorrt import TensorRTServing
 from slipway.errors import Problem
@@ -99,17 +100,28 @@ class TensorRT(Situation):
         """Returns fp16, where the engine is not in fp16 yet."""
         return "fp16" if self.serving.dtype == "fp32" else None
 
+    @property
+    def settings_in_artifact(self) -> dict[str, Any]:
+        """Returns the release that compiles, and what the job is told."""
+        return {"tensorrt_version": self.release and self.release.version, **self._hyperparameters}
+
+    @property
+    def _hyperparameters(self) -> dict[str, str]:
+        serving = self.serving
+        return {
+            "dtype": "fp32" if self.compile_target == CPU else serving.dtype,
+            "max_batch_size": str(serving.max_batch_size),
+            "max_input_tokens": str(serving.max_input_tokens),
+            "max_new_tokens": str(serving.max_new_tokens),
+        }
+
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
         """Returns the job in which TensorRT builds its engine on the endpoint's own kind of GPU.
 
         Args:
             serving_image: the image that serves the engine.
         """
-        serving, target, compiling = (
-            self.serving,
-            self.compile_target,
-            self.config.artifacts.compile,
-        )
+        target, compiling = self.compile_target, self.config.artifacts.compile
         if self.release is None or compiling is None:
             raise ValueError(f"{self.config.name}: no TensorRT is known for its GPUs")
         if target is None:
@@ -123,11 +135,5 @@ class TensorRT(Situation):
             target,
             "onnx" if target == CPU else f"tensorrt {self.release.version}",
             compiler_image(serving_image),
-            hyperparameters={
-                "dtype": "fp32" if target == CPU else serving.dtype,
-                "max_batch_size": str(serving.max_batch_size),
-                "max_input_tokens": str(serving.max_input_tokens),
-                "max_new_tokens": str(serving.max_new_tokens),
-                "target": target,
-            },
+            hyperparameters={**self._hyperparameters, "target": target},
         )

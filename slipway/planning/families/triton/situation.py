@@ -1,7 +1,7 @@
 """A deployment of Triton: image, variables, memory, compile job."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from slipway.config.sections.artifacts import SampleSource
 from slipway.config.sections.base import Section
@@ -164,17 +164,28 @@ class Triton(Situation):
         """Returns the GPU's compute capability, or `cpu` for graphs of ONNX Runtime."""
         return CPU if self.computes_on_cpu else super().compile_target
 
+    @property
+    def settings_in_artifact(self) -> dict[str, Any]:
+        """Returns the release that compiles, and what the job is told."""
+        return {"version": self.serving.version, **self._hyperparameters}
+
+    @property
+    def _hyperparameters(self) -> dict[str, str]:
+        serving = self.serving
+        return {
+            "dtype": "fp32" if self.compile_target == CPU else serving.dtype,
+            "max_batch_size": str(serving.max_batch_size),
+            "max_input_tokens": str(serving.max_input_tokens),
+            "max_new_tokens": str(serving.max_new_tokens),
+        }
+
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
         """Returns the job that exports both graphs, and builds their engines on the GPU's kind.
 
         Args:
             serving_image: the image that serves the result.
         """
-        serving, target, compiling = (
-            self.serving,
-            self.compile_target,
-            self.config.artifacts.compile,
-        )
+        target, compiling = self.compile_target, self.config.artifacts.compile
         if compiling is None:
             raise ValueError(f"{self.config.name} has nothing to compile")
         if target is None:
@@ -188,13 +199,7 @@ class Triton(Situation):
             target,
             "onnx" if target == CPU else self._compiler,
             compiler_image(serving_image),
-            hyperparameters={
-                "dtype": "fp32" if target == CPU else serving.dtype,
-                "max_batch_size": str(serving.max_batch_size),
-                "max_input_tokens": str(serving.max_input_tokens),
-                "max_new_tokens": str(serving.max_new_tokens),
-                "target": target,
-            },
+            hyperparameters={**self._hyperparameters, "target": target},
         )
 
     @property
