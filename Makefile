@@ -16,8 +16,8 @@ BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 # Tests start hundreds of interpreters: each would compile the project's sources anew.
 unexport PYTHONDONTWRITEBYTECODE
-# The lists name every package that is needed, at one version: there is nothing to resolve.
-INSTALL := $(BIN)/python tools/install.py --requirement
+# The lists name every package that is needed, at one version and with its hashes: there is nothing to resolve.
+INSTALL := $(BIN)/python tools/install.py --require-hashes --requirement
 
 .PHONY: help
 help: ## Show this list
@@ -35,7 +35,8 @@ $(VENV)/.python:
 
 $(VENV)/.ready: $(VENV)/.python requirements.txt package-lock.json pyproject.toml
 	@echo "1 of 2: installing the Python packages"
-	@$(INSTALL) requirements.txt --editable .
+	@$(INSTALL) requirements.txt
+	@$(BIN)/python tools/install.py --editable .
 	@echo "2 of 2: installing the CDK CLI"
 	@npm ci --silent
 	@ln -sf ../../node_modules/.bin/cdk $(BIN)/cdk
@@ -114,6 +115,8 @@ lint: $(VENV)/.ready-dev ## Check style, types, and the prose of pages, docstrin
 .PHONY: export
 export: $(VENV)/.ready-dev ## Add PyTorch and what exports models to ONNX (several GB)
 	@$(INSTALL) requirements-export.txt
+	@# PyTorch's own index, or a folder of pip's, may have a build for the CPU: its hash is another one.
+	@$(BIN)/python tools/install.py --requirement requirements-torch.txt
 
 .PHONY: builder
 builder: $(VENV)/.ready-dev ## Add NVIDIA's ONNX parser and engine builder, for tests only (95 MB, NVIDIA's licence)
@@ -126,7 +129,7 @@ checkov: build/checkov/.ready ## Add checkov to build/checkov, for tests of the 
 build/checkov/.ready: requirements-checkov.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m venv build/checkov
-	@build/checkov/bin/python tools/install.py --requirement $<
+	@build/checkov/bin/python tools/install.py --require-hashes --requirement $<
 	@touch $@
 
 # They pin packages that the project has in other versions, so that each has an environment of its own. The
@@ -140,7 +143,7 @@ sagemaker-sdk: build/sagemaker-2/.ready build/sagemaker-3/.ready ## Add the Sage
 build/clients/.ready build/sagemaker-2/.ready build/sagemaker-3/.ready: build/%/.ready: tools/clients/%.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m venv build/$*
-	@UV_NO_CONFIG=1 build/$*/bin/python tools/install.py --requirement $<
+	@UV_NO_CONFIG=1 build/$*/bin/python tools/install.py --require-hashes --requirement $<
 	@touch $@
 
 # Maven Central's releases of DJL's Python package; Python imports from a jar as it is.
@@ -186,7 +189,7 @@ vllm: build/vllm/.ready ## Add vLLM for the CPU to build/vllm, for the tests of 
 build/vllm/.ready: $(VLLM)/requirements.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m venv build/vllm
-	@build/vllm/bin/python tools/install.py --requirement $<
+	@build/vllm/bin/python tools/install.py --require-hashes --requirement $<
 	@touch $@
 
 .PHONY: docs
@@ -226,17 +229,17 @@ TRITON_BASES := 24.09-py3:3.10 25.04-py3:3.12 25.09-py3:3.12 26.05-py3:3.12
 
 .PHONY: lock
 lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate pyproject.toml --output-file requirements.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --constraints requirements.txt pyproject.toml --output-file requirements-dev.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --constraints requirements-dev.txt pyproject.toml --output-file requirements-export.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --extra bench --constraints requirements-export.txt pyproject.toml --output-file requirements-bench.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra builder --constraints requirements-dev.txt pyproject.toml --output-file requirements-builder.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml --output-file requirements.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev --constraints requirements.txt pyproject.toml --output-file requirements-dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package torch --extra dev --extra export --constraints requirements-dev.txt pyproject.toml --output-file requirements-export.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package torch --extra dev --extra export --extra bench --constraints requirements-export.txt --constraints requirements-torch.txt pyproject.toml --output-file requirements-bench.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev --extra builder --constraints requirements-dev.txt pyproject.toml --output-file requirements-builder.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate requirements-checkov.in --output-file requirements-checkov.txt
 	@# Without the overrides of pyproject.toml, which suit only the project.
 	@for client in clients sagemaker-2 sagemaker-3; do $(BIN)/uv pip compile --no-config --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate tools/clients/$$client.in --output-file tools/clients/$$client.txt; done
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/tensorrt/requirements.in --output-file containers/tensorrt/requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --only-binary :all: --no-header --no-annotate tools/images/stand_in/requirements.in --output-file tools/images/stand_in/requirements.txt
-	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate $(NOT_TO_COMPILE) --constraints requirements-export.txt containers/tensorrt/requirements-compile.in --output-file containers/tensorrt/requirements-compile.txt
+	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate $(NOT_TO_COMPILE) --constraints requirements-export.txt --constraints requirements-torch.txt containers/tensorrt/requirements-compile.in --output-file containers/tensorrt/requirements-compile.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/neuron/requirements.in --output-file containers/neuron/requirements.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.10 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/neuron/requirements-pytorch-inference-neuron.in --output-file containers/neuron/requirements-pytorch-inference-neuron.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/neuron/requirements-pytorch-inference-neuronx.in --output-file containers/neuron/requirements-pytorch-inference-neuronx.txt
@@ -245,7 +248,7 @@ lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy --constraints tools/triton/requirements.txt containers/triton/requirements.in --output-file containers/triton/requirements-python3.12.txt
 	@for base in $(TRITON_BASES); do $(BIN)/uv pip compile --quiet --python-version $${base##*:} --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate containers/triton/requirements-$${base%%:*}.in --output-file containers/triton/requirements-$${base%%:*}.txt; done
 	@# As of the days of that vLLM, which sets few upper bounds.
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --exclude-newer 2026-04-13 --no-header --no-annotate $(NOT_FOR_VLLM) --overrides $(VLLM)/overrides.txt $(VLLM)/requirements.in --output-file $(VLLM)/requirements.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --exclude-newer 2026-04-13 --no-header --no-annotate $(NOT_FOR_VLLM) --overrides $(VLLM)/overrides.txt $(VLLM)/requirements.in --output-file $(VLLM)/requirements.txt
 
 .PHONY: clean
 clean: ## Remove what setup, synth and tests made

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-UV = "uv==0.13.9"
+# The version and the hashes of uv; the images that need it take the same list.
+UV_LIST = Path(__file__).parent.parent / "containers" / "tensorrt" / "requirements-uv.txt"
 # uv does not read pip's files and variables. On a machine that sets them, uv needs the same
 # settings. Name in pip's settings -> variable of uv.
 SETTINGS = {
@@ -62,7 +63,8 @@ def main(arguments: Sequence[str]) -> int:
     """
     uv = Path(sys.executable).with_name("uv")
     if not uv.exists():
-        subprocess.run([*_PIP, "install", "--quiet", UV], check=True)  # noqa: S603
+        wanted = ("--quiet", "--require-hashes", "--requirement", str(UV_LIST))
+        subprocess.run([*_PIP, "install", *wanted], check=True)  # noqa: S603
     environ = {**os.environ, **uv_variables(pip_settings(), os.environ)}
     command = [
         str(uv),

@@ -174,8 +174,10 @@ def third_party_imports(path: Path) -> set[str]:
 
 
 def lines(path: Path) -> list[str]:
+    found = path.read_text("utf-8").splitlines()
+    hashes = "    --hash="
     return [
-        line for line in path.read_text("utf-8").splitlines() if line and not line.startswith("#")
+        line.removesuffix(" \\") for line in found if line and not line.startswith(("#", hashes))
     ]
 
 
@@ -225,8 +227,14 @@ def test_the_compiler_has_what_compile_imports_as_well():
 
 def test_the_compilers_lock_is_of_the_versions_that_are_tested():
     exporting = dict(
-        line.partition(";")[0].strip().split("==")
-        for line in lines(ROOT / "requirements-export.txt")
+        re.findall(
+            r"^([\w.-]+)==([\w.]+)",
+            "".join(
+                (ROOT / f"requirements-{name}.txt").read_text("utf-8")
+                for name in ("export", "torch")
+            ),
+            re.M,
+        )
     )
     found = locked("requirements-compile.txt")
     assert found == {name: exporting[name] for name in found}
