@@ -185,6 +185,13 @@ class _RequestHandler(MotoRequestHandler):  # type: ignore[misc]  # moto ships n
         plane's body is bounded, so it is read here, and a load test does not pay for a connection
         per request.
         """
+        lengths = set(self.headers.get_all("Content-Length", []))
+        is_chunked = "Transfer-Encoding" in self.headers
+        if len(lengths) + is_chunked > 1 or not all(each.isdecimal() for each in lengths):
+            # Where the body ends is unknown, and so is where the next request begins.
+            self.close_connection = True
+            self.send_error(400, "Bad length of the body")
+            return
         length = self.headers.get("Content-Length", "")
         if (
             not self.path.startswith("/endpoints/")
