@@ -26,7 +26,7 @@ from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import parameter
 from slipway.publishing.weights import part, publish_weights
-from slipway.publishing.whole_files import replace_file
+from slipway.publishing.whole_files import one_at_a_time, replace_file
 
 
 @dataclass(frozen=True)
@@ -354,11 +354,13 @@ def _publish_files(
 
 
 def _write_lock(project: Project, situation: Situation, locked: LockedArtifact) -> bool:
-    name = situation.config.name
-    old = project.lock(name)
-    new = old.with_artifact(situation, locked)
-    if new == old:
-        return False
-    # Not beside the lock, where git would show what a kill leaves.
-    replace_file(project.lock_path(name), new.render(), scratch=project.root / ".slipway")
+    name, scratch = situation.config.name, project.root / ".slipway"
+    # A publish to another environment writes another entry of the same file.
+    with one_at_a_time(scratch / "locks" / name):
+        old = project.lock(name)
+        new = old.with_artifact(situation, locked)
+        if new == old:
+            return False
+        # Not beside the lock, where git would show what a kill leaves.
+        replace_file(project.lock_path(name), new.render(), scratch=scratch)
     return True

@@ -1,6 +1,9 @@
 """Replaces a file in one step: a reader, or a kill, sees the old content or the new one."""
 
+import fcntl
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -29,3 +32,16 @@ def replace_file(path: Path, text: str, *, scratch: Path) -> None:
         except BaseException:
             temporary.unlink()
             raise
+
+
+@contextmanager
+def one_at_a_time(lock: Path) -> Iterator[None]:
+    """Waits until no other process is in such a block; the end of a process ends its block.
+
+    Args:
+        lock: an empty file, made if it is not there, that stands for the block.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
