@@ -1,10 +1,69 @@
-"""Reads the directory that a model publishes as it is, for its family's check."""
+"""Reads the directory that a model publishes as it is, and checks where its folders lie."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
-from slipway.planning.directory import LARGEST_TEXT_BYTES, Directory, Findings
+from slipway.codes.code import Code
+from slipway.config.schema import ModelConfig
+from slipway.errors import FieldPath, Kind, Problem
+from slipway.planning.directory import (
+    LARGEST_TEXT_BYTES,
+    Directory,
+    Findings,
+    PublishedDirectory,
+)
 from slipway.planning.situation import Situation
+
+ALLOWED_VARIABLE: Final = "SLIPWAY_ALLOW_OUTSIDE"
+PRIVATE_FOLDERS: Final = frozenset({".git", ".slipway"})
+"""History with addresses that may have tokens, and what Slipway keeps."""
+
+
+def find_escapes(
+    project: Path,
+    config: ModelConfig,
+    published: PublishedDirectory | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> list[Problem]:
+    """Returns a problem for each folder of a config that really lies outside the project.
+
+    A commit of somebody else's can bring a link to any folder of this machine. Only this machine's
+    environment says which folders links may lead to.
+
+    Args:
+        project: the folder that paths of configs are relative to.
+        config: names the folders.
+        published: another folder that the family publishes; None if there is none.
+        environment: SLIPWAY_ALLOW_OUTSIDE has the allowed folders, separated as in PATH.
+    """
+    artifacts, serving = config.artifacts, config.serving
+    folders: dict[FieldPath, str | None] = {
+        ("artifacts", name, "path"): getattr(getattr(artifacts, name), "path", None)
+        for name in ("sample", "release", "weights")
+    }
+    for name in ("repository", "script", "requirements"):
+        folders["serving", name] = getattr(serving, name, None)
+    if published is not None:
+        folders[published.field] = published.path
+    outside = environment.get(ALLOWED_VARIABLE, "").split(os.pathsep)
+    allowed = [project.resolve(), *(Path(each).resolve() for each in outside if each)]
+    problems = []
+    for field, path in folders.items():
+        real = (project / (path or "")).resolve()
+        base = next((each for each in allowed if real.is_relative_to(each)), None)
+        if base is None:
+            message = f"{path} leads out of the project, to {real}"
+            remedy = "Copy the files into the project. If everything there may be published, set "
+            remedy += f"{ALLOWED_VARIABLE}={real}."
+        elif private := PRIVATE_FOLDERS.intersection(real.relative_to(base).parts):
+            message = f"{path} leads into {min(private)}, whose files belong to no model"
+            remedy = "Name the model's folder."
+        else:
+            continue
+        problems.append(Problem(Code.PATH_OUTSIDE_PROJECT, Kind.VALUE, message, remedy, field))
+    return problems
 
 
 def find_in_directory(project: Path, situation: Situation) -> Findings:

@@ -28,7 +28,7 @@ from slipway.config.load import (
 )
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.config.sections.base import UnknownValueError
-from slipway.directories import find_in_directory
+from slipway.directories import find_escapes, find_in_directory
 from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
 from slipway.image_sources import IMAGE_SOURCES, image_digest
@@ -308,16 +308,16 @@ class Project:
             except UserError as error:
                 problems.update(dict.fromkeys(error.problems))
         for there in loaded.values():
-            problems.update(dict.fromkeys(self._missing_paths(there)))
+            problems.update(dict.fromkeys(self._wrong_paths(there)))
         return Checked(list(problems), list(warnings), deploying)
 
-    def _missing_paths(self, loaded: LoadedConfig) -> list[Problem]:
-        """Returns the problem of each folder of files that is not there.
+    def _wrong_paths(self, loaded: LoadedConfig) -> list[Problem]:
+        """Returns the problem of each folder of files that is not there, or not in the project.
 
         Programs make a release, and files below `build/`, so that those may come later.
         """
         artifacts = loaded.config.artifacts
-        found: list[Problem] = []
+        found = find_escapes(self.root, loaded.config)
         for name in ("sample", "weights"):
             path = getattr(getattr(artifacts, name), "path", None)
             if path is None or path.startswith(_MADE_LATER):

@@ -199,7 +199,8 @@ def _with_facts(given: Mapping[str, Any], root: Path) -> tuple[dict[str, Any], S
             raise UserError.of(
                 Code.NO_FILES,
                 f"`--weights {shown}` is not a directory of this project",
-                f"Link or copy the checkpoint to {directory}, or give --family and --parameters.",
+                f"Copy the checkpoint to {directory}, or link it there and set "
+                "SLIPWAY_ALLOW_OUTSIDE to its folder, or give --family and --parameters.",
             )
         return dict(given), ()
     facts = read_checkpoint(directory, shown)

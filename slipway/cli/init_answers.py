@@ -88,7 +88,8 @@ def _problems(name: str, value: Any, container: str, root: Path) -> Iterator[Pro
             Code.NO_FILES,
             Kind.VALUE,
             f"{path} is not a directory of this project",
-            f"Copy or link it to {root / path}, or name another one.",
+            f"Copy it to {root / path}, or link it there and set SLIPWAY_ALLOW_OUTSIDE to its "
+            "folder, or name another one.",
         )
 
 

@@ -67,9 +67,11 @@ ENTRIES: Sequence[Entry] = (
         Code.PATH_OUTSIDE_PROJECT,
         "The path leads out of the project",
         "A config works the same way on every machine, so it names only files inside the "
-        "project's folder.",
+        "project's folder. A commit with a link could publish any folder of yours. A link may "
+        "therefore lead out of the project only if this machine allows it.",
         "Copy or move the files into the project. Write the path relative to the project's "
-        "folder, without `..`.",
+        "folder, without `..`. To publish what a link leads to, name its folder in "
+        "`SLIPWAY_ALLOW_OUTSIDE`, for example `SLIPWAY_ALLOW_OUTSIDE=/data/checkpoints`.",
     ),
     Entry(
         Code.NOT_AN_S3_PREFIX,

@@ -9,6 +9,7 @@ from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.config.load import LoadedConfig
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
+from slipway.directories import find_escapes
 from slipway.errors import Problem, UserError
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.artifacts import has_source, no_source
@@ -267,6 +268,7 @@ def require_publishable(project: Project, situation: Situation) -> None:
     """
     refused = [] if has_source(situation) else [no_source(situation)]
     refused += project.findings(situation).problems
+    refused += find_escapes(project.root, situation.config, situation.published_directory)
     if refused:
         raise UserError(refused)
 

@@ -332,6 +332,21 @@ def test_a_missing_sample_or_weights_path_is_a_problem(run, root):
     assert run("validate", "tiny")[0] == 0
 
 
+def test_a_link_that_leads_out_of_the_project_is_a_problem(run, root, monkeypatch):
+    outside = root.with_name("outside")
+    (root / "samples" / "tiny").rename(outside)
+    (root / "samples" / "tiny").symlink_to(outside)
+    code, _, errors = run("validate", "tiny")
+    assert code == 1
+    assert errors.endswith(
+        f"artifacts.sample.path: samples/tiny leads out of the project, to {outside} [SW209]\n"
+        "    Copy the files into the project. If everything there may be published, set "
+        f"SLIPWAY_ALLOW_OUTSIDE={outside}.\n"
+    )
+    monkeypatch.setenv("SLIPWAY_ALLOW_OUTSIDE", str(outside))
+    assert run("validate", "tiny")[0] == 0
+
+
 def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
     text = config_text("released", ("  sample:\n    path: samples/tiny\n", ""))
     (root / "model_configs" / "released.yaml").write_text(text, encoding="utf-8")

@@ -335,8 +335,8 @@ def test_a_checkpoint_that_is_not_there_says_where_it_is_looked_for(run, tmp_pat
     assert errors == (
         "1 problem\n"
         "- `--weights mine` is not a directory of this project [SW601]\n"
-        f"    Link or copy the checkpoint to {tmp_path / 'mine'}, or give --family and "
-        "--parameters.\n"
+        f"    Copy the checkpoint to {tmp_path / 'mine'}, or link it there and set "
+        "SLIPWAY_ALLOW_OUTSIDE to its folder, or give --family and --parameters.\n"
     )
     assert not (tmp_path / "model_configs" / "search.yaml").exists()
 

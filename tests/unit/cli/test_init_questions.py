@@ -123,7 +123,7 @@ def test_a_wrong_answer_is_refused_at_once_and_asked_for_again(run, tmp_path, mo
         "'a lot' is not a whole number. Write it as `7600000000` or `7.6e9`.",
         "'7.5' is not a whole number.",
         '"ml.inf1.xlage" is not a known hosting instance type. Did you mean `ml.inf1.xlarge`?',
-        "nowhere is not a directory of this project. Copy or link it to ",
+        "nowhere is not a directory of this project. Copy it to ",
         "names no commit",
     ):
         assert any(words in line for line in said), words
