@@ -12,7 +12,7 @@ from unittest import mock
 from benchmarks.publish.design import Size, Work
 from slipway.config.environments import Environment
 from slipway.publishing import hashes
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Manifest, Snapshot
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
 ENVIRONMENT = "bench"
@@ -136,7 +136,7 @@ class Source:
             return hashlib.sha256(path.name.encode()).hexdigest()
 
         with mock.patch.object(hashes, "sha256_of", of_name):
-            return Manifest.of(self.files, _FILES, later)
+            return Snapshot.of(self.files, _FILES, later).manifest
 
 
 def settle() -> None:

@@ -62,6 +62,10 @@ def publish(
             help="AWS profile that reads the artifacts of `--from`, if it is another account.",
         ),
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Read every byte in the bucket, and compare the digests."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Publish a model: upload its files, compile them if needed, write its lock file."""
@@ -93,6 +97,12 @@ def publish(
             "`--remote` and `--from` exclude each other",
             "A promotion copies within S3 by itself: leave `--remote` out.",
         )
+    if remote and verify:
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            "`--remote` and `--verify` exclude each other",
+            "Write `slipway publish NAME --verify` once the build is over.",
+        )
     project = current_project()
     environment = project.environment(env)
     tested = None if source is None else project.environment(source)
@@ -104,7 +114,9 @@ def publish(
     if cancel and name is not None:
         _cancel(project, name, environment, access, as_json=as_json)
         return
-    publish_model = _publisher(project, environment, access, tested, source_profile, remote=remote)
+    publish_model = _publisher(
+        project, environment, access, tested, source_profile, remote=remote, verify=verify
+    )
     names = [name] if name is not None else _with_files(project, environment)
     problems: list[Problem] = []
     results: dict[str, Any] = {}
@@ -119,6 +131,8 @@ def publish(
         results[each] = told
         if not as_json:
             _print(result, each, project, environment)
+            if verify:
+                typer.echo("Every byte in the bucket was read: it is what the digests say.")
     if as_json and name is None:
         published = [{"name": each, **result} for each, result in results.items()]
         shown = [problem.as_json() for problem in problems]
@@ -138,6 +152,7 @@ def _publisher(
     profile: str | None,
     *,
     remote: bool,
+    verify: bool,
 ) -> Callable[[str, ProgressBar], tuple[Published, dict[str, Any]]]:
     """Returns the function that publishes or promotes a model by its name.
 
@@ -159,7 +174,7 @@ def _publisher(
         from slipway.publishing.publish import publish as publish_model
 
         def here(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
-            result = publish_model(project, name, environment, access, progress)
+            result = publish_model(project, name, environment, access, progress, verify=verify)
             return result, asdict(result)
 
         return here
@@ -177,6 +192,7 @@ def _publisher(
             source=tested,
             source_access=source_access,
             within_s3=within_s3,
+            verify=verify,
         )
         return result, asdict(result)
 

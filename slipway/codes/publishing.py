@@ -15,9 +15,10 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.SYMBOLIC_LINK,
         "The folder has more than files",
-        "A link can lead out of the folder, and S3 has none of these.",
+        "A link can lead out of the folder, and S3 has none of these. `.git` and `.slipway` have "
+        "history and settings of this machine, perhaps with tokens.",
         "Replace the link with its file. `cp -rL FOLDER COPY` copies a folder so. Remove pipes, "
-        "sockets and devices.",
+        "sockets and devices. After `git clone` of a checkpoint, delete its `.git`.",
     ),
     Entry(
         Code.UNUSABLE_FILE_NAME,
@@ -99,6 +100,13 @@ ENTRIES: Sequence[Entry] = (
         "copied twice.",
     ),
     Entry(
+        Code.FILES_CHANGED,
+        "Files changed during the publish",
+        "A file was changed, replaced, added or deleted after it was hashed. The bucket may have "
+        "got other bytes than the digest names, so what was sent of it is deleted again.",
+        "Run the command again once nobody writes there.",
+    ),
+    Entry(
         Code.UPLOAD_FAILED,
         "The upload did not finish",
         "s5cmd could not upload some files, or S3 does not answer.",
@@ -133,10 +141,11 @@ ENTRIES: Sequence[Entry] = (
     ),
     Entry(
         Code.DAMAGED_ARTIFACT,
-        "The tested artifact is damaged",
-        "An object of the artifact is missing, or its content does not have the SHA-256 that the "
-        "manifest names. Nothing damaged is written to the target.",
-        "Delete the artifact's objects as the printed remedy shows, and publish again.",
+        "The artifact is damaged",
+        "An object of the artifact was deleted or written since, or its content does not have the "
+        "SHA-256 that the manifest names. A promotion writes nothing damaged to the target.",
+        "Publish again: what is missing or wrong is sent. Before a promotion, delete the "
+        "artifact's objects first, as the printed remedy shows.",
     ),
     Entry(
         Code.PROMOTION_DENIED,

@@ -113,6 +113,10 @@ def _publish(
             ),
         ),
     ]
+    if writes:
+        # Of those that changed while they were sent.
+        files = f"{bucket}/{artifacts.artifacts_prefix}*/files/*"
+        statements.append(allow("RemoveFiles", ["s3:DeleteObject"], files))
     if plan.execution_role_arn is not None:
         calls = ["iam:GetRole", "iam:SimulatePrincipalPolicy"]
         statements.append(allow("ExamineExecutionRole", calls, plan.execution_role_arn))

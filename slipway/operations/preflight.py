@@ -1,5 +1,7 @@
 """What a deploy needs in the account, checked before CloudFormation finds it missing."""
 
+from typing import Any
+
 from botocore.exceptions import ClientError
 
 from slipway.access import Access
@@ -17,9 +19,10 @@ from slipway.operations.repository_keys import compare_key
 from slipway.operations.scaling import compare_scaling
 from slipway.operations.volume_key import examine_key
 from slipway.planning.artifact_place import FOUNDATION_ID
-from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan
 from slipway.planning.vpc import SECURITY_GROUP_ID
-from slipway.publishing.store import other_key
+from slipway.publishing.store import SEAL, other_key
+from slipway.publishing.stored import listed, seal
 
 _OUR_REPOSITORIES = "slipway/"
 
@@ -70,24 +73,15 @@ def preflight(
                 own_key_arn = value if place.is_isolated else None
             elif parameter == group_parameter:
                 made_group = value
-    key = place.manifest_key(plan.artifact.digest)
-    try:
-        found = access.client("s3").head_object(Bucket=plan.artifact.bucket, Key=key)
-    except ClientError as error:
-        _require_code(error, "404", "NoSuchKey", "NoSuchBucket")
-        problems.append(
-            _missing(
-                Code.ARTIFACT_MISSING,
-                f"the artifact s3://{plan.artifact.bucket}/{key} is not there",
-                f"Run `slipway publish {plan.name} --env {plan.environment}`.",
-            )
-        )
-    else:
-        problem = other_key(place, plan.artifact.digest, found, own_key_arn)
-        if problem is None:
-            passed.append(f"artifact {plan.artifact.digest}")
+    for part in [each for each in (plan.artifact, plan.weights) if each is not None]:
+        try:
+            unusable = _examine_artifact(plan, part, access.client("s3"), own_key_arn)
+        except ClientError as error:
+            raise _closed(error) from None
+        if unusable is None:
+            passed.append(f"artifact {part.digest}")
         else:
-            problems.append(problem)
+            problems.append(unusable)
     # The embedded AWS runs the programs of Slipway's images from the checkout.
     ours = plan.image.repository.startswith(_OUR_REPOSITORIES)
     family = plan.image.repository.rpartition("/")[2] if ours else ""
@@ -164,6 +158,34 @@ def notes(plan: DeploymentPlan) -> list[str]:
         "owners are not compared: environments.yaml has no `project`, so the names of another "
         f"repository's environment {plan.environment} in this account would be the same"
     ]
+
+
+def _examine_artifact(
+    plan: DeploymentPlan, part: ArtifactPlan, client: Any, key_arn: str | None
+) -> Problem | None:
+    """Returns what is wrong with an artifact, as far as one listing of its files tells."""
+    place, publish = (
+        plan.artifact_place,
+        f"Run `slipway publish {plan.name} --env {plan.environment}`",
+    )
+    manifest = {"Bucket": part.bucket, "Key": place.manifest_key(part.digest)}
+    address = f"the artifact s3://{part.bucket}/{manifest['Key']}"
+    try:
+        found = client.head_object(**manifest)
+    except ClientError as error:
+        _require_code(error, "404", "NoSuchKey", "NoSuchBucket")
+        return _missing(Code.ARTIFACT_MISSING, f"{address} is not there", f"{publish}.")
+    if (problem := other_key(place, part.digest, found, key_arn)) is not None:
+        return problem
+    if found["Metadata"].get(SEAL) == seal(
+        listed(client, part.bucket, place.files_prefix(part.digest))
+    ):
+        return None
+    return _missing(
+        Code.DAMAGED_ARTIFACT,
+        f"{address} is not as it was published: a file was written or deleted since",
+        f"{publish}: it compares every file, and sends what is missing or wrong.",
+    )
 
 
 def _missing(code: Code, message: str, remedy: str) -> Problem:

@@ -1,11 +1,14 @@
 """Publishes a directory of this machine: hash, send what is missing, commit."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.batches import Folder, Upload
 from slipway.publishing.hashes import KnownHashes, hash_each
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot, named
 from slipway.publishing.progress import Progress
 from slipway.publishing.s5cmd import upload
 from slipway.publishing.store import ArtifactStore
@@ -38,22 +41,25 @@ def publish_directory(
         What the artifact holds, and how many bytes were sent.
 
     Raises:
-        UserError: there is nothing to publish, or an upload failed.
+        UserError: there is nothing to publish, an upload failed, or a file changed meanwhile.
     """
     hashes = hash_each if root is None else KnownHashes.of(root, directory, progress)
-    manifest = Manifest.of(directory, shown_as, hashes)
-    return manifest, publish_files(directory, manifest, store, access, progress)
+    snapshot = Snapshot.of(directory, shown_as, hashes)
+    if snapshot.empty:
+        progress.note(f"S3 keeps no empty folders. {shown_as} has: {named(snapshot.empty)}")
+    sent_bytes = publish_files(snapshot, snapshot.manifest, store, access, progress)
+    return snapshot.manifest, sent_bytes
 
 
 def publish_files(
-    directory: Path, manifest: Manifest, store: ArtifactStore, access: Access, progress: Progress
+    snapshot: Snapshot, manifest: Manifest, store: ArtifactStore, access: Access, progress: Progress
 ) -> int:
     """Publishes the files of a directory under a digest.
 
     Args:
-        directory: what is sent.
+        snapshot: what is sent.
         manifest: the manifest that the digest was computed from. Its paths must match
-            `directory`; the bytes differ where a file contains a value of the environment.
+            `snapshot`; the bytes differ where a file contains a value of the environment.
         store: receives the files.
         access: gives s5cmd its credentials.
         progress: shows the upload.
@@ -62,31 +68,59 @@ def publish_files(
         How many bytes were sent.
 
     Raises:
-        UserError: an upload failed.
+        UserError: an upload failed, or a file changed after it was hashed. What may have been
+            sent with other content is deleted.
     """
-    if store.holds(manifest.digest):
+    contents, digest = snapshot.manifest, manifest.digest
+    if store.holds(digest, contents):
         progress.start(0)
         return 0
-    arrived = store.file_sizes(manifest.digest)
-    sizes_bytes = {
-        entry.path: (directory / entry.path).stat().st_size for entry in manifest.entries
-    }
-    missing = [
-        Upload(directory / path, store.address(manifest.digest, path), size_bytes)
-        for path, size_bytes in sizes_bytes.items()
-        if arrived.get(path) != size_bytes
-    ]
-    total = sum(item.size_bytes for item in missing)
+    missing = store.missing(digest, contents)
+    total = sum(entry.size_bytes for entry in missing)
     progress.start(total)
     if missing:
+        _send(snapshot, missing, digest, store, access, progress)
+    store.commit(manifest, contents, sent={entry.path for entry in missing})
+    return total
+
+
+def _send(
+    snapshot: Snapshot,
+    missing: Sequence[ManifestEntry],
+    digest: str,
+    store: ArtifactStore,
+    access: Access,
+    progress: Progress,
+) -> None:
+    """Uploads files, unless their content changes meanwhile."""
+    directory, problems = snapshot.directory, list[Problem]()
+    uploads = [
+        Upload(directory / entry.path, store.address(digest, entry.path), entry.size_bytes)
+        for entry in missing
+    ]
+    is_whole = len(missing) == len(snapshot.manifest.entries)
+    try:
         upload(
-            missing,
+            uploads,
             access=access,
             on_complete=lambda item: progress.advance(item.size_bytes),
             key_arn=store.key_arn,
-            folder=Folder(directory, store.address(manifest.digest, ""))
-            if len(missing) == len(manifest.entries)
-            else None,
+            folder=Folder(directory, store.address(digest, "")) if is_whole else None,
         )
-    store.commit(manifest, sizes_bytes)
-    return total
+    except UserError as error:
+        problems += error.problems
+    # s5cmd reads each file once more, and does not say what it read.
+    if changed := snapshot.changed([entry.path for entry in missing]):
+        changing = Problem(
+            Code.FILES_CHANGED,
+            Kind.STATE,
+            f"{snapshot.shown_as} changed while it was published: {named(changed)}",
+            "Run the command again once nobody writes there.",
+        )
+        problems.insert(0, changing)
+        try:
+            store.remove(digest, changed)
+        except UserError as error:
+            problems += error.problems
+    if problems:
+        raise UserError(problems)

@@ -21,14 +21,14 @@ from slipway.publishing.whole_files import replace_file
 
 _VERSION: Final = 1
 # FAT's times have this resolution, the coarsest in use.
-_RESOLUTION_NS: Final = 2_000_000_000
+RESOLUTION_NS: Final = 2_000_000_000
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _CHUNK_BYTES: Final = 1 << 20
 # Python computes no hash while it is between two files, so more threads gain little.
 _MOST_WORKERS: Final = 8
 
 # Size in bytes, the times of its content and of its inode in nanoseconds, and the inode.
-_State: TypeAlias = tuple[int, int, int, int]
+FileState: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class KnownHashes:
             files: path within the directory -> the file.
         """
         known = self._read()
-        states = {name: _state(entry) for name, entry in files.items()}
+        states = {name: state_of(entry) for name, entry in files.items()}
         hashes = {
             name: known[name][1]
             for name, state in states.items()
@@ -75,7 +75,7 @@ class KnownHashes:
         kept = {name: (states[name], sha256) for name, sha256 in hashes.items()}
         for name, sha256, begun_ns in self._hash({name: files[name] for name in changed}):
             hashes[name] = sha256
-            if max(states[name][1:3]) <= begun_ns - _RESOLUTION_NS:
+            if max(states[name][1:3]) <= begun_ns - RESOLUTION_NS:
                 kept[name] = (states[name], sha256)
         if kept != known:
             self._write(kept)
@@ -113,7 +113,7 @@ class KnownHashes:
                 is_over.set()
                 raise
 
-    def _read(self) -> dict[str, tuple[_State, str]]:
+    def _read(self) -> dict[str, tuple[FileState, str]]:
         try:
             document = json.loads(self.file.read_bytes())
             if document["version"] != _VERSION:
@@ -126,7 +126,7 @@ class KnownHashes:
             return {}
         return found if all(_SHA256.fullmatch(each) for _, each in found.values()) else {}
 
-    def _write(self, kept: Mapping[str, tuple[_State, str]]) -> None:
+    def _write(self, kept: Mapping[str, tuple[FileState, str]]) -> None:
         rows = {name: [*state, sha256] for name, (state, sha256) in sorted(kept.items())}
         content = json.dumps({"version": _VERSION, "files": rows}, separators=(",", ":"))
         # Two publishes at once, or a kill, leave one whole file.
@@ -157,6 +157,7 @@ def sha256_of(path: Path, advance: Callable[[int], None] = lambda _: None) -> st
     return digest.hexdigest()
 
 
-def _state(entry: os.DirEntry[str]) -> _State:
+def state_of(entry: os.DirEntry[str]) -> FileState:
+    """Returns what changes with a file's content. An entry tells what it was asked first."""
     found = entry.stat()
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino

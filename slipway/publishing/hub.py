@@ -94,7 +94,7 @@ def fetch(
     for file in files:
         target = complete / file.path
         # Moved there once it was verified.
-        if target.is_file() and target.stat().st_size == file.size_bytes:
+        if target.is_file() and file.is_content_of(target):
             progress.advance(file.size_bytes)
             continue
         part = parts / hashlib.sha256(file.path.encode()).hexdigest()

@@ -3,14 +3,44 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from slipway.codes.code import Code
+from slipway.directories import PRIVATE_FOLDERS
 from slipway.errors import Kind, Problem, UserError
-from slipway.publishing.hashes import hash_each
+from slipway.publishing.hashes import (
+    RESOLUTION_NS,
+    FileState,
+    hash_each,
+    sha256_of,
+    state_of,
+)
+
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
+_LONGEST_KEY_BYTES: Final = 1024
+# One cause can change every file: more names would tell no more.
+_MOST_NAMED: Final = 10
+
+# What is wrong, and the remedy.
+_Refusal: TypeAlias = tuple[str, str]
+# A hub cache is made of links; what a link points to may be outside or gone.
+_LINK: Final[_Refusal] = (
+    "is a symbolic link",
+    "Replace it with the file it points to (`cp -rL` copies a directory so).",
+)
+_SPECIAL: Final[_Refusal] = (
+    "is a pipe, a socket or a device",
+    "Remove it, or put a file in its place.",
+)
+_PRIVATE: Final[_Refusal] = (
+    "has history or settings of this machine, perhaps with tokens",
+    "Move it out of the folder: its files belong to no model.",
+)
 
 
 def is_portable(path: str) -> bool:
@@ -33,80 +63,6 @@ class Manifest:
     """All files of an artifact, in order of path. The same bytes have the same digest anywhere."""
 
     entries: tuple[ManifestEntry, ...]
-
-    @classmethod
-    def of(
-        cls,
-        directory: Path,
-        shown_as: str,
-        hashes: Callable[[Mapping[str, os.DirEntry[str]]], Mapping[str, str]] = hash_each,
-    ) -> "Manifest":
-        """Hashes a directory.
-
-        Args:
-            directory: the files to hash.
-            shown_as: name of the directory in messages.
-            hashes: returns the SHA-256 of each file, by its path within the directory.
-
-        Raises:
-            UserError: there is no such directory, it is empty, or it has files that cannot travel.
-        """
-        if not directory.is_dir():
-            raise UserError.of(
-                Code.NO_FILES,
-                f"{shown_as} is not a directory",
-                f"Put the model's files into {directory}: a path in a config begins at the "
-                "project's folder.",
-            )
-        try:
-            files, links, others = _listed(directory)
-        except OSError as error:
-            raise _unreadable(error, directory, shown_as) from None
-        # A hub cache is made of links; what a link points to may be outside or gone.
-        problems = [
-            Problem(
-                Code.SYMBOLIC_LINK,
-                Kind.VALUE,
-                f"{shown_as}/{name} is a symbolic link",
-                "Replace it with the file it points to (`cp -rL` copies a directory so).",
-            )
-            for name in sorted(links)
-        ]
-        problems += [
-            Problem(
-                Code.SYMBOLIC_LINK,
-                Kind.VALUE,
-                f"{shown_as}/{name} is a pipe, a socket or a device",
-                "Remove it, or put a file in its place.",
-            )
-            for name in sorted(others)
-        ]
-        problems += [
-            Problem(
-                Code.UNUSABLE_FILE_NAME,
-                Kind.VALUE,
-                f"{shown_as} has a file whose name cannot be uploaded: {name!r}",
-                "Rename it: a name is printable UTF-8 text.",
-            )
-            for name in sorted(files)
-            if not is_portable(name)
-        ]
-        if not files and not problems:
-            problems = [
-                Problem(
-                    Code.NO_FILES, Kind.VALUE, f"{shown_as} has no files", "Put the model there."
-                )
-            ]
-        if problems:
-            raise UserError(problems)
-        try:
-            sizes_bytes = {name: entry.stat().st_size for name, entry in files.items()}
-            sha256 = hashes(files)
-        except OSError as error:
-            raise _unreadable(error, directory, shown_as) from None
-        return cls(
-            tuple(ManifestEntry(name, sizes_bytes[name], sha256[name]) for name in sorted(files))
-        )
 
     @classmethod
     def read(cls, content: bytes) -> "Manifest":
@@ -137,6 +93,136 @@ class Manifest:
         return json.dumps({"version": 1, "files": rows}, separators=(",", ":")).encode()
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """The files of a directory as they were when they were hashed.
+
+    Args:
+        directory: has the files.
+        shown_as: name of the directory in messages.
+        manifest: the files' sizes and hashes.
+        states: of each file, from before it was hashed.
+        begun_ns: when the states were read, in nanoseconds since the epoch.
+        empty: folders without anything in them.
+    """
+
+    directory: Path
+    shown_as: str
+    manifest: Manifest
+    states: Mapping[str, FileState]
+    begun_ns: int
+    empty: Sequence[str]
+
+    @classmethod
+    def of(
+        cls,
+        directory: Path,
+        shown_as: str,
+        hashes: Callable[[Mapping[str, os.DirEntry[str]]], Mapping[str, str]] = hash_each,
+    ) -> "Snapshot":
+        """Hashes a directory.
+
+        Args:
+            directory: the files to hash.
+            shown_as: name of the directory in messages.
+            hashes: returns the SHA-256 of each file, by its path within the directory.
+
+        Raises:
+            UserError: there is no such directory, it is empty, or it has files that cannot travel.
+        """
+        if not directory.is_dir():
+            raise UserError.of(
+                Code.NO_FILES,
+                f"{shown_as} is not a directory",
+                f"Put the model's files into {directory}: a path in a config begins at the "
+                "project's folder.",
+            )
+        try:
+            files, refused, empty = _listed(directory)
+        except OSError as error:
+            raise _unreadable(error, directory, shown_as) from None
+        problems = [
+            Problem(Code.SYMBOLIC_LINK, Kind.VALUE, f"{shown_as}/{name} {what}", remedy)
+            for name, (what, remedy) in sorted(refused.items())
+        ]
+        problems += [
+            Problem(
+                Code.UNUSABLE_FILE_NAME,
+                Kind.VALUE,
+                f"{shown_as} has a file whose name cannot be uploaded: {name!r}",
+                "Rename it: a name is printable UTF-8 text.",
+            )
+            for name in sorted(files)
+            if not is_portable(name)
+        ]
+        if not files and not problems:
+            problems = [
+                Problem(
+                    Code.NO_FILES, Kind.VALUE, f"{shown_as} has no files", "Put the model there."
+                )
+            ]
+        if problems:
+            raise UserError(problems)
+        begun_ns = time.time_ns()
+        try:
+            # Before any file is hashed, so that a later change shows.
+            states = {name: state_of(entry) for name, entry in files.items()}
+            sha256 = hashes(files)
+        except OSError as error:
+            raise _unreadable(error, directory, shown_as) from None
+        entries = (ManifestEntry(name, states[name][0], sha256[name]) for name in sorted(files))
+        return cls(directory, shown_as, Manifest(tuple(entries)), states, begun_ns, empty)
+
+    def changed(self, paths: Collection[str]) -> list[str]:
+        """Returns which files may have had other content since, and which were added.
+
+        Args:
+            paths: the files to compare.
+        """
+        try:
+            files, refused, _ = _listed(self.directory)
+        except OSError:
+            return sorted(paths)
+        hashes = {entry.path: entry.sha256 for entry in self.manifest.entries}
+
+        def is_same(path: str) -> bool:
+            try:
+                if state_of(files[path]) != self.states[path]:
+                    return False
+                # The times of a file that changed just now may not show another change.
+                is_old = max(self.states[path][1:3]) <= self.begun_ns - RESOLUTION_NS
+                return is_old or sha256_of(self.directory / path) == hashes[path]
+            except (KeyError, OSError):
+                return False
+
+        added = {*files, *refused} - set(self.states)
+        return sorted({*added, *(path for path in paths if not is_same(path))})
+
+
+def long_keys(prefix: str, manifest: Manifest) -> list[Problem]:
+    """Returns a problem for each file whose key in S3 would be too long.
+
+    Args:
+        prefix: what the keys begin with.
+        manifest: the files.
+    """
+    problems = []
+    for entry in manifest.entries:
+        length = len(f"{prefix}{entry.path}".encode())
+        if (excess := length - _LONGEST_KEY_BYTES) > 0:
+            remedy = "Shorten the name of the file or of its folders by "
+            remedy += "1 byte." if excess == 1 else f"{excess} bytes."
+            message = f"the key of {entry.path} would have {length:,} bytes: S3 takes 1,024"
+            problems.append(Problem(Code.UNUSABLE_FILE_NAME, Kind.VALUE, message, remedy))
+    return problems
+
+
+def named(paths: Sequence[str]) -> str:
+    """Returns the first of some paths, and how many more there are."""
+    more = len(paths) - _MOST_NAMED
+    return ", ".join(paths[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
 def _unreadable(error: OSError, directory: Path, shown_as: str) -> UserError:
     path = Path(error.filename or directory)
     name = path.relative_to(directory).as_posix() if path.is_relative_to(directory) else path
@@ -147,29 +233,36 @@ def _unreadable(error: OSError, directory: Path, shown_as: str) -> UserError:
     )
 
 
-def _listed(directory: Path) -> tuple[dict[str, os.DirEntry[str]], list[str], list[str]]:
+def _listed(
+    directory: Path,
+) -> tuple[dict[str, os.DirEntry[str]], dict[str, _Refusal], list[str]]:
     """Returns what lies below a directory, by the paths within it.
 
     Returns:
-        The files, the symbolic links, and the pipes, sockets and devices.
+        The files, what no artifact can have, and the empty folders.
     """
     # An entry asks for a file's state once. A `Path` for each of ten thousand files takes longer
     # than the disk.
     files: dict[str, os.DirEntry[str]] = {}
-    links: list[str] = []
-    others: list[str] = []
+    refused: dict[str, _Refusal] = {}
+    empty: list[str] = []
     pending = [""]
     while pending:
         folder = pending.pop()
         with os.scandir(directory / folder) as entries:
-            for entry in entries:
-                name = f"{folder}{entry.name}"
-                if entry.is_symlink():
-                    links.append(name)
-                elif entry.is_dir():
-                    pending.append(f"{name}/")
-                elif entry.is_file():
-                    files[name] = entry
-                else:
-                    others.append(name)
-    return files, links, others
+            found = list(entries)
+        if not found and folder:
+            empty.append(folder)
+        for entry in found:
+            name = f"{folder}{entry.name}"
+            if entry.name in PRIVATE_FOLDERS:
+                refused[name] = _PRIVATE
+            elif entry.is_symlink():
+                refused[name] = _LINK
+            elif entry.is_dir():
+                pending.append(f"{name}/")
+            elif entry.is_file():
+                files[name] = entry
+            else:
+                refused[name] = _SPECIAL
+    return files, refused, sorted(empty)

@@ -4,20 +4,12 @@ An object's ETag is no hash of what is in it, so each is read once. The content 
 copy asks S3 for the very object that was read, by its ETag, and fails if somebody replaced it.
 """
 
-import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from boto3.s3.transfer import TransferConfig
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    HTTPClientError,
-    IncompleteReadError,
-    ResponseStreamingError,
-)
+from botocore.exceptions import BotoCoreError, ClientError
 from s3transfer.exceptions import S3CopyFailedError
 
 from slipway.codes.code import Code
@@ -25,30 +17,10 @@ from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.manifest import Manifest, ManifestEntry, is_portable
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
+from slipway.publishing.stored import StoredObject, listed, sha256_of
 
-_CHUNK_BYTES = 1 << 20
-# A stream that breaks goes on where it stopped; this often without one new byte, and it is over.
-_FRUITLESS_READS = 5
 # S3 copies at most 5 GiB at once, and a part at a time is slow: parts of this size, ten together.
 COPY = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=64 << 20)
-_BROKEN = (HTTPClientError, IncompleteReadError, ResponseStreamingError)
-
-
-@dataclass(frozen=True)
-class SourceObject:
-    """One object to take.
-
-    Args:
-        key: in its bucket.
-        path: what follows the prefix, which is its path within the artifact.
-        size_bytes: its size.
-        etag: which version of it was listed.
-    """
-
-    key: str
-    path: str
-    size_bytes: int
-    etag: str
 
 
 @dataclass(frozen=True)
@@ -72,25 +44,17 @@ class ObjectPrefix:
         return self.uri.removeprefix(f"s3://{self.bucket}/")
 
 
-def objects_under(client: Any, prefix: ObjectPrefix) -> list[SourceObject]:
+def objects_under(client: Any, prefix: ObjectPrefix) -> list[StoredObject]:
     """Lists the objects under a prefix, in order of path.
 
     Raises:
         UserError: there are none, or some have names that no file can have.
     """
     found = [
-        SourceObject(
-            item["Key"],
-            item["Key"].removeprefix(prefix.key_prefix),
-            item["Size"],
-            item["ETag"],
-        )
-        for page in client.get_paginator("list_objects_v2").paginate(
-            Bucket=prefix.bucket, Prefix=prefix.key_prefix
-        )
-        for item in page.get("Contents", ())
+        item
+        for item in listed(client, prefix.bucket, prefix.key_prefix).values()
         # The console's "folder" is an empty object whose key ends with a slash.
-        if not (item["Key"].endswith("/") and item["Size"] == 0)
+        if not (item.key.endswith("/") and item.size_bytes == 0)
     ]
     if not found:
         raise UserError.of(
@@ -146,7 +110,7 @@ def publish_objects(
                 ManifestEntry(
                     item.path,
                     item.size_bytes,
-                    _sha256(source_client, prefix.bucket, item, progress),
+                    sha256_of(source_client, prefix.bucket, item, progress.advance),
                 )
                 for item in objects
             )
@@ -156,54 +120,21 @@ def publish_objects(
     if store.holds(manifest.digest):
         progress.start(0, "copying")
         return manifest, 0
-    arrived = store.file_sizes(manifest.digest)
-    missing = [item for item in objects if arrived.get(item.path) != item.size_bytes]
+    lacking = {entry.path for entry in store.missing(manifest.digest, manifest)}
+    missing = [item for item in objects if item.path in lacking]
     total = sum(item.size_bytes for item in missing)
     progress.start(total, "copying")
     for item in missing:
         _copy(source_client, prefix, item, store, manifest.digest, fields)
         progress.advance(item.size_bytes)
-    store.commit(manifest)
+    store.commit(manifest, sent=lacking)
     return manifest, total
-
-
-def _sha256(client: Any, bucket: str, item: SourceObject, progress: Progress) -> str:
-    digest = hashlib.sha256()
-    for chunk in content(client, bucket, item):
-        digest.update(chunk)
-        progress.advance(len(chunk))
-    return digest.hexdigest()
-
-
-def content(client: Any, bucket: str, item: SourceObject) -> Iterator[bytes]:
-    """Yields the bytes of one version of an object, over broken connections.
-
-    Args:
-        client: boto3's S3 client for the bucket.
-        bucket: name of the bucket.
-        item: the object, with the ETag that it must still have.
-    """
-    position, fruitless = 0, 0
-    while position < item.size_bytes:
-        begun_at = position
-        try:
-            body = client.get_object(
-                Bucket=bucket, Key=item.key, IfMatch=item.etag, Range=f"bytes={position}-"
-            )["Body"]
-            with body:
-                for chunk in body.iter_chunks(_CHUNK_BYTES):
-                    position += len(chunk)
-                    yield chunk
-        except _BROKEN:
-            fruitless = fruitless + 1 if position == begun_at else 0
-            if fruitless == _FRUITLESS_READS:
-                raise
 
 
 def _copy(
     source_client: Any,
     prefix: ObjectPrefix,
-    item: SourceObject,
+    item: StoredObject,
     store: ArtifactStore,
     digest: str,
     fields: tuple[str, ...],

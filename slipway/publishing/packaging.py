@@ -16,7 +16,7 @@ from slipway.planning.lock import LockedPart
 from slipway.planning.situation import Situation
 from slipway.publishing.compiled import Inspection
 from slipway.publishing.directory import publish_files
-from slipway.publishing.manifest import Manifest, ManifestEntry
+from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import part
@@ -103,16 +103,15 @@ def publish_package(
         UserError: an upload failed.
     """
     with tempfile.TemporaryDirectory(prefix="slipway-package-") as temporary:
-        meant = _written(Path(temporary, "package"), package.files)
-        sent = Path(temporary, "sent")
-        _written(sent, package.rendered(store.place))
+        meant = _written(Path(temporary, "package"), package.files).manifest
+        sent = _written(Path(temporary, "sent"), package.rendered(store.place))
         size_bytes = publish_files(sent, meant, store, access, progress)
     return part(meant, source=package.source), size_bytes
 
 
-def _written(directory: Path, files: Mapping[str, bytes]) -> Manifest:
+def _written(directory: Path, files: Mapping[str, bytes]) -> Snapshot:
     for name, content in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    return Manifest.of(directory, "the package")
+    return Snapshot.of(directory, "the package")

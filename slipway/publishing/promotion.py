@@ -45,6 +45,7 @@ def promote(
     source: Environment,
     source_access: Access,
     within_s3: bool,
+    verify: bool = False,
 ) -> Published:
     """Copies one model's artifact from another environment.
 
@@ -60,6 +61,7 @@ def promote(
         source: the environment that tested the artifact.
         source_access: clients that may read its bucket.
         within_s3: whether the clients of `access` may read that bucket too.
+        verify: whether every byte of the copy is read.
 
     Raises:
         UserError: the environments differ, nothing was published to the source, or the artifact
@@ -76,7 +78,7 @@ def promote(
         project.plan(name, environment, allow_unpublished=True)
         locked = promotable(tested, target, project.lock(name))
         package = _package(project, target, locked, source.name)
-        store = opened_store(target, access, CLIENT_CONFIG)
+        store = opened_store(target, access, progress, CLIENT_CONFIG, verify=verify)
         place = artifact_place(tested_config, source)
         origin = SourceStore(source_access.client("s3", CLIENT_CONFIG), source, place)
         moved_bytes = 0

@@ -78,7 +78,13 @@ class Published:
 
 
 def publish(
-    project: Project, name: str, environment: Environment, access: Access, progress: Progress
+    project: Project,
+    name: str,
+    environment: Environment,
+    access: Access,
+    progress: Progress,
+    *,
+    verify: bool = False,
 ) -> Published:
     """Publishes one model to one environment.
 
@@ -91,12 +97,13 @@ def publish(
         environment: the environment to publish to.
         access: clients of its account.
         progress: shows what is done.
+        verify: whether every byte of the artifact in the bucket is read.
 
     Raises:
         UserError: the config is wrong, the foundation does not exist, an upload or a training job
             failed.
     """
-    made = make(project, name, environment, access, progress)
+    made = make(project, name, environment, access, progress, verify=verify)
     return record(project, project.situation(name, environment), made)
 
 
@@ -114,7 +121,13 @@ class Made:
 
 
 def make(
-    project: Project, name: str, environment: Environment, access: Access, progress: Progress
+    project: Project,
+    name: str,
+    environment: Environment,
+    access: Access,
+    progress: Progress,
+    *,
+    verify: bool = False,
 ) -> Made:
     """Publishes one model's artifact to one environment, and leaves the lock alone.
 
@@ -124,6 +137,7 @@ def make(
         environment: the environment to publish to.
         access: clients of its account.
         progress: shows what is done.
+        verify: whether every byte of the artifact in the bucket is read.
 
     Raises:
         UserError: as for `publish`.
@@ -134,7 +148,7 @@ def make(
         require_publishable(project, situation)
         # Before anything moves: a job for the wrong GPU would be paid for.
         compiling = compile_job(project, situation)
-        store = opened_store(situation, access)
+        store = opened_store(situation, access, progress, verify=verify)
         return Made(*_publish_parts(project, situation, compiling, store, access, progress))
     except UserError as error:
         raise UserError(located(loaded, error.problems)) from None
@@ -198,14 +212,21 @@ def record(
 
 
 def opened_store(
-    situation: Situation, access: Access, config: Config | None = None
+    situation: Situation,
+    access: Access,
+    progress: Progress,
+    config: Config | None = None,
+    *,
+    verify: bool = False,
 ) -> ArtifactStore:
     """Returns the model's artifacts.
 
     Args:
         situation: the model in its environment.
         access: clients of the environment's account.
+        progress: shows the check of what is there.
         config: of the S3 client; None for the usual one.
+        verify: whether every byte is read, whatever S3 says of it.
 
     Raises:
         UserError: the bucket is not there, or the key of an isolated model.
@@ -214,10 +235,10 @@ def opened_store(
     place = artifact_place(situation.config, environment)
     client = access.client("s3", config)
     ArtifactStore(client, environment, place).require_bucket()
-    if not place.is_isolated:
-        return ArtifactStore(client, environment, place)
-    key_arn = parameter(access, environment, place.key_parameter, place.stack_id)
-    return ArtifactStore(client, environment, place, key_arn)
+    key_arn = None
+    if place.is_isolated:
+        key_arn = parameter(access, environment, place.key_parameter, place.stack_id)
+    return ArtifactStore(client, environment, place, key_arn, progress=progress, verify=verify)
 
 
 def planned_job(

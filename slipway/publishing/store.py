@@ -1,7 +1,8 @@
 """The artifact bucket, by content address."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,18 +14,23 @@ from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.lock import LockedPart
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Manifest, ManifestEntry, long_keys, named
+from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
+from slipway.publishing.stored import StoredObject, compare, listed, seal
 
 # Half of the age from which `slipway prune` deletes.
 _RENEWED_AFTER = timedelta(hours=12)
+# In the metadata of a manifest: the seal of the files that were right when it was written.
+SEAL = "files"
 
 
 class ArtifactStore:
     """What is in one environment's bucket.
 
     An artifact is `artifacts/DIGEST/files/...` and, written last, `artifacts/DIGEST/manifest.json`
-    beside them: without the manifest the artifact does not count as published. `recipes/KEY.json`
+    beside them: without the manifest the artifact does not count as published. The manifest's
+    metadata has the seal of the files, which one listing is compared with. `recipes/KEY.json`
     says which artifact was made of which inputs. An isolated model's artifacts are under
     `models/NAME/`, and encrypted with the model's key.
 
@@ -35,6 +41,8 @@ class ArtifactStore:
         environment: owns the bucket.
         place: bucket, prefix and key of the artifacts.
         key_arn: what encrypts them, where that is not the key that the bucket uses by itself.
+        progress: shows the check of objects; None shows nothing.
+        verify: whether every byte is read, whatever S3 says of the objects.
     """
 
     def __init__(
@@ -43,8 +51,15 @@ class ArtifactStore:
         environment: Environment,
         place: ArtifactPlace,
         key_arn: str | None = None,
+        *,
+        progress: Progress | None = None,
+        verify: bool = False,
     ) -> None:
         self.client = client
+        self._progress = progress
+        self._verify = verify
+        # Versions of objects whose content was compared: each is read once.
+        self._right: set[tuple[str, str]] = set()
         self._environment = environment
         self.place = place
         self.key_arn = key_arn
@@ -74,54 +89,126 @@ class ArtifactStore:
                     f"Run `cdk deploy foundation -c env={self._environment.name}` first.",
                 ) from None
 
-    def holds(self, digest: str) -> bool:
-        """Returns whether an artifact is complete in the bucket.
+    def holds(self, digest: str, contents: Manifest | None = None) -> bool:
+        """Returns whether an artifact is in the bucket, with all its files and no others.
+
+        As long as the listing has the same seal, no object was written or deleted since the
+        artifact was complete. Otherwise the content of each is compared.
 
         The manifest of an artifact that is published again is made young again: `slipway prune`
         deletes nothing that was published in the last day.
+
+        Args:
+            digest: content address of the artifact.
+            contents: its files as they are sent, if they differ from the manifest's.
         """
+        place = {"Bucket": self.bucket, "Key": self.place.manifest_key(digest)}
         with self.reached():
             try:
-                found = self.client.head_object(
-                    Bucket=self.bucket, Key=self.place.manifest_key(digest)
-                )
+                found = self.client.head_object(**place)
             except ClientError as error:
                 if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
                     return False
                 raise
         if (problem := other_key(self.place, digest, found, self.key_arn)) is not None:
             raise UserError([problem])
-        if datetime.now(UTC) - found["LastModified"] > _RENEWED_AFTER:
-            self._renew(digest)
+        objects = self._listed(digest)
+        is_sealed = found["Metadata"].get(SEAL) == seal(objects)
+        is_young = datetime.now(UTC) - found["LastModified"] <= _RENEWED_AFTER
+        if is_sealed and is_young and not self._verify:
+            return True
+        with self.reached():
+            body = self.client.get_object(**place)["Body"].read()
+        if hashlib.sha256(body).hexdigest() != digest:
+            return False
+        if not is_sealed or self._verify:
+            wrong = self._wrong(contents or Manifest.read(body), objects)
+            if wrong:
+                if self._progress is not None:
+                    self._progress.note(f"Damaged in {self.bucket} since: {named(wrong)}.")
+                return False
+        if not (is_sealed and is_young):
+            self._write_manifest(digest, body, objects)
         return True
 
-    def _renew(self, digest: str) -> None:
-        key = self.place.manifest_key(digest)
+    def _write_manifest(
+        self, digest: str, body: bytes, objects: Mapping[str, StoredObject]
+    ) -> None:
         with self.reached():
-            manifest = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
-            self._write_manifest(digest, manifest)
+            self.client.put_object(
+                Bucket=self.bucket,
+                Key=self.place.manifest_key(digest),
+                Body=body,
+                ContentType="application/json",
+                Metadata={SEAL: seal(objects)},
+                **self.encryption,
+            )
 
-    def _write_manifest(self, digest: str, content: bytes) -> None:
-        self.client.put_object(
-            Bucket=self.bucket,
-            Key=self.place.manifest_key(digest),
-            Body=content,
-            ContentType="application/json",
-            **self.encryption,
-        )
+    def _listed(self, digest: str) -> dict[str, StoredObject]:
+        with self.reached():
+            return listed(self.client, self.bucket, self.place.files_prefix(digest))
 
     def file_sizes(self, digest: str) -> dict[str, int]:
         """Returns the files of an artifact that have arrived: path to size in bytes."""
-        prefix = self.place.files_prefix(digest)
-        pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=self.bucket, Prefix=prefix
-        )
+        return {path: item.size_bytes for path, item in self._listed(digest).items()}
+
+    def missing(self, digest: str, contents: Manifest) -> list[ManifestEntry]:
+        """Returns the files that have to be sent: what arrived with the right content does not.
+
+        Args:
+            digest: content address of the artifact.
+            contents: its files as they are sent.
+
+        Raises:
+            UserError: keys would be longer than S3 allows.
+        """
+        if too_long := long_keys(self.place.files_prefix(digest), contents):
+            raise UserError(too_long)
+        wrong = set(self._wrong(contents, self._listed(digest)))
+        return [entry for entry in contents.entries if entry.path in wrong]
+
+    def _wrong(
+        self,
+        contents: Manifest,
+        objects: Mapping[str, StoredObject],
+        trusted: Collection[str] = (),
+    ) -> list[str]:
+        """Returns the paths that are missing, have other content, or do not belong.
+
+        Args:
+            contents: what there must be.
+            objects: the listing.
+            trusted: what this run sent, of which only the size is compared.
+        """
+        wrong = set(objects) - {entry.path for entry in contents.entries}
+        doubtful: list[tuple[StoredObject, str]] = []
+        for entry in contents.entries:
+            item = objects.get(entry.path)
+            if item is None or item.size_bytes != entry.size_bytes:
+                wrong.add(entry.path)
+            elif entry.path not in trusted and (item.key, item.etag) not in self._right:
+                doubtful.append((item, entry.sha256))
         with self.reached():
-            return {
-                item["Key"].removeprefix(prefix): item["Size"]
-                for page in pages
-                for item in page.get("Contents", ())
-            }
+            right = compare(
+                self.client, self.bucket, doubtful, reads=self._verify, progress=self._progress
+            )
+        self._right |= {(item.key, item.etag) for item in right}
+        return sorted(wrong | {item.path for item, _ in doubtful if item not in right})
+
+    def remove(self, digest: str, paths: Sequence[str]) -> None:
+        """Deletes files of an artifact that are not to be there.
+
+        Args:
+            digest: content address of the artifact.
+            paths: of the files; those that are not there do not matter.
+
+        Raises:
+            UserError: the bucket refuses.
+        """
+        with self.reached():
+            for path in paths:
+                key = f"{self.place.files_prefix(digest)}{path}"
+                self.client.delete_object(Bucket=self.bucket, Key=key)
 
     def address(self, digest: str, path: str) -> str:
         """Returns the S3 address of one file of an artifact."""
@@ -166,29 +253,29 @@ class ArtifactStore:
             Config=config,
         )
 
-    def commit(self, manifest: Manifest, sizes_bytes: Mapping[str, int] | None = None) -> None:
-        """Checks that every file has arrived in full and writes the manifest.
+    def commit(
+        self, manifest: Manifest, contents: Manifest | None = None, *, sent: Collection[str] = ()
+    ) -> None:
+        """Checks that every file has arrived as it should and writes the manifest.
 
         Args:
             manifest: what the artifact holds.
-            sizes_bytes: of each file as it was sent, where that is not the manifest's.
+            contents: its files as they are sent, if they differ from the manifest's.
+            sent: paths that this run sent, after which the sources were as before.
 
         Raises:
-            UserError: something is missing, short or too much.
+            UserError: something is missing, differs, or is too much.
         """
-        expected = sizes_bytes or {entry.path: entry.size_bytes for entry in manifest.entries}
-        found = self.file_sizes(manifest.digest)
-        if found != expected:
-            wrong = sorted(set(found.items()) ^ set(expected.items()))
-            names = ", ".join(sorted({path for path, _ in wrong}))
+        objects = self._listed(manifest.digest)
+        wrong = self._wrong(contents or manifest, objects, () if self._verify else sent)
+        if wrong:
             raise UserError.of(
                 Code.ARTIFACT_DIFFERS,
-                f"the artifact in {self.bucket} differs from the one sent, in: {names}",
+                f"the artifact in {self.bucket} differs from the one sent, in: {named(wrong)}",
                 "Somebody else wrote there. Run the command again; delete files that do not "
                 "belong.",
             )
-        with self.reached():
-            self._write_manifest(manifest.digest, manifest.render())
+        self._write_manifest(manifest.digest, manifest.render(), objects)
 
     def recall(self, recipe: Recipe) -> LockedPart | None:
         """Returns what a recipe gave before; None where it was never made, or is gone."""

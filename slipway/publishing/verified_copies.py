@@ -9,7 +9,6 @@ same credentials may read and write, and S3 itself computes its hash. With two s
 no request may do both, so larger files stream through this machine as well.
 """
 
-import base64
 import contextlib
 import hashlib
 import threading
@@ -25,9 +24,10 @@ from s3transfer.exceptions import S3CopyFailedError
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.manifest import Manifest, ManifestEntry
-from slipway.publishing.objects import COPY, SourceObject, content
+from slipway.publishing.objects import COPY
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
+from slipway.publishing.stored import StoredObject, content, in_base64, listed, sha256_of
 
 _WORKERS: Final = 16
 CLIENT_CONFIG: Final = Config(
@@ -62,7 +62,7 @@ class SourceStore(ArtifactStore):
 @dataclass(frozen=True)
 class _File:
     entry: ManifestEntry
-    found: SourceObject
+    found: StoredObject
 
 
 def copy_artifact(
@@ -94,8 +94,7 @@ def copy_artifact(
         progress.start(0, "copying")
         return 0
     manifest = _manifest(digest, source, remedy)
-    arrived = target.file_sizes(digest)
-    missing = [entry for entry in manifest.entries if arrived.get(entry.path) != entry.size_bytes]
+    missing = target.missing(digest, manifest)
     files = _found(digest, missing, source, remedy)
     copies = _Copies(digest, source, target, progress, within_s3=within_s3)
     total_bytes = sum(entry.size_bytes for entry in missing)
@@ -103,7 +102,7 @@ def copy_artifact(
     damaged = copies.run(files)
     if damaged:
         raise _damaged(digest, damaged, source, remedy)
-    target.commit(manifest)
+    target.commit(manifest, sent={entry.path for entry in missing})
     return total_bytes
 
 
@@ -129,23 +128,19 @@ def _found(
     digest: str, entries: list[ManifestEntry], source: SourceStore, remedy: str
 ) -> list[_File]:
     """Returns the objects of files, each with the ETag that the copy asks for."""
-    prefix = source.place.files_prefix(digest)
-    listed: dict[str, Mapping[str, Any]] = {}
     with source.reached():
-        for page in source.client.get_paginator("list_objects_v2").paginate(
-            Bucket=source.bucket, Prefix=prefix
-        ):
-            listed |= {item["Key"].removeprefix(prefix): item for item in page.get("Contents", ())}
+        objects = listed(source.client, source.bucket, source.place.files_prefix(digest))
     files, damaged = [], []
     for entry in entries:
-        item = listed.get(entry.path)
+        item = objects.get(entry.path)
         if item is None:
             damaged.append(f"{entry.path} is missing")
-        elif item["Size"] != entry.size_bytes:
-            damaged.append(f"{entry.path} has {item['Size']} bytes instead of {entry.size_bytes}")
+        elif item.size_bytes != entry.size_bytes:
+            damaged.append(
+                f"{entry.path} has {item.size_bytes} bytes instead of {entry.size_bytes}"
+            )
         else:
-            found = SourceObject(item["Key"], entry.path, item["Size"], item["ETag"])
-            files.append(_File(entry, found))
+            files.append(_File(entry, item))
     if damaged:
         raise _damaged(digest, damaged, source, remedy)
     return files
@@ -204,7 +199,7 @@ class _Copies:
             self._target.client.put_object(
                 **self._place(file),
                 Body=body,
-                ChecksumSHA256=_base64(file.entry.sha256),
+                ChecksumSHA256=in_base64(file.entry.sha256),
                 **self._target.encryption,
             )
         self._advance(len(body))
@@ -240,7 +235,7 @@ class _Copies:
                     CopySourceIfMatch=file.found.etag,
                 )["CopyPartResult"]
             # A server other than S3 may answer no hash, or another one: then the file is read.
-            if answer.get("ChecksumSHA256") != _base64(file.entry.sha256) and not self._is_intact(
+            if answer.get("ChecksumSHA256") != in_base64(file.entry.sha256) and not self._is_intact(
                 file
             ):
                 return False
@@ -266,12 +261,11 @@ class _Copies:
         return True
 
     def _is_intact(self, file: _File) -> bool:
-        digest = hashlib.sha256()
-        for chunk in self._content(file.found):
-            digest.update(chunk)
-        return digest.hexdigest() == file.entry.sha256
+        with self._source.reached():
+            found = sha256_of(self._source.client, self._source.bucket, file.found)
+        return found == file.entry.sha256
 
-    def _content(self, found: SourceObject) -> Iterator[bytes]:
+    def _content(self, found: StoredObject) -> Iterator[bytes]:
         with self._source.reached():
             yield from content(self._source.client, self._source.bucket, found)
 
@@ -343,10 +337,6 @@ def _parts(chunks: Iterator[bytes], part_bytes: int) -> Iterator[bytes]:
             del part[:part_bytes]
     if part:
         yield bytes(part)
-
-
-def _base64(sha256: str) -> str:
-    return base64.b64encode(bytes.fromhex(sha256)).decode()
 
 
 @contextlib.contextmanager

@@ -16,7 +16,10 @@ from slipway.operations.preflight import notes, preflight
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from slipway.publishing.store import SEAL
+from slipway.publishing.stored import listed, seal
 from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts
+from tests.support.buckets import remove_buckets
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
 MANIFEST = json.dumps(
@@ -55,6 +58,61 @@ def plan() -> DeploymentPlan:
     return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
 
 
+FILES = {"a.bin": b"abc", "b.bin": b"defg"}
+
+
+def lay_artifact(access: Access, prefix: str, **options: str) -> None:
+    """Puts an artifact into the bucket, with its seal. No body of a manifest has this digest."""
+    s3, bucket = access.client("s3"), LOCAL.artifact_bucket
+    for name, body in FILES.items():
+        s3.put_object(Bucket=bucket, Key=f"{prefix}files/{name}", Body=body)
+    metadata = {SEAL: seal(listed(s3, bucket, f"{prefix}files/"))}
+    key = f"{prefix}manifest.json"
+    s3.put_object(Bucket=bucket, Key=key, Body=b"", Metadata=metadata, **options)
+
+
+def test_an_artifact_is_as_it_was_published_or_is_refused(plan, access):
+    s3, bucket = access.client("s3"), LOCAL.artifact_bucket
+    s3.create_bucket(Bucket=bucket)
+    prefix = f"artifacts/{DIGEST}/"
+
+    def said() -> list[tuple[str, str]]:
+        with pytest.raises(UserError) as caught:
+            preflight(plan, access)
+        found = [(problem.message, problem.remedy) for problem in caught.value.problems]
+        return [each for each in found if each[0].startswith("the artifact ")]
+
+    damaged = (
+        f"the artifact s3://{bucket}/{prefix}manifest.json is not as it was published: a file was "
+        "written or deleted since",
+        "Run `slipway publish tiny --env local`: it compares every file, and sends what is missing "
+        "or wrong.",
+    )
+    lay_artifact(access, prefix)
+    assert said() == []
+    # Of the same size.
+    s3.put_object(Bucket=bucket, Key=f"{prefix}files/a.bin", Body=b"xyz")
+    assert said() == [damaged]
+    s3.put_object(Bucket=bucket, Key=f"{prefix}files/a.bin", Body=FILES["a.bin"])
+    assert said() == []
+    s3.delete_object(Bucket=bucket, Key=f"{prefix}files/a.bin")
+    assert said() == [damaged]
+    lay_artifact(access, prefix)
+    s3.put_object(Bucket=bucket, Key=f"{prefix}files/stray", Body=b"")
+    assert said() == [damaged]
+
+
+def test_weights_beside_the_model_data_are_looked_for_too(plan, access):
+    access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
+    lay_artifact(access, f"artifacts/{DIGEST}/")
+    weights = dataclasses.replace(plan.artifact, digest="c" * 64)
+    with pytest.raises(UserError) as caught:
+        preflight(dataclasses.replace(plan, weights=weights), access)
+    assert caught.value.problems[-1].message == (
+        f"the artifact s3://{LOCAL.artifact_bucket}/artifacts/{'c' * 64}/manifest.json is not there"
+    )
+
+
 def test_an_empty_account_lacks_everything_each_with_its_command(plan, access):
     with pytest.raises(UserError) as caught:
         preflight(plan, access)
@@ -75,15 +133,14 @@ def test_a_prepared_account_passes(plan, access):
         access.client("ssm").put_parameter(Name=f"/slipway/local/{name}", Value="x", Type="String")
     s3 = access.client("s3")
     s3.create_bucket(Bucket=LOCAL.artifact_bucket)
-    s3.put_object(Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/manifest.json", Body=b"")
+    lay_artifact(access, f"artifacts/{DIGEST}/")
     assert preflight(plan, access) == [
         "SSM parameter /slipway/local/artifact-key-arn",
         "SSM parameter /slipway/local/notification-topic-arn",
         f"artifact {DIGEST}",
         "quota 'ml.g4dn.xlarge for endpoint usage' of 1000 for 2",
     ]
-    s3.delete_object(Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/manifest.json")
-    s3.delete_bucket(Bucket=LOCAL.artifact_bucket)
+    remove_buckets(s3)
     for name in ("artifact-key-arn", "notification-topic-arn"):
         access.client("ssm").delete_parameter(Name=f"/slipway/local/{name}")
 
@@ -125,9 +182,7 @@ def test_an_image_that_is_built_is_named(plan, access):
             Name=f"/slipway/production/{name}", Value="x", Type="String"
         )
     access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
-    access.client("s3").put_object(
-        Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/manifest.json", Body=b""
-    )
+    lay_artifact(access, f"artifacts/{DIGEST}/")
     ecr = access.client("ecr")
     ecr.create_repository(repositoryName="slipway/lmi")
     ecr.put_image(repositoryName="slipway/lmi", imageManifest=MANIFEST, imageTag=image.tag)
@@ -210,13 +265,8 @@ def test_an_isolated_model_needs_its_own_key_and_what_it_encrypted(plan, access)
         ),
     ]
     access.client("ssm").put_parameter(**parameter, Value=first)
-    access.client("s3").put_object(
-        Bucket=LOCAL.artifact_bucket,
-        Key=manifest,
-        Body=b"",
-        ServerSideEncryption="aws:kms",
-        SSEKMSKeyId=first,
-    )
+    encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": first}
+    lay_artifact(access, f"models/tiny/artifacts/{DIGEST}/", **encryption)
     assert preflight(plan, access)[0] == f"SSM parameter {parameter['Name']}"
     access.client("ssm").put_parameter(**parameter, Value=second, Overwrite=True)
     with pytest.raises(UserError) as caught:

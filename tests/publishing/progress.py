@@ -1,5 +1,6 @@
 """Progress that is kept to be looked at."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
@@ -23,6 +24,25 @@ class Progress:
         raise AssertionError("nothing is compiled here")
 
 
+class Changing(Progress):
+    """Changes a file at one step of a publish."""
+
+    def __init__(self, step: str, change: Callable[[], object]) -> None:
+        super().__init__()
+        self._step = step
+        self._change = change
+        self._activity = ""
+
+    def start(self, total_bytes: int, activity: str = "uploading") -> None:
+        self._activity = activity
+        if f"{activity} begins" == self._step:
+            self._change()
+
+    def advance(self, size_bytes: int) -> None:
+        if self._step == f"{size_bytes} bytes were sent" and self._activity == "uploading":
+            self._change()
+
+
 @dataclass
 class RecordedProgress:
     """Remembers what it was told."""
@@ -34,13 +54,13 @@ class RecordedProgress:
 
     def start(self, total_bytes: int, activity: str = "uploading") -> None:
         self.activity = activity
-        if activity != "hashing":
+        if activity not in ("hashing", "checking"):
             self.totals.append(total_bytes)
 
     def advance(self, size_bytes: int) -> None:
         if self.activity == "hashing":
             self.hashed_bytes += size_bytes
-        else:
+        elif self.activity != "checking":
             self.advanced.append(size_bytes)
 
     def note(self, line: str) -> None:

@@ -14,7 +14,7 @@ from slipway.errors import UserError
 from slipway.project import Project
 from slipway.publishing import hashes
 from slipway.publishing.hashes import KnownHashes, sha256_of
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Snapshot
 from slipway.publishing.publish import publish
 from tests.publishing.progress import RecordedProgress
 from tests.support.projects import LOCAL, config_text, write_project
@@ -40,11 +40,11 @@ class Disk:
         """Returns the hashes, and the number of bytes that were read."""
         progress = RecordedProgress()
         known = KnownHashes(self.kept, progress, now=lambda: time.time() + later_seconds)
-        manifest = Manifest.of(self.directory, "model", known)
+        manifest = Snapshot.of(self.directory, "model", known).manifest
         return {each.path: each.sha256 for each in manifest.entries}, progress.hashed_bytes
 
     def truth(self) -> Mapping[str, str]:
-        manifest = Manifest.of(self.directory, "model")
+        manifest = Snapshot.of(self.directory, "model").manifest
         return {each.path: each.sha256 for each in manifest.entries}
 
 
@@ -133,7 +133,7 @@ def test_a_file_that_goes_while_it_is_hashed_is_named(disk: Disk) -> None:
             (disk.directory / "sub/model.onnx").unlink()
 
     with pytest.raises(UserError) as caught:
-        Manifest.of(disk.directory, "model", KnownHashes(disk.kept, Losing()))
+        Snapshot.of(disk.directory, "model", KnownHashes(disk.kept, Losing()))
     (problem,) = caught.value.problems
     assert problem.message == "model/sub/model.onnx cannot be read: No such file or directory"
 
@@ -156,7 +156,7 @@ def test_each_processor_hashes_a_file(disk: Disk, monkeypatch: pytest.MonkeyPatc
 def test_a_publish_keeps_the_hashes_of_its_project(access, tmp_path, monkeypatch) -> None:
     root = write_project(tmp_path, {"tiny": config_text("tiny")})
     # The files of this test are younger than two seconds.
-    monkeypatch.setattr(hashes, "_RESOLUTION_NS", -LATER_SECONDS * 10**9)
+    monkeypatch.setattr(hashes, "RESOLUTION_NS", -LATER_SECONDS * 10**9)
     hashed = []
     for _ in range(2):
         progress = RecordedProgress()

@@ -14,7 +14,7 @@ from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
 from slipway.publishing.hub import fetch
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Snapshot
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
 from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
@@ -285,7 +285,7 @@ def test_the_digest_is_that_of_the_same_files_on_this_disk(hub, tmp_path):
     for name, body in content(folder).items():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_bytes(body)
-    assert Manifest.of(folder, "a").digest == Manifest.of(copy, "b").digest
+    assert Snapshot.of(folder, "a").manifest.digest == Snapshot.of(copy, "b").manifest.digest
 
 
 def test_files_that_do_not_fit_on_the_disk_are_not_begun(hub, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from slipway.publishing.families.lmi.package import (
     require_plain_weights,
     script_files,
 )
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Snapshot
 from slipway.publishing.publish import publish
 from tests.publishing.progress import RecordedProgress
 from tests.support.projects import PRODUCTION, messages, write_project
@@ -157,7 +157,7 @@ def test_what_is_published_is_what_the_plan_shows(root, access, buckets):
     assert java_properties.parse(found[f"{prefix}files/{PROPERTIES_FILE}"]) == (
         plan.serving_properties
     )
-    weights = Manifest.of(root / "weights" / "flan", "weights/flan")
+    weights = Snapshot.of(root / "weights" / "flan", "weights/flan").manifest
     assert plan.serving_properties["option.model_id"] == (
         f"s3://{STAGING.artifact_bucket}/artifacts/{weights.digest}/files/"
     )
@@ -285,7 +285,7 @@ class TestVariables:
 
     def test_the_weights_are_all_that_is_published(self, told, access, buckets):
         result, _ = run(told, access, STAGING)
-        weights = Manifest.of(told / "weights" / "flan", "weights/flan")
+        weights = Snapshot.of(told / "weights" / "flan", "weights/flan").manifest
         assert (result.digest, result.weights_digest) == (weights.digest, None)
         assert set(buckets(STAGING.artifact_bucket)) == {
             *(f"artifacts/{weights.digest}/files/{name}" for name in WEIGHTS),

@@ -16,7 +16,7 @@ from slipway.config.sections.artifacts import S3Weights
 from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
 from slipway.publishing import objects
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Snapshot
 from slipway.publishing.objects import ObjectPrefix, publish_objects
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
@@ -96,7 +96,7 @@ def test_the_artifact_is_that_of_the_same_files_on_a_disk(source, store, keys, t
     for name, body in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(body)
-    assert manifest == Manifest.of(tmp_path, "disk")
+    assert manifest == Snapshot.of(tmp_path, "disk").manifest
     prefix = f"artifacts/{manifest.digest}"
     assert keys() == {
         **{f"{prefix}/files/{name}": body for name, body in FILES.items()},
@@ -113,6 +113,9 @@ def test_what_was_copied_before_is_not_copied_again(source, store):
     base = f"artifacts/{manifest.digest}"
     for key in ("manifest.json", "files/config.json"):
         source.delete_object(Bucket=LOCAL.artifact_bucket, Key=f"{base}/{key}")
+    assert publish_objects(source, PREFIX, store, Progress()) == (manifest, 2)
+    # Nor is another object of the same size taken for it.
+    source.put_object(Bucket=LOCAL.artifact_bucket, Key=f"{base}/files/config.json", Body=b"[]")
     assert publish_objects(source, PREFIX, store, Progress()) == (manifest, 2)
 
 

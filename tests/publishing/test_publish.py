@@ -17,7 +17,7 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
 from slipway.planning.lock import Lock
 from slipway.project import Project
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Manifest, Snapshot
 from slipway.publishing.publish import Published, publish
 from slipway.publishing.store import ArtifactStore
 from tests.publishing.progress import RecordedProgress
@@ -39,7 +39,7 @@ def run(root: Path, access: Access, environment=LOCAL) -> tuple[Published, Recor
 
 
 def manifest_of(root: Path) -> Manifest:
-    return Manifest.of(root / "samples" / "tiny", "samples/tiny")
+    return Snapshot.of(root / "samples" / "tiny", "samples/tiny").manifest
 
 
 def lock_file(root: Path) -> Path:

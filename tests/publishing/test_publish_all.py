@@ -44,6 +44,13 @@ def test_models_without_files_for_the_environment_are_left_out(run: Run, project
     assert locks(project) == ["first.lock.json", "second.lock.json"]
 
 
+def test_verify_says_that_every_byte_was_read(run: Run, project: Path) -> None:
+    code, output, _ = run("publish", "--all", "--verify")
+    assert code == 0
+    read = "Every byte in the bucket was read: it is what the digests say."
+    assert output.splitlines().count(read) == 2
+
+
 def test_a_bad_model_is_reported_and_blocks_no_other(run: Run, project: Path) -> None:
     path = project / "model_configs" / "first.yaml"
     path.write_text(path.read_text().replace("instance_count: 2", "instance_count: 0"))

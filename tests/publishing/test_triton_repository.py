@@ -4,7 +4,7 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.project import Project
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Snapshot
 from slipway.publishing.publish import publish
 from tests.publishing.progress import RecordedProgress
 from tests.support.projects import LOCAL, messages, write_project
@@ -46,7 +46,7 @@ def run(root, access):
 
 def test_the_artifact_is_the_repository(root, access, keys):
     result = run(root, access)
-    manifest = Manifest.of(root / "triton" / "own", "triton/own")
+    manifest = Snapshot.of(root / "triton" / "own", "triton/own").manifest
     files = f"artifacts/{manifest.digest}/files/"
     assert (result.digest, result.source, result.target) == (manifest.digest, "triton/own", "any")
     assert {key.removeprefix(files) for key in keys() if key.startswith(files)} == set(pipeline())

@@ -142,6 +142,26 @@ def test_a_stream_has_parts_and_is_read_once(
     assert read.keys.count(("GetObject", key)) == 1
 
 
+def test_a_wrong_file_of_the_target_is_copied_again(root: Path, account: Access) -> None:
+    published(root, account)
+    client, bucket = account.client("s3"), PRODUCTION.artifact_bucket
+    for name, body in FILES.items():
+        wrong = body[::-1] if name == "model.safetensors" else body
+        client.put_object(Bucket=bucket, Key=weights_key(root, f"files/{name}"), Body=wrong)
+    run(root, account)
+    assert (
+        contents(account, PRODUCTION)[weights_key(root, "files/model.safetensors")]
+        == (FILES["model.safetensors"])
+    )
+    # S3 keeps the SHA-256 of what was copied: nothing of it is read to compare it again.
+    client.delete_object(Bucket=bucket, Key=weights_key(root, "manifest.json"))
+    again = account.in_region(account._region)
+    asked = Asked(again)
+    run(root, again, source_access=account)
+    assert ("GetObject", weights_key(root, "files/model.safetensors")) not in asked.keys
+    assert "UploadPartCopy" not in asked.operations
+
+
 def test_missing_and_short_files_are_told_together(root: Path, account: Access) -> None:
     published(root, account)
     client, bucket = account.client("s3"), STAGING.artifact_bucket

@@ -111,6 +111,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
         Example("slipway publish --all", "Publish every model that has a sample."),
         Example("slipway publish flan-t5-xxl --env production", "Publish to an account."),
         Example(
+            "slipway publish flan-t5-xxl --env production --verify",
+            "Read every published byte again, and send what is missing or wrong.",
+        ),
+        Example(
             "slipway publish flan-t5-xxl --env production --remote",
             "Publish in a build of the account, next to S3. The same command joins it again.",
         ),

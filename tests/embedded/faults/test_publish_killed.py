@@ -22,7 +22,7 @@ from slipway.planning.artifact_place import shared_place
 from slipway.planning.lock import Lock
 from slipway.project import Project
 from slipway.publishing.batches import Upload
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Manifest, Snapshot
 from slipway.publishing.publish import Published, publish
 from slipway.publishing.s5cmd import upload
 from slipway.publishing.store import ArtifactStore
@@ -85,7 +85,7 @@ class Publishing:
             path = self.directory / f"layer-{number % 10}" / f"{number:03}.bin"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(chosen.randbytes(size))
-        return Manifest.of(self.directory, f"samples/{NAME}")
+        return Snapshot.of(self.directory, f"samples/{NAME}").manifest
 
     def held_at(self, size_bytes: int) -> subprocess.Popen[str]:
         """Begins to publish and returns once so much has been sent; nothing moves then."""

@@ -18,7 +18,7 @@ from slipway.planning.artifact_place import own_place
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from slipway.publishing.publish import planned_job, publish
-from tests.publishing.progress import Progress
+from tests.publishing.progress import Changing, Progress
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.networks import make_network
 from tests.support.projects import ENVIRONMENTS, LOCAL, config_text, write_project
@@ -49,6 +49,10 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
             },
         )
         recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
+        config = root / "samples/tiny/config.json"
+        changing = Changing("uploading begins", lambda: config.write_text("[]"))
+        with pytest.raises(UserError, match="changed while it was published"):
+            publish(project, model, LOCAL, access, changing)
         publish(project, model, LOCAL, access, Progress())
         plan = project.plan(model, LOCAL)
         preflight(plan, access)

@@ -231,6 +231,16 @@ def test_a_profile_without_an_account_to_read_is_refused(
     )
 
 
+def test_a_build_verifies_nothing(project, monkeypatch, slipway_command):
+    monkeypatch.chdir(project.root)
+    code, _, errors = slipway_command("publish", "tiny", "--remote", "--verify")
+    assert (code, errors) == (
+        1,
+        "1 problem\n- `--remote` and `--verify` exclude each other [SW409]\n    Write `slipway "
+        "publish NAME --verify` once the build is over.\n",
+    )
+
+
 def test_the_rights_of_an_import_are_those_of_its_calls(project, monkeypatch, slipway_command):
     monkeypatch.chdir(project.root)
     code, output, errors = slipway_command("iam", "--import", "chat-old", "--env", "production")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway.errors import UserError
-from slipway.publishing.manifest import Manifest, ManifestEntry
+from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
 from tests.support.projects import messages
 
 FILES = {"b/model.onnx": b"weights", "a.json": b"{}", "b.txt": b"", "b/é.txt": b"x"}
@@ -23,12 +23,12 @@ def write(root: Path, files: dict[str, bytes]) -> Path:
 
 def refusal(directory: Path) -> UserError:
     with pytest.raises(UserError) as caught:
-        Manifest.of(directory, "samples/tiny")
+        Snapshot.of(directory, "samples/tiny")
     return caught.value
 
 
 def test_entries_are_in_order_of_path_with_size_and_hash(tmp_path):
-    manifest = Manifest.of(write(tmp_path, FILES), "samples/tiny")
+    manifest = Snapshot.of(write(tmp_path, FILES), "samples/tiny").manifest
     assert [(entry.path, entry.size_bytes) for entry in manifest.entries] == [
         ("a.json", 2),
         ("b.txt", 0),
@@ -40,7 +40,7 @@ def test_entries_are_in_order_of_path_with_size_and_hash(tmp_path):
 
 
 def test_the_rendered_manifest_is_what_the_digest_is_of(tmp_path):
-    manifest = Manifest.of(write(tmp_path, {"a.json": b"{}"}), "samples/tiny")
+    manifest = Snapshot.of(write(tmp_path, {"a.json": b"{}"}), "samples/tiny").manifest
     sha256 = hashlib.sha256(b"{}").hexdigest()
     assert manifest.render() == f'{{"version":1,"files":[["a.json",2,"{sha256}"]]}}'.encode()
     assert manifest.digest == hashlib.sha256(manifest.render()).hexdigest()
@@ -53,7 +53,7 @@ def test_order_of_creation_times_and_permissions_do_not_count(tmp_path):
         os.utime(path, (1, 1))
         path.chmod(0o755)
     (two / "empty").mkdir()
-    assert Manifest.of(one, "x").digest == Manifest.of(two, "y").digest
+    assert Snapshot.of(one, "x").manifest.digest == Snapshot.of(two, "y").manifest.digest
 
 
 @pytest.mark.parametrize(
@@ -62,19 +62,19 @@ def test_order_of_creation_times_and_permissions_do_not_count(tmp_path):
     ids=["longer", "one more", "one byte"],
 )
 def test_any_other_bytes_have_another_digest(tmp_path, change):
-    before = Manifest.of(write(tmp_path, FILES), "x").digest
-    assert Manifest.of(write(tmp_path, change), "x").digest != before
+    before = Snapshot.of(write(tmp_path, FILES), "x").manifest.digest
+    assert Snapshot.of(write(tmp_path, change), "x").manifest.digest != before
 
 
 def test_a_file_with_another_name_has_another_digest(tmp_path):
-    before = Manifest.of(write(tmp_path, FILES), "x").digest
+    before = Snapshot.of(write(tmp_path, FILES), "x").manifest.digest
     (tmp_path / "a.json").rename(tmp_path / "c.json")
-    assert Manifest.of(tmp_path, "x").digest != before
+    assert Snapshot.of(tmp_path, "x").manifest.digest != before
 
 
 def test_a_file_longer_than_one_read_is_hashed_as_a_whole(tmp_path):
     content = bytes(3 << 20) + b"end"
-    manifest = Manifest.of(write(tmp_path, {"big": content}), "x")
+    manifest = Snapshot.of(write(tmp_path, {"big": content}), "x").manifest
     assert manifest.entries[0].sha256 == hashlib.sha256(content).hexdigest()
 
 
