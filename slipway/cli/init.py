@@ -188,7 +188,7 @@ def _with_facts(given: Mapping[str, Any], root: Path) -> tuple[dict[str, Any], S
     Raises:
         UserError: there is no such folder, or its files cannot be read.
     """
-    from slipway.config.checkpoint import read_checkpoint
+    from slipway.publishing.file_set import checkpoint_facts, directory_files
 
     shown = given["weights"].get("path")
     if shown is None:
@@ -203,7 +203,8 @@ def _with_facts(given: Mapping[str, Any], root: Path) -> tuple[dict[str, Any], S
                 "SLIPWAY_ALLOW_OUTSIDE to its folder, or give --family and --parameters.",
             )
         return dict(given), ()
-    facts = read_checkpoint(directory, shown)
+    names = [path.name for path in directory.iterdir() if path.is_file()]
+    facts = checkpoint_facts(directory_files(directory, shown, names))
     answers = dict(given)
     for name in ("family", "parameters"):
         if answers[name] is None:

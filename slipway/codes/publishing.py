@@ -107,6 +107,15 @@ ENTRIES: Sequence[Entry] = (
         "Run the command again once nobody writes there.",
     ),
     Entry(
+        Code.FILES_NOT_WHOLE,
+        "The files are no whole model",
+        "Before anything is sent, `slipway publish` checks names, sizes and headers of files. It "
+        "refuses pointers of Git LFS, empty or cut-off weights, and missing shards. It also "
+        "refuses a checkpoint without config.json, weights or tokenizer. An image or a model.py "
+        "of your own may load any files.",
+        "Put every named file in its place, and run the command again.",
+    ),
+    Entry(
         Code.UPLOAD_FAILED,
         "The upload did not finish",
         "s5cmd could not upload some files, or S3 does not answer.",

@@ -18,8 +18,8 @@ from slipway.errors import UserError
 from slipway.json_text import parse_json
 
 _CONFIG, _WEIGHTS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-# safetensors' own limit for the header.
-_LONGEST_HEADER_BYTES = 100_000_000
+LONGEST_HEADER_BYTES = 100_000_000
+"""Safetensors' own limit for the header."""
 # Each field of `model`, and the names that the families have for it.
 _SHAPE_NAMES: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -193,7 +193,7 @@ def _tensors(path: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]
     try:
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            if length > _LONGEST_HEADER_BYTES:
+            if length > LONGEST_HEADER_BYTES:
                 raise ValueError("the header is too long")
             header = parse_json(file.read(length))
         entries = [(name, entry) for name, entry in header.items() if name != "__metadata__"]

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from slipway.codes.code import Code
-from slipway.config.checkpoint import read_checkpoint
 from slipway.errors import Kind, UserError, relative
 from slipway.importing.draft import Given
 from slipway.importing.weights import WeightsPlace
 from slipway.planning.situation import ENCODERS
+from slipway.publishing.file_set import checkpoint_facts, directory_files
 from slipway.publishing.hub_facts import hub_facts
 
 
@@ -33,7 +33,8 @@ def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
             f"{checkpoint} has no config.json",
             "Name the folder of a checkpoint as `save_pretrained` of Hugging Face writes it.",
         )
-    facts = read_checkpoint(directory, checkpoint)
+    names = [path.name for path in directory.iterdir() if path.is_file()]
+    facts = checkpoint_facts(directory_files(directory, checkpoint, names))
     sizes = (path.stat().st_size for path in directory.rglob("*") if path.is_file())
     place = WeightsPlace(checkpoint, facts=facts, size_gb=_size_gb(sum(sizes)))
     if not directory.is_relative_to(root.resolve()):

@@ -4,31 +4,26 @@ No weight is read: of a safetensors file only the header, which names its tensor
 """
 
 import io
-import struct
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from pathlib import PurePosixPath
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.config.checkpoint import CheckpointFacts, read_checkpoint, weight_files
+from slipway.codes.code import Code
+from slipway.config.checkpoint import CheckpointFacts
 from slipway.errors import UserError
 from slipway.importing.endpoint.described import Package
+from slipway.publishing.file_set import checkpoint_facts, is_weights
+from slipway.publishing.objects import ObjectPrefix, file_set, objects_under
 
 # A package of settings and code has kilobytes; an archive with weights is not read.
 _LARGEST_ARCHIVE_BYTES = 20_000_000
 _LARGEST_FILES_BYTES = 20_000_000
 _MOST_FILES = 1000
 _PACKAGE_FILES = (".properties", ".py", ".txt", ".json", ".jinja")
-_DOCUMENTS = ("config.json", "model.safetensors.index.json")
-_ONLY_FILE = "model.safetensors"
-_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
-_LENGTH_BYTES = 8
-# Safetensors' own limit for the header.
-_LONGEST_HEADER_BYTES = 100_000_000
 # What an endpoint's settings are called where they lie in its model data.
 _SETTINGS = "serving.properties"
 
@@ -77,22 +72,18 @@ def read_checkpoint_in_s3(s3: Any, uri: str) -> StoredCheckpoint:
         s3: boto3's client.
         uri: the prefix with its final slash.
     """
-    bucket, _, prefix = uri.removeprefix("s3://").partition("/")
+    prefix = ObjectPrefix(uri)
     try:
-        sizes = _sizes(s3, bucket, prefix)
-        with TemporaryDirectory() as folder:
-            directory = Path(folder)
-            for name in (*_DOCUMENTS, _ONLY_FILE):
-                if name in sizes:
-                    _save(s3, bucket, prefix, name, directory)
-            for name in sorted(weight_files(directory, uri) - {_ONLY_FILE}):
-                _save(s3, bucket, prefix, name, directory)
-            facts = read_checkpoint(directory, uri.rstrip("/"))
+        files = file_set(s3, prefix, objects_under(s3, prefix))
+        facts = checkpoint_facts(files)
     except (BotoCoreError, ClientError) as error:
         return StoredCheckpoint(CheckpointFacts(), unread=f"its files cannot be read: {error}")
     except UserError as error:
+        if error.problems[0].code is Code.NO_FILES:
+            return StoredCheckpoint(CheckpointFacts())
         return StoredCheckpoint(CheckpointFacts(), unread=error.problems[0].message)
-    size = sum(size for name, size in sizes.items() if name.endswith(_WEIGHTS))
+    sizes = files.sizes_bytes
+    size = sum(sizes[name] for name in sizes if is_weights(name))
     return StoredCheckpoint(facts, round((size or sum(sizes.values())) / 1e9, 3) or None)
 
 
@@ -140,16 +131,3 @@ def _of_archive(content: bytes) -> Mapping[str, bytes]:
     return {
         name.removeprefix(folder): data for name, data in found.items() if name.startswith(folder)
     }
-
-
-def _save(s3: Any, bucket: str, prefix: str, name: str, directory: Path) -> None:
-    """Writes a JSON file, or the header of a safetensors file, into a directory."""
-    where = {"Bucket": bucket, "Key": f"{prefix}{name}"}
-    if not name.endswith(".safetensors"):
-        (directory / name).write_bytes(s3.get_object(**where)["Body"].read())
-        return
-    head = s3.get_object(**where, Range=f"bytes=0-{_LENGTH_BYTES - 1}")["Body"].read()
-    (length,) = struct.unpack("<Q", head)
-    last = _LENGTH_BYTES + min(length, _LONGEST_HEADER_BYTES) - 1
-    header = s3.get_object(**where, Range=f"bytes={_LENGTH_BYTES}-{last}")["Body"].read()
-    (directory / name).write_bytes(head + header)

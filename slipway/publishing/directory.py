@@ -1,12 +1,14 @@
 """Publishes a directory of this machine: hash, send what is missing, commit."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.batches import Folder, Upload
+from slipway.publishing.file_set import Check, directory_files
 from slipway.publishing.hashes import KnownHashes, hash_each
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot, named
 from slipway.publishing.progress import Progress
@@ -22,6 +24,7 @@ def publish_directory(
     progress: Progress,
     *,
     root: Path | None = None,
+    check: Check | None = None,
 ) -> tuple[Manifest, int]:
     """Publishes every file of a directory as one artifact.
 
@@ -36,6 +39,7 @@ def publish_directory(
         progress: shows the upload.
         root: the project, which keeps the hashes for the next publish; None for files that no
             other publish reads.
+        check: refuses files that are no whole model, before they are hashed.
 
     Returns:
         What the artifact holds, and how many bytes were sent.
@@ -44,7 +48,13 @@ def publish_directory(
         UserError: there is nothing to publish, an upload failed, or a file changed meanwhile.
     """
     hashes = hash_each if root is None else KnownHashes.of(root, directory, progress)
-    snapshot = Snapshot.of(directory, shown_as, hashes)
+
+    def checked(files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:
+        if check is not None:
+            check(directory_files(directory, shown_as, files))
+        return hashes(files)
+
+    snapshot = Snapshot.of(directory, shown_as, checked)
     if snapshot.empty:
         progress.note(f"S3 keeps no empty folders. {shown_as} has: {named(snapshot.empty)}")
     sent_bytes = publish_files(snapshot, snapshot.manifest, store, access, progress)

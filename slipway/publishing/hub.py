@@ -6,11 +6,12 @@ nor shown, and the Hub's own client keeps it from other hosts.
 """
 
 import errno
+import functools
 import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -20,12 +21,14 @@ from typing import Any
 from slipway.codes.code import Code
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import Kind, Problem, UserError
+from slipway.publishing.file_set import Check, FileSet
 from slipway.publishing.manifest import is_portable
 from slipway.publishing.progress import Progress
 
 _CHUNK_BYTES = 1 << 20
 # A download that breaks goes on where it stopped; this often without one new byte, and it is over.
 _FRUITLESS_TRIES = 3
+_PARTIAL_CONTENT = 206
 _FIELD = ("artifacts", "weights")
 
 
@@ -58,11 +61,94 @@ class HubFile:
         return _digest(path, git) == self.blob_id
 
 
+class Hub:
+    """The client's calls about one repository.
+
+    Args:
+        repository: `OWNER/NAME`.
+        environment: HF_TOKEN for private and gated repositories, HF_ENDPOINT for a mirror.
+    """
+
+    def __init__(self, repository: str, environment: Mapping[str, str]) -> None:
+        # A second to import, and only for models that come from there.
+        from huggingface_hub import HfApi
+
+        # Its warnings show addresses that are signed for us.
+        logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+        self.repository = repository
+        self._endpoint = (environment.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+        token = environment.get("HF_TOKEN")
+        self._api = HfApi(endpoint=self._endpoint, token=token or False)
+        # Not compressed: places count bytes of the file.
+        self.headers = {"accept-encoding": "identity"}
+        if token:
+            self.headers["authorization"] = f"Bearer {token}"
+
+    def commit(self, revision: str) -> str:
+        """Returns the present commit of a branch."""
+        return str(self._api.model_info(self.repository, revision=revision).sha)
+
+    def files(self, revision: str) -> list[HubFile]:
+        """Returns the files of a commit, in order of path."""
+        from huggingface_hub import RepoFile
+
+        tree = self._api.list_repo_tree(self.repository, recursive=True, revision=revision)
+        found = [
+            HubFile(item.path, item.size, item.lfs.sha256 if item.lfs else None, item.blob_id)
+            for item in tree
+            if isinstance(item, RepoFile)
+        ]
+        return sorted(found, key=lambda file: file.path)
+
+    def file_set(self, revision: str, files: Iterable[HubFile]) -> FileSet:
+        """Returns files of a commit, to be checked."""
+        read = functools.cache(functools.partial(self.read, revision))
+        return FileSet(self.repository, {file.path: file.size_bytes for file in files}, read)
+
+    def url(self, revision: str, path: str) -> str:
+        """Returns the address of a file of a commit."""
+        from huggingface_hub import hf_hub_url
+
+        return hf_hub_url(self.repository, path, revision=revision, endpoint=self._endpoint)
+
+    def read(self, revision: str, path: str, start: int, length: int) -> bytes:
+        """Returns bytes of a file.
+
+        Args:
+            revision: the commit.
+            path: the file.
+            start: its first byte.
+            length: number of bytes.
+
+        Raises:
+            UserError: the Hub sends the file only as a whole.
+        """
+        # Exported, if not by the letter of its __init__.
+        from huggingface_hub.utils import (  # type: ignore[attr-defined]
+            get_session,
+            hf_raise_for_status,
+        )
+
+        headers = {**self.headers, "range": f"bytes={start}-{start + length - 1}"}
+        url = self.url(revision, path)
+        # The client keeps the token from the host that it is sent on to.
+        with get_session().stream("GET", url, headers=headers, follow_redirects=True) as response:
+            hf_raise_for_status(response)
+            if response.status_code != _PARTIAL_CONTENT:
+                raise UserError.of(
+                    Code.HUB_UNAVAILABLE,
+                    f"the Hub sends {path} of {self.repository} only as a whole",
+                    "Unset HF_ENDPOINT, or name a mirror that answers requests for a range.",
+                )
+            return bytes(response.read())
+
+
 def fetch(
     weights: HubWeights,
     directory: Path,
     progress: Progress,
     environment: Mapping[str, str] = os.environ,
+    check: Check | None = None,
 ) -> Path:
     """Brings the files of a commit that match the patterns into a directory.
 
@@ -71,6 +157,7 @@ def fetch(
         directory: of these alone; what an earlier run left there is used.
         progress: shows the download.
         environment: HF_TOKEN for private and gated repositories, HF_ENDPOINT for a mirror.
+        check: refuses files that are no whole model, before any of them is downloaded.
 
     Returns:
         The folder in it with the files, complete and verified.
@@ -79,15 +166,11 @@ def fetch(
         UserError: the Hub does not have it, does not let us, or does not answer; or a file is not
             what the commit says.
     """
-    # A second to import, and only for models that come from there.
-    from huggingface_hub import HfApi
-
-    # Its warnings show addresses that are signed for us.
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    token: str | bool = environment.get("HF_TOKEN") or False
-    endpoint = (environment.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+    hub = Hub(weights.repository, environment)
     with told_plainly(weights):
-        files = _files(HfApi(endpoint=endpoint, token=token), weights)
+        files = _wanted(hub.files(weights.revision), weights)
+        if check is not None:
+            check(hub.file_set(weights.revision, files))
     complete, parts = directory / "files", directory / "parts"
     _require_space(directory, sum(file.size_bytes for file in files), complete, parts)
     progress.start(sum(file.size_bytes for file in files), "downloading")
@@ -100,7 +183,7 @@ def fetch(
         part = parts / hashlib.sha256(file.path.encode()).hexdigest()
         part.parent.mkdir(parents=True, exist_ok=True)
         with told_plainly(weights):
-            _download(weights, file, part, endpoint, token, progress)
+            _download(hub, weights.revision, file, part, progress)
         if not file.is_content_of(part):
             part.unlink()
             raise UserError(
@@ -121,15 +204,8 @@ def fetch(
     return complete
 
 
-def _files(api: Any, weights: HubWeights) -> list[HubFile]:
-    from huggingface_hub import RepoFile
-
-    tree = api.list_repo_tree(weights.repository, recursive=True, revision=weights.revision)
-    found = [
-        HubFile(item.path, item.size, item.lfs.sha256 if item.lfs else None, item.blob_id)
-        for item in tree
-        if isinstance(item, RepoFile)
-    ]
+def _wanted(found: Sequence[HubFile], weights: HubWeights) -> list[HubFile]:
+    """Returns the files of a commit that are taken."""
     wanted = [
         file
         for file in found
@@ -160,20 +236,12 @@ def _files(api: Any, weights: HubWeights) -> list[HubFile]:
             )
             for path in unnameable
         )
-    return sorted(wanted, key=lambda file: file.path)
+    return wanted
 
 
-def _download(
-    weights: HubWeights,
-    file: HubFile,
-    part: Path,
-    endpoint: str,
-    token: str | bool,
-    progress: Progress,
-) -> None:
+def _download(hub: Hub, revision: str, file: HubFile, part: Path, progress: Progress) -> None:
     """Downloads one file, from where an earlier try stopped."""
     import httpx2
-    from huggingface_hub import hf_hub_url
     from huggingface_hub.file_download import http_get
 
     # Exported, if not by the letter of its __init__.
@@ -189,11 +257,7 @@ def _download(
             progress.advance(int(n or 0))
             return None
 
-    url = hf_hub_url(weights.repository, file.path, revision=weights.revision, endpoint=endpoint)
-    # Not compressed: what has arrived is then where to go on.
-    headers = {"accept-encoding": "identity"}
-    if token:
-        headers["authorization"] = f"Bearer {token}"
+    url = hub.url(revision, file.path)
     fruitless = 0
     with part.open("ab") as stream:
         if stream.tell() > file.size_bytes:
@@ -207,7 +271,7 @@ def _download(
                     url,
                     stream,
                     resume_size=begun_at,
-                    headers=headers,
+                    headers=hub.headers,
                     expected_size=file.size_bytes,
                     tqdm_class=Advance,
                 )
@@ -280,6 +344,12 @@ def told_plainly(weights: HubWeights) -> Iterator[None]:
                 Code.HUB_DENIED,
                 "the Hub does not take the token in HF_TOKEN",
                 "Set it to a token that is valid, or unset it for a public repository.",
+            )
+        elif status == 404:
+            code, message, remedy = (
+                Code.HUB_NOT_FOUND,
+                f"the Hub lists a file of {name} that it does not have (404)",
+                "Choose another revision, or ask the repository's owner to upload the file again.",
             )
         elif status == 429:  # Too Many Requests
             code, message, remedy = (

@@ -4,6 +4,7 @@ An object's ETag is no hash of what is in it, so each is read once. The content 
 copy asks S3 for the very object that was read, by its ETag, and fails if somebody replaced it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from s3transfer.exceptions import S3CopyFailedError
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
+from slipway.publishing.file_set import Check, FileSet
 from slipway.publishing.manifest import Manifest, ManifestEntry, is_portable
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
@@ -83,6 +85,7 @@ def publish_objects(
     progress: Progress,
     *,
     fields: tuple[str, ...] = (),
+    check: Check | None = None,
 ) -> tuple[Manifest, int]:
     """Publishes every object under a prefix as one artifact.
 
@@ -95,6 +98,7 @@ def publish_objects(
         store: receives the files.
         progress: shows both passes.
         fields: of the config, for a report.
+        check: refuses objects that are no whole model, before they are read.
 
     Returns:
         What the artifact holds, and how many bytes were copied.
@@ -104,6 +108,8 @@ def publish_objects(
     """
     try:
         objects = objects_under(source_client, prefix)
+        if check is not None:
+            check(file_set(source_client, prefix, objects))
         progress.start(sum(item.size_bytes for item in objects), "reading")
         manifest = Manifest(
             tuple(
@@ -129,6 +135,28 @@ def publish_objects(
         progress.advance(item.size_bytes)
     store.commit(manifest, sent=lacking)
     return manifest, total
+
+
+def file_set(client: Any, prefix: ObjectPrefix, objects: Sequence[StoredObject]) -> FileSet:
+    """Returns objects as files that can be checked.
+
+    Args:
+        client: boto3's S3 client for the bucket of the prefix.
+        prefix: names them in messages.
+        objects: under the prefix.
+    """
+    found = {item.path: item for item in objects}
+
+    def read(path: str, start: int, length: int) -> bytes:
+        item, part = found[path], f"bytes={start}-{start + length - 1}"
+        answer = client.get_object(
+            Bucket=prefix.bucket, Key=item.key, IfMatch=item.etag, Range=part
+        )
+        with answer["Body"] as body:
+            return bytes(body.read())
+
+    sizes_bytes = {path: item.size_bytes for path, item in found.items()}
+    return FileSet(prefix.uri.rstrip("/"), sizes_bytes, read)
 
 
 def _copy(

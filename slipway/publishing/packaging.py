@@ -6,7 +6,7 @@ checked. `slipway.publishing.families` has each family's `Packaging`.
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from slipway.planning.lock import LockedPart
 from slipway.planning.situation import Situation
 from slipway.publishing.compiled import Inspection
 from slipway.publishing.directory import publish_files
+from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
@@ -68,6 +69,15 @@ class Packaging:
     def inspection(self, situation: Situation) -> Inspection | None:
         """Returns the check of a job's output; None if it needs none."""
         return None
+
+    def needs(self, situation: Situation) -> Collection[str]:
+        """Returns the kinds of files that the container does not start without.
+
+        An image that Slipway does not build takes any files.
+        """
+        if situation.image_family is None:
+            return ()
+        return (CONFIG, WEIGHTS, TOKENIZER) if situation.is_compiled else (CONFIG, WEIGHTS)
 
     def check_weights(self, files: Iterable[str]) -> None:
         """Refuses weights that cannot be the model data as they are; raises `UserError`."""

@@ -22,6 +22,7 @@ from slipway.project import Project
 from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
 from slipway.publishing.families import PACKAGING
+from slipway.publishing.file_set import FileSet, require_whole
 from slipway.publishing.packaging import publish_package
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
@@ -328,8 +329,14 @@ def _publish_parts(
     # Before anything moves: weights may take hours.
     packaging = PACKAGING[situation.container]
     own_files = packaging.read(situation, project.root)
+
+    def check(files: FileSet) -> None:
+        require_whole(files, packaging.needs(situation))
+        if situation.is_told_by_variables:
+            packaging.check_weights(files.sizes_bytes)
+
     checkpoint, sent = publish_weights(
-        weights, root=project.root, store=store, access=access, progress=progress
+        weights, root=project.root, store=store, access=access, progress=progress, check=check
     )
     locked = LockedArtifact(inputs_digest=inputs, weights=checkpoint)
     if compiling is not None:
@@ -343,8 +350,6 @@ def _publish_parts(
             inspect=packaging.inspection(situation),
         )
         locked, sent = locked.model_copy(update={"compiled": compiled}), sent + copied
-    if situation.is_told_by_variables:
-        packaging.check_weights(store.file_sizes(checkpoint.digest))
     package = packaging.package(situation, own_files, (locked.compiled or checkpoint).digest)
     if package is not None:
         if situation.config.artifacts.compile is not None and compiling is None:
@@ -369,9 +374,15 @@ def _publish_files(
     if source is None:
         name, environment = situation.config.name, situation.environment.name
         raise ValueError(f"{name} has nothing to publish to {environment}")
-    path = source.path
+    path, needs = source.path, PACKAGING[situation.container].needs(situation)
     manifest, sent = publish_directory(
-        project.root / path, path, store, access, progress, root=project.root
+        project.root / path,
+        path,
+        store,
+        access,
+        progress,
+        root=project.root,
+        check=lambda files: require_whole(files, needs, source.field),
     )
     return part(manifest, source=path, target=source.target), sent
 

@@ -7,9 +7,10 @@ from slipway.access import Access
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.planning.lock import LockedPart
 from slipway.publishing.directory import publish_directory
+from slipway.publishing.file_set import Check, require_whole
 from slipway.publishing.hub import fetch
 from slipway.publishing.manifest import Manifest
-from slipway.publishing.objects import ObjectPrefix, publish_objects
+from slipway.publishing.objects import ObjectPrefix, file_set, objects_under, publish_objects
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.store import ArtifactStore
@@ -27,6 +28,7 @@ def publish_weights(
     store: ArtifactStore,
     access: Access,
     progress: Progress,
+    check: Check = require_whole,
 ) -> tuple[LockedPart, int]:
     """Publishes the weights that a config names.
 
@@ -36,6 +38,7 @@ def publish_weights(
         store: receives the weights.
         access: clients of the environment's account.
         progress: shows what is done.
+        check: refuses files that are no whole model, before anything moves.
 
     Returns:
         The lock's part, and how many bytes moved into the bucket.
@@ -45,7 +48,7 @@ def publish_weights(
     """
     if isinstance(weights, PathWeights):
         manifest, sent = publish_directory(
-            root / weights.path, weights.path, store, access, progress, root=root
+            root / weights.path, weights.path, store, access, progress, root=root, check=check
         )
         return part(manifest, source=weights.path), sent
     if isinstance(weights, S3Weights):
@@ -55,22 +58,32 @@ def publish_weights(
             store,
             progress,
             fields=("artifacts", "weights", "uri"),
+            check=check,
         )
         return part(manifest, source=weights.uri), sent
-    return _publish_commit(weights, root, store, access, progress)
+    return _publish_commit(weights, root, store, access, progress, check)
 
 
 def _publish_commit(
-    weights: HubWeights, root: Path, store: ArtifactStore, access: Access, progress: Progress
+    weights: HubWeights,
+    root: Path,
+    store: ArtifactStore,
+    access: Access,
+    progress: Progress,
+    check: Check,
 ) -> tuple[LockedPart, int]:
     """Publishes one commit of the Hub; a commit never changes, so this is done once a bucket."""
     source = f"{weights.repository}@{weights.revision}"
     recipe = commit_recipe(weights)
     if (known := store.recall(recipe)) is not None:
+        # Another container may have published it, which needs less.
+        place = ObjectPrefix(store.address(known.digest, ""))
+        with store.reached():
+            check(file_set(store.client, place, objects_under(store.client, place)))
         progress.note(f"{source} is there already.")
         return known, 0
     directory = root / _DOWNLOADS / recipe.key[:16]
-    files = fetch(weights, directory, progress)
+    files = fetch(weights, directory, progress, check=check)
     manifest, sent = publish_directory(files, source, store, access, progress)
     made = part(manifest, source=source)
     store.remember(recipe, made)

@@ -27,6 +27,7 @@ class Hub:
         breaks: how often.
         status: what every request is answered with, in place of all else.
         spoil: paths whose content is other than the commit says.
+        lost: paths that are listed and not there.
         requests: what was asked for: host, path, Range and Authorization.
     """
 
@@ -36,6 +37,7 @@ class Hub:
     break_after_bytes: int = 0
     breaks: int = 0
     spoil: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
     status: int | None = None
     requests: list[tuple[str, str, str | None, str | None]] = field(default_factory=list)
     url: str = ""
@@ -93,6 +95,8 @@ def _handler(hub: Hub, host: str) -> type[BaseHTTPRequestHandler]:
             if path.startswith("/api/models/"):
                 return self.answer(200, json.dumps(hub.tree()).encode())
             name = path.partition(f"/resolve/{REVISION}/")[2]
+            if name in hub.lost:
+                return self.refuse(404, "EntryNotFound")
             if len(hub.files[name]) < LARGE_BYTES:
                 return self.send_content(name)
             return self.answer(302, b"", Location=f"{hub.storage_url}/blob/{name}")

@@ -11,6 +11,7 @@ from slipway.errors import UserError
 from slipway.project import Project
 from slipway.publishing.promotion import promote
 from slipway.publishing.publish import Published, publish
+from tests.publishing.checkpoints import safetensors
 from tests.publishing.progress import Progress
 from tests.support.projects import PRODUCTION
 
@@ -47,8 +48,9 @@ SMALL_BYTES = 100_000
 FILES = {
     "config.json": b"{}",
     "empty": b"",
-    "model.safetensors": bytes(range(256)) * 2048,
+    "model.safetensors": safetensors(bytes(range(256)) * 2048),
     "sub/ünï 雪.txt": b"name",
+    "tokenizer.json": b"{}",
 }
 
 

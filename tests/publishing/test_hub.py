@@ -13,15 +13,23 @@ from slipway.codes.code import Code
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
+from slipway.publishing.file_set import (
+    CONFIG,
+    TOKENIZER,
+    WEIGHTS,
+    FileSet,
+    require_whole,
+)
 from slipway.publishing.hub import fetch
 from slipway.publishing.manifest import Snapshot
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
+from tests.publishing.checkpoints import safetensors
 from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
 from tests.publishing.progress import Progress
-from tests.support.projects import LOCAL
+from tests.support.projects import LOCAL, messages
 
-LARGE = bytes(range(256)) * 400
+LARGE = safetensors(bytes(range(256)) * 400)
 # The client hands over what it reads in chunks of this size; less is lost when it breaks.
 CHUNK_BYTES = 10 << 20
 SEVERAL_CHUNKS = bytes(range(256)) * (24 << 12)
@@ -277,6 +285,51 @@ def test_a_commit_is_published_once(hub, tmp_path, access, keys, monkeypatch):
     (again, sent), progress = publish()
     assert (again, sent, hub.requests) == (part, 0, [])
     assert progress.notes == [f"{REPOSITORY}@{REVISION} is there already."]
+
+
+def test_a_checkpoint_that_is_not_whole_is_refused_before_it_is_fetched(hub, tmp_path):
+    hub.files["model.safetensors.index.json"] = b'{"weight_map": {"a": "model-1.safetensors"}}'
+    hub.files["model-1.safetensors"] = LARGE[:-1]
+    del hub.files["model.safetensors"], hub.files["config.json"]
+
+    def check(files: FileSet) -> None:
+        require_whole(files, (CONFIG, WEIGHTS))
+
+    with pytest.raises(UserError) as caught:
+        fetch(weights(), tmp_path, Progress(), {"HF_ENDPOINT": hub.url}, check)
+    assert messages(caught.value) == [
+        f"acme/gpt2/model-1.safetensors has {len(LARGE) - 1} bytes, and its header tells of "
+        f"{len(LARGE)}",
+        "acme/gpt2 has no config.json",
+    ]
+    assert content(tmp_path) == {}
+    assert len(hub.asked_for("model-1.safetensors")) == 2
+
+
+def test_a_commit_that_another_container_published_is_checked_again(
+    hub, tmp_path, access, monkeypatch
+):
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    store = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
+
+    def publish(needs: tuple[str, ...]) -> None:
+        publish_weights(
+            weights(), root=tmp_path, store=store, access=access, progress=Progress(),
+            check=lambda files: require_whole(files, needs),
+        )  # fmt: skip
+
+    publish(())
+    with pytest.raises(UserError, match="has no tokenizer"):
+        publish((TOKENIZER,))
+
+
+def test_a_file_that_the_hub_lists_and_does_not_have(hub, tmp_path):
+    hub.lost.add("model.safetensors")
+    assert refusal(hub, tmp_path) == (
+        "the Hub lists a file of acme/gpt2 that it does not have (404) / Choose another revision, "
+        "or ask the repository's owner to upload the file again."
+    )
 
 
 def test_the_digest_is_that_of_the_same_files_on_this_disk(hub, tmp_path):

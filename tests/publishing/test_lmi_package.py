@@ -71,7 +71,7 @@ HANDLER = {
     "__pycache__/model.cpython-311.pyc": "machine's",
     ".model.py.swp": "an editor's",
 }
-WEIGHTS = {"config.json": "{}", "pytorch_model.bin": "w" * 1000}
+WEIGHTS = {"config.json": "{}", "pytorch_model.bin": "w" * 1000, "tokenizer.json": "{}"}
 
 
 def write_files(root: Path, files: dict[str, str]) -> None:

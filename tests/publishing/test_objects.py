@@ -16,19 +16,21 @@ from slipway.config.sections.artifacts import S3Weights
 from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
 from slipway.publishing import objects
+from slipway.publishing.file_set import require_whole
 from slipway.publishing.manifest import Snapshot
 from slipway.publishing.objects import ObjectPrefix, publish_objects
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
+from tests.publishing.checkpoints import safetensors
 from tests.publishing.progress import Progress
-from tests.support.projects import LOCAL
+from tests.support.projects import LOCAL, messages
 
 BUCKET = "my-models"
 PREFIX = ObjectPrefix(f"s3://{BUCKET}/gpt2/xl/")
 FILES = {
     "config.json": b"{}",
     "empty": b"",
-    "model-00001.safetensors": bytes(range(256)) * 9000,
+    "model-00001.safetensors": safetensors(bytes(range(256)) * 9000),
     "sub/ünï 雪.txt": b"name",
 }
 
@@ -273,3 +275,26 @@ def test_a_prefix_that_may_not_be_read(store):
         "s3://my-models/gpt2/xl/ may not be read: AccessDenied / Use credentials that may list "
         "that bucket and read its objects, and decrypt them where they are encrypted."
     )
+
+
+def test_a_checkpoint_that_is_not_whole_is_refused_from_the_beginnings_of_its_files(
+    source, store, keys
+):
+    name, body = "model-00001.safetensors", FILES["model-00001.safetensors"][:-1]
+    source.put_object(Bucket=BUCKET, Key=f"gpt2/xl/{name}", Body=body)
+    index = b'{"weight_map": {"a": "model-00001.safetensors", "b": "model-00002.safetensors"}}'
+    source.put_object(Bucket=BUCKET, Key="gpt2/xl/model.safetensors.index.json", Body=index)
+    asked: list[str] = []
+    source.meta.events.register(
+        "before-call.s3.GetObject", lambda params, **_: asked.append(params["headers"]["Range"])
+    )
+    with pytest.raises(UserError) as caught:
+        publish_objects(source, PREFIX, store, Progress(), check=require_whole)
+    prefix = "s3://my-models/gpt2/xl"
+    assert messages(caught.value) == [
+        f"{prefix}/{name} has {len(body)} bytes, and its header tells of {len(body) + 1}",
+        f"{prefix} lacks model-00002.safetensors, which model.safetensors.index.json names",
+    ]
+    assert keys() == {}
+    # No weight was read.
+    assert max(int(each.rpartition("-")[2]) for each in asked) < 200

@@ -117,6 +117,7 @@ def test_an_artifact_of_files_keeps_its_one_entry_in_the_lock(root: Path, accoun
     (root / "model_configs/tiny.yaml").write_text(config_text("tiny"), "utf-8")
     (root / "build/tiny").mkdir()
     (root / "build/tiny/model.plan").write_bytes(b"engine")
+    (root / "build/tiny/config.json").write_bytes(b"{}")
     tested = published(root, account)
     result = run(root, account)
     assert (result.digest, result.lock_changed) == (tested.digest, False)
@@ -161,7 +162,7 @@ def test_the_command_promotes(
     code, output, errors = slipway_command(*promotion)
     assert (code, errors) == (0, "")
     first, _, _, last = output.splitlines()
-    assert first == f"Promoted tiny from staging to production: {size}, 524.6 kB copied."
+    assert first == f"Promoted tiny from staging to production: {size}, 524.8 kB copied."
     assert last == "model_configs/tiny.lock.json changed: commit it."
     code, output, _ = slipway_command(*promotion, "--json")
     told = json.loads(output)

@@ -122,7 +122,7 @@ def test_an_old_artifact_that_is_published_again_is_young_again(root, access, mo
 
 def test_two_publishes_at_once_give_one_artifact_and_one_lock(root, access, keys):
     for number in range(20):
-        (root / "samples" / "tiny" / f"{number}.bin").write_bytes(bytes(number))
+        (root / "samples" / "tiny" / f"{number}.bin").write_bytes(bytes(number + 1))
     together = threading.Barrier(2)
 
     def publish_together(_: int) -> Published:
@@ -156,6 +156,28 @@ def test_a_lost_lock_is_written_again_byte_for_byte(root, access):
     assert sorted(path.name for path in lock_file(root).parent.iterdir()) == [
         "tiny.lock.json", "tiny.yaml",
     ]  # fmt: skip
+
+
+POINTER = (
+    b"version https://git-lfs.github.com/spec/v1\n"
+    b"oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+
+
+def test_files_that_are_no_whole_model_are_refused_before_anything_is_sent(root, access, keys):
+    sample = root / "samples" / "tiny"
+    (sample / "model.onnx").write_bytes(POINTER)
+    (sample / "config.json").unlink()
+    with pytest.raises(UserError) as caught:
+        run(root, access)
+    assert messages(caught.value) == [
+        "samples/tiny/model.onnx is a pointer of Git LFS in place of the file",
+        "samples/tiny has no config.json",
+    ]
+    assert {problem.field for problem in caught.value.problems} == {("artifacts", "sample", "path")}
+    assert all(problem.location for problem in caught.value.problems)
+    assert keys() == {}
+    assert not lock_file(root).exists()
 
 
 def test_only_what_is_missing_is_sent(root, access, keys):

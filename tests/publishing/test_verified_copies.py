@@ -10,6 +10,7 @@ import pytest
 from slipway.access import Access
 from slipway.project import Project
 from slipway.publishing import verified_copies
+from tests.publishing.checkpoints import safetensors
 from tests.publishing.promotions import (
     FILES,
     STAGING,
@@ -130,7 +131,7 @@ def test_a_stream_has_parts_and_is_read_once(
 ) -> None:
     # S3 takes no smaller part but the last.
     monkeypatch.setattr(verified_copies, "_STREAMED_PART_BYTES", 5 << 20)
-    body = bytes(range(256)) * (21 << 10)
+    body = safetensors(bytes(range(256)) * (21 << 10))
     (root / "build/checkpoint/model.safetensors").write_bytes(body)
     published(root, account)
     source = account.in_region(account._region)

@@ -88,7 +88,8 @@ class Remote:
 
     def put_weights(self, mode: str = "ok", **files: str) -> None:
         """Puts weights into S3; each test has its own, so that nothing of another is found."""
-        content = {"config.json": '{"model_type": "gpt2"}', "own.txt": str(self.root), **files}
+        whole = {"config.json": '{"model_type": "gpt2"}', "pytorch_model.bin": "weights"}
+        content = {**whole, "own.txt": str(self.root), "tokenizer.json": "{}", **files}
         for name, text in {**content, "mode": mode}.items():
             self.stacks.client("s3").put_object(
                 Bucket="weights", Key=f"tiny/{name}", Body=text.encode()

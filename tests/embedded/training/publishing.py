@@ -39,7 +39,12 @@ COMPILED = (
     "  weights:\n    source: path\n    path: build/checkpoint\n"
     "  compile:\n    instance: ml.g4dn.xlarge\n    volume_size_gb: 30\n",
 )
-FILES = {"config.json": b'{"model_type": "gpt2"}', "shards/1.bin": b"weights", "mode": b"ok"}
+FILES = {
+    "config.json": b'{"model_type": "gpt2"}',
+    "mode": b"ok",
+    "shards/1.bin": b"weights",
+    "tokenizer.json": b"{}",
+}
 
 
 class Said:

@@ -50,7 +50,7 @@ def test_weights_are_compiled_and_the_lock_has_both_parts(publishing: Publishing
     (job,) = publishing.jobs()
     name = job["TrainingJobName"]
     assert locked.weights.model_dump(exclude={"digest", "size_bytes"}) == {
-        "file_count": 4,
+        "file_count": 5,
         "source": "build/checkpoint",
         "target": "any",
         "compiler": None,
@@ -64,7 +64,7 @@ def test_weights_are_compiled_and_the_lock_has_both_parts(publishing: Publishing
     assert result == Published(
         digest=locked.compiled.digest,
         size_bytes=locked.compiled.size_bytes,
-        file_count=5,
+        file_count=6,
         source=f"training job {name}",
         target="cpu",
         weights_digest=locked.weights.digest,

@@ -1,6 +1,6 @@
 """Publishing for LMI: a package beside the weights, and a check of partitioned weights."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from slipway.planning.families.lmi.situation import Lmi
@@ -13,6 +13,7 @@ from slipway.publishing.families.lmi.package import (
     script_files,
 )
 from slipway.publishing.families.lmi.parts import parts_inspection
+from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS
 from slipway.publishing.packaging import Packaging
 
 
@@ -36,6 +37,14 @@ class LmiPackaging(Packaging):
     def inspection(self, situation: Situation) -> Inspection | None:
         """Returns the check of the parts that a job wrote."""
         return parts_inspection(_lmi(situation))
+
+    def needs(self, situation: Situation) -> Collection[str]:
+        """Returns what a built-in handler loads; a model.py may load anything."""
+        serving = _lmi(situation).serving
+        if serving.script is not None:
+            return ()
+        own = {"skip_tokenizer_init", "tokenizer"}.isdisjoint(serving.options)
+        return (CONFIG, WEIGHTS, TOKENIZER) if own else (CONFIG, WEIGHTS)
 
     def check_weights(self, files: Iterable[str]) -> None:
         """Refuses weights with settings or handlers of their own."""
