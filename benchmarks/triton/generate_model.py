@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from containers.triton.start import INPUT, OUTPUT
+from containers.triton.repository import INPUT, OUTPUT
 
 
 class TritonPythonModel:

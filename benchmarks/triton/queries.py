@@ -7,7 +7,7 @@ case has 9 tokens in and 11 out.
 import json
 
 from benchmarks.errors import BenchmarkError
-from containers.triton.start import INPUT, OUTPUT
+from containers.triton.repository import INPUT, OUTPUT
 
 QUERIES = (
     "bukcet",

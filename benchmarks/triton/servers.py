@@ -11,14 +11,15 @@ from benchmarks.program import ROOT, Say
 from benchmarks.servers import RunningServer, ServerPool, shared_settings
 from benchmarks.triton.design import MAX_BATCH_SIZE, MAX_TOKENS, MODEL_DIRECTORY, Server, System
 from containers.serving.settings import EnvironmentReader
-from containers.triton.repository import TextModel
+from containers.triton.repository import INPUT, OUTPUT, TextModel
 from containers.triton.settings import TritonSettings
-from containers.triton.start import INPUT, OUTPUT, arguments
+from containers.triton.start import arguments
 from embedded_aws.hosting.families.triton import triton_server
 
 _START_SECONDS = 300.0
 _SERVING_CORE = ("-m", "benchmarks.triton.serving_core")
 _MODEL_NAME = "t5-spelling"
+_NO_FRONT = "--allow-sagemaker=false"
 
 
 def find_triton(environ: Mapping[str, str]) -> Path:
@@ -128,4 +129,7 @@ class Servers(ServerPool[Server]):
             warmup_text="a",
         )
         model.write(repository)
-        return (str(self._triton), *arguments(settings, repository, free_port()))
+        # As AWS's image starts it: no guard, and the front end for SageMaker.
+        own = [each for each in arguments(settings, repository, free_port()) if each != _NO_FRONT]
+        front = ("--allow-sagemaker=true", f"--sagemaker-port={settings.port}")
+        return (str(self._triton), *own, *front)

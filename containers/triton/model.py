@@ -21,12 +21,11 @@ from containers.serving.logs import configure_logging, log_event
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.serving.predictor import ModelLostError
 from containers.tensorrt.tokenization import PromptTokenizer
-from containers.triton.backlog import Backlog, waiting_requests
 from containers.triton.decoding import TokenIds, answers
 from containers.triton.model_directory import read_config
+from containers.triton.repository import INPUT, OUTPUT
 from containers.triton.server_process import hold_connection
 from containers.triton.sessions import SessionLimits, open_session
-from containers.triton.start import INPUT, OUTPUT
 
 _logger = logging.getLogger(__name__)
 
@@ -63,24 +62,12 @@ class TritonPythonModel:
             device=int(args["model_instance_device_id"]),
         )
         self._session = open_session(directory, model, limits)
-        self._max_batch_size = limits.max_batch_size
-        self._max_queue_length = int(settings["max_queue_length"])
-        self._metrics_port, self._name = int(settings["metrics_port"]), config["name"]
-        self._is_queue_unknown = False
-        self._backlog = Backlog(
-            self._waiting_requests,
-            max_length=self._max_queue_length,
-            # Each GPU has as many copies; the number of GPUs is not known here.
-            copies=int(settings["copies"]),
-        )
         # Last of all: a copy that cannot be loaded is reported by Triton itself.
         self._connection = hold_connection(settings["socket"])
         log_event(_logger, logging.INFO, "copy_loaded", name=args["model_instance_name"])
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Returns a response for each request, in order."""
-        refused = self._refused(requests)
-        requests = requests[len(refused) :]
         prompts: list[list[TokenIds] | str] = [self._prompts(request) for request in requests]
         rows = [prompt for each in prompts if not isinstance(each, str) for prompt in each]
         try:
@@ -89,7 +76,7 @@ class TritonPythonModel:
             log_event(_logger, logging.ERROR, "model_lost", message=str(error))
             # No later batch could be computed either. The container ends with this process.
             os._exit(EXIT_OPERATOR_PROBLEM)
-        responses = refused
+        responses: list[Any] = []
         for each in prompts:
             if isinstance(each, str):
                 # Triton answers 400 to an invalid argument, and 500 to any other error.
@@ -100,35 +87,10 @@ class TritonPythonModel:
             responses.append(pb_utils.InferenceResponse([pb_utils.Tensor(OUTPUT, found)]))
         return responses
 
-    def _waiting_requests(self) -> int:
-        try:
-            return waiting_requests(self._metrics_port, self._name)
-        except (OSError, LookupError) as error:
-            # An answer without a bound is better than none. One line says it; a line for each
-            # batch would hide the others.
-            if not self._is_queue_unknown:
-                log_event(_logger, logging.WARNING, "queue_unknown", message=str(error))
-            self._is_queue_unknown = True
-            return 0
-
-    def _refused(self, requests: Sequence[Any]) -> list[Any]:
-        """Returns the responses to the first requests, if more wait than may."""
-        texts = sum(len(_texts(request)) for request in requests)
-        # Where a request with several texts did not fit, a batch has room left.
-        is_full = 2 * texts > self._max_batch_size
-        count = self._backlog.refuse(len(requests), is_full=is_full)
-        text = f"The queue is full: at most {self._max_queue_length} requests may wait."
-        # An error of its own for each response: Triton crashes over one that two responses share.
-        return [
-            pb_utils.InferenceResponse(
-                error=pb_utils.TritonError(text, pb_utils.TritonError.UNAVAILABLE)
-            )
-            for _ in range(count)
-        ]
-
     def _prompts(self, request: Any) -> "list[TokenIds] | str":
         """Returns the tokens of each text, or the problem with the request."""
-        texts = _texts(request)
+        tensor = pb_utils.get_input_tensor_by_name(request, INPUT)
+        texts = tensor.as_numpy().reshape(-1)
         most_bytes = self._max_input_tokens * _MOST_TOKEN_BYTES
         for index, text in enumerate(texts):
             if len(text) > most_bytes:
@@ -153,8 +115,3 @@ class TritonPythonModel:
             end_token_ids=self._end_token_ids,
         )
         return [self._tokenizer.decode(list(each)).encode() for each in found]
-
-
-# Any: an array of NumPy with objects, or of bytes.
-def _texts(request: Any) -> Any:
-    return pb_utils.get_input_tensor_by_name(request, INPUT).as_numpy().reshape(-1)

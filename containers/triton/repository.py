@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
+INPUT: Final = "TEXT"
+OUTPUT: Final = "ANSWER"
+
 VERSION: Final = "1"
 CONFIG_FILE: Final = "config.pbtxt"
 # The server looks for these names.
@@ -98,7 +101,9 @@ class TextModel:
                     "max_batch_size": self.max_batch_size,
                     "input": [_texts(self.input_name)],
                     "output": [_texts(self.output_name)],
-                    # No queue policy: see `containers.triton.backlog`.
+                    # No queue policy, with which a request can wait half a second beside an idle
+                    # copy: see `WaitForPayloadSlotAvailable` in triton-inference-server/core. The
+                    # guard bounds the queue.
                     "dynamic_batching": Message(
                         {"max_queue_delay_microseconds": self.max_batch_delay_microseconds}
                     ),

@@ -18,10 +18,14 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
 from containers.serving.logs import log_event
+
+if TYPE_CHECKING:
+    # A copy of the model imports this module, and has no server's packages.
+    from containers.triton.guard import Guard
 
 # The answers that the other copies compute are out by then. With a lost copy, the server itself
 # would wait for the whole of its argument `exit-timeout-secs`.
@@ -51,14 +55,16 @@ def hold_connection(name: str) -> socket.socket:
     return connection
 
 
-def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def run(command: Sequence[str], environment: Mapping[str, str], guard: "Guard") -> int:
     """Runs the server until it ends; returns the container's exit code.
 
-    It is the server's own, or 1 after the loss of a copy. SIGTERM and SIGINT reach the server.
+    It is the server's own, or 1 after the loss of a copy. After SIGTERM or SIGINT the guard answers
+    what is in flight, and then the server ends.
 
     Args:
         command: program and arguments.
         environment: of the server.
+        guard: stands before it.
 
     Raises:
         OSError: the program cannot be run.
@@ -69,9 +75,16 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
         server = subprocess.Popen(list(command), env=dict(environment))  # noqa: S603  (no shell)
         ending, ended, lost = threading.Event(), threading.Event(), threading.Event()
 
-        def end(number: int, _frame: object) -> None:
+        def end(_number: int, _frame: object) -> None:
             ending.set()
-            server.send_signal(number)
+            guard.stop()
+
+        def serve() -> None:
+            try:
+                guard.run()
+            finally:
+                # After the last answer, or if the guard fails: nothing reaches the server then.
+                server.terminate()
 
         def lose() -> None:
             # A server that ends takes its copies with it: then none of them is lost alone.
@@ -91,6 +104,7 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
         threading.Thread(target=_watch, args=(listener, lose), daemon=True).start()
+        threading.Thread(target=serve, daemon=True).start()
         status = server.wait()
         ended.set()
     log_event(_logger, logging.INFO, "server_ended", status=status)

@@ -28,12 +28,14 @@ class TritonSettings:
     """
 
     port: int = 8080
+    bind_address: str = "127.0.0.1"
     model_dir: Path = Path("/opt/ml/model")
     server: Path = Path("/opt/tritonserver/bin/tritonserver")
     model_name: str = "model"
     max_batch_size: int = 8
     max_batch_delay_microseconds: int = 0
     max_queue_length: int = 256
+    max_request_bytes: int = 6 * _MEBIBYTE
     instance_count: int = 1
     max_input_tokens: int = 64
     max_new_tokens: int = 64
@@ -53,6 +55,11 @@ class TritonSettings:
                 minimum=1,
                 maximum=65_535,
                 meaning="TCP port of the requests.",
+            ),
+            bind_address=reader.text(
+                "SLIPWAY_BIND_ADDRESS",
+                default=default.bind_address,
+                meaning="Address to listen on.",
             ),
             model_dir=Path(
                 reader.text(
@@ -93,8 +100,16 @@ class TritonSettings:
                 default=default.max_queue_length,
                 minimum=1,
                 maximum=100_000,
-                meaning="Largest number of requests that wait for a batch. Of more, the oldest are "
+                meaning="Largest number of requests that wait for a batch. Further ones are "
                 "answered 503.",
+            ),
+            max_request_bytes=reader.integer(
+                "SLIPWAY_MAX_REQUEST_BYTES",
+                default=default.max_request_bytes,
+                minimum=1,
+                maximum=1024**3,
+                meaning="Largest body of a request. SageMaker's own limit is 6,291,456 bytes, or "
+                "1 GB for asynchronous endpoints.",
             ),
             instance_count=reader.integer(
                 "SLIPWAY_INSTANCE_COUNT",

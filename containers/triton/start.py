@@ -2,6 +2,7 @@
 
 import logging
 import os
+import secrets
 import socket
 import sys
 import tempfile
@@ -14,16 +15,17 @@ from containers.serving.logs import configure_logging, log_event
 from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import EnvironmentReader, SettingsError
 from containers.triton import server_process
+from containers.triton.guard import Guard
 from containers.triton.model_directory import ENGINE_SUFFIX, check_files, read_config
-from containers.triton.repository import TextModel
-from containers.triton.settings import DEFAULT_MODEL, TritonSettings
+from containers.triton.repository import INPUT, OUTPUT, TextModel
+from containers.triton.settings import TritonSettings
 
 COMMANDS: Final = ("serve", "compile")
-INPUT: Final = "TEXT"
-OUTPUT: Final = "ANSWER"
 
 _PROGRAM: Final = "containers.triton.model"
 _WARMUP_TEXT: Final = "a"
+# What the guard does not ask for is nobody's. The value of the header is known to no client.
+_NOT_SERVED: Final = "metadata,shared-memory,model-config,model-repository,statistics,trace,logging"
 
 _logger = logging.getLogger(__name__)
 
@@ -37,22 +39,26 @@ def serve(environ: Mapping[str, str]) -> NoReturn:
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(environ)
     settings = TritonSettings.read(reader)
-    metrics_port = settings.metrics_port or _free_port(settings.port)
     try:
         reader.finish()
-        model = text_model(settings, metrics_port)
+        model = text_model(settings)
     except SettingsError as error:
         _fail("settings_invalid", problems=error.problems)
     except ModelLoadError as error:
         _fail("model_load_failed", message=str(error))
     repository = Path(tempfile.mkdtemp(prefix="slipway-triton-", dir=_writable_home(environ)))
     model.write(repository)
-    command = [str(settings.server), *arguments(settings, repository, metrics_port)]
-    log_event(_logger, logging.INFO, "server_starting", command=command)
-    # The front end for SageMaker reads the name from its variable.
-    environment = {**environ, DEFAULT_MODEL: settings.model_name}
+    triton_port = _free_port(settings.port)
+    command = [str(settings.server), *arguments(settings, repository, triton_port)]
     try:
-        sys.exit(server_process.run(command, environment))
+        guard = Guard(settings, triton_port, settings.instance_count * _gpus(on_gpu=model.on_gpu))
+    except OSError as error:
+        where = f"{settings.bind_address} port {settings.port}"
+        _fail("listen_failed", message=f"cannot listen on {where}: {error.strerror}")
+    log_event(_logger, logging.INFO, "server_starting", command=command)
+    restricted = f"--http-restricted-api={_NOT_SERVED}:slipway={secrets.token_hex()}"
+    try:
+        sys.exit(server_process.run([*command, restricted], environ, guard))
     except OSError as error:
         _fail(
             "server_missing",
@@ -71,12 +77,11 @@ def _writable_home(environ: Mapping[str, str]) -> str | None:
     return home if home and os.access(home, os.W_OK) else None
 
 
-def text_model(settings: TritonSettings, metrics_port: int) -> TextModel:
+def text_model(settings: TritonSettings) -> TextModel:
     """Returns the model of the repository, for the files in the model directory.
 
     Args:
         settings: the container's.
-        metrics_port: where the copies ask how many requests wait.
 
     Raises:
         ModelLoadError: a file is missing or not usable.
@@ -92,13 +97,10 @@ def text_model(settings: TritonSettings, metrics_port: int) -> TextModel:
         input_name=INPUT,
         output_name=OUTPUT,
         parameters={
-            "copies": str(settings.instance_count),
             "intra_op_threads": str(settings.intra_op_threads),
             "max_batch_size": str(settings.max_batch_size),
             "max_input_tokens": str(settings.max_input_tokens),
             "max_new_tokens": str(settings.max_new_tokens),
-            "max_queue_length": str(settings.max_queue_length),
-            "metrics_port": str(metrics_port),
             "model_dir": str(settings.model_dir),
             # Without its first character, which no text of a configuration can have.
             "socket": server_process.address(os.getpid())[1:],
@@ -109,13 +111,13 @@ def text_model(settings: TritonSettings, metrics_port: int) -> TextModel:
     )
 
 
-def arguments(settings: TritonSettings, repository: Path, metrics_port: int) -> Iterator[str]:
+def arguments(settings: TritonSettings, repository: Path, port: int) -> Iterator[str]:
     """Yields the server's arguments.
 
     Args:
         settings: the container's.
         repository: the directory of models.
-        metrics_port: of Triton's metrics, on loopback.
+        port: of Triton's HTTP interface, on loopback.
     """
     yield from (
         f"--model-repository={repository}",
@@ -123,21 +125,27 @@ def arguments(settings: TritonSettings, repository: Path, metrics_port: int) -> 
         # The configuration is complete: Triton need not start the model to ask it.
         "--disable-auto-complete-config",
         "--exit-on-error=true",
-        "--allow-sagemaker=true",
-        f"--sagemaker-port={settings.port}",
-        # SageMaker sends SIGKILL 30 s after SIGTERM.
-        "--exit-timeout-secs=25",
-        "--allow-http=false",
+        # Only the guard asks it, and Triton's front end for SageMaker listens on all addresses.
+        "--allow-sagemaker=false",
+        "--http-address=127.0.0.1",
+        f"--http-port={port}",
+        # SageMaker sends SIGKILL 30 s after SIGTERM, and the guard drains before Triton.
+        "--exit-timeout-secs=5",
         "--allow-grpc=false",
         f"--log-verbose={int(settings.log_verbose)}",
         # Its tables would push the reason of a failure out of the lines that SageMaker shows.
         f"--log-info={str(settings.log_verbose).lower()}",
         f"--backend-config=python,shm-default-byte-size={settings.shared_memory_bytes}",
     )
-    yield from ("--metrics-address=127.0.0.1", f"--metrics-port={metrics_port}")
     if settings.metrics_port is None:
-        # Nobody reads the metrics of the machine then.
-        yield from ("--allow-gpu-metrics=false", "--allow-cpu-metrics=false")
+        yield "--allow-metrics=false"
+    else:
+        yield from ("--metrics-address=127.0.0.1", f"--metrics-port={settings.metrics_port}")
+
+
+def _gpus(*, on_gpu: bool) -> int:
+    """Returns how often Triton loads an instance group: on each GPU, or once on the host."""
+    return len(list(Path("/dev").glob("nvidia[0-9]*"))) or 1 if on_gpu else 1
 
 
 def _free_port(taken: int) -> int:

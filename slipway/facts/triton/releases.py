@@ -51,6 +51,17 @@ def triton_releases() -> Mapping[str, TritonRelease]:
     )
 
 
+def advisories_since(version: str) -> tuple[str, ...]:
+    """Returns NVIDIA's advisories (CVEs) that a release later than this one fixed."""
+    fixed = read_table("triton/triton.json")["advisories"]
+    return tuple(cve for release, cves in fixed.items() if release > version for cve in cves)
+
+
+def reads_nested_json(version: str) -> bool:
+    """Returns whether the release survives JSON of any depth."""
+    return version >= str(read_table("triton/triton.json")["nested_json_since"])
+
+
 def triton_bases() -> tuple[str, ...]:
     """Returns the versions that Slipway's own image can be built on, oldest first."""
     return tuple(version for version, release in triton_releases().items() if release.is_base)

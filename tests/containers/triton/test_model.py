@@ -4,7 +4,6 @@ Triton gives a model's process a module that no package has, so a stand-in takes
 `test_server.py` has the real one.
 """
 
-import itertools
 import json
 import os
 import sys
@@ -16,7 +15,6 @@ import numpy as np
 import pytest
 
 from containers.serving.predictor import ModelLostError
-from containers.triton.backlog import Backlog
 
 ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "samples/t5-spelling/model"
@@ -31,7 +29,6 @@ def stand_in() -> ModuleType:
 
     class TritonError:
         INVALID_ARG = "invalid"
-        UNAVAILABLE = "unavailable"
 
         def __init__(self, message: str, code: str) -> None:
             self.message, self.code = message, code
@@ -59,13 +56,10 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(module, "hold_connection", lambda *_: None)
     monkeypatch.setattr(module, "configure_logging", lambda *_: None)
     settings = {
-        "copies": "1",
         "intra_op_threads": "1",
         "max_batch_size": "8",
         "max_input_tokens": "16",
         "max_new_tokens": "16",
-        "max_queue_length": "8",
-        "metrics_port": "1",
         "model_dir": str(SAMPLE),
         "socket": "none",
     }
@@ -95,35 +89,6 @@ def test_each_request_gets_its_own_texts_or_its_own_problem(model: Any) -> None:
     assert bad.error.message == "TEXT is not UTF-8: byte 0 of a text"
     assert "the limit is 16" in long.error.message
     assert {bad.error.code, long.error.code} == {"invalid"}
-
-
-def test_the_oldest_requests_of_too_many_are_refused(
-    model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(model, "_backlog", Backlog(lambda: 10, max_length=8, copies=1))
-    answers = model.execute([request(b"bukcet")] * 5)
-    assert [answer.error is not None for answer in answers] == [True, True, False, False, False]
-    assert answers[0].error.code == "unavailable"
-    assert answers[0].error.message == "The queue is full: at most 8 requests may wait."
-    assert answers[2].tensors[0].array.tolist() == [[b"bucket"]]
-
-
-def test_a_queue_of_unknown_length_is_logged_and_answered(
-    model: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail(*_: object) -> NoReturn:
-        raise LookupError("the metrics have no number")
-
-    monkeypatch.setattr(sys.modules["containers.triton.model"], "waiting_requests", fail)
-    monkeypatch.setattr(
-        model,
-        "_backlog",
-        Backlog(model._waiting_requests, max_length=8, copies=1, clock=itertools.count().__next__),
-    )
-    for _ in range(2):
-        answers = model.execute([request(b"bukcet")] * 8)
-    assert all(answer.error is None for answer in answers)
-    assert [record.getMessage() for record in caplog.records] == ["queue_unknown"]
 
 
 def test_a_batch_of_bad_requests_computes_nothing(

@@ -44,7 +44,13 @@ STARTERS = [
 ]
 
 # A first config runs one instance, and the newest image that its hardware and framework have.
-EXPECTED_WARNINGS = {"unpublished", "single-instance", "legacy-image", "triton-path-traversal"}
+EXPECTED_WARNINGS = {
+    "unpublished",
+    "single-instance",
+    "legacy-image",
+    "triton-advisories",
+    "triton-nested-json",
+}
 
 
 @pytest.fixture

@@ -8,7 +8,13 @@ from slipway.facts.images import image, versions
 from slipway.facts.instances import architecture
 from slipway.facts.tables import read_table
 from slipway.facts.tensorrt.releases import tensorrt_releases
-from slipway.facts.triton.releases import TRITON, triton_bases, triton_releases
+from slipway.facts.triton.releases import (
+    TRITON,
+    advisories_since,
+    reads_nested_json,
+    triton_bases,
+    triton_releases,
+)
 
 ANY_REGION = "us-east-1"
 
@@ -52,6 +58,14 @@ def test_a_base_has_bindings_of_its_tensorrt_and_any_other_release_a_reason(vers
 def test_a_tensorrt_that_no_source_names_stays_unknown():
     release = triton_releases()["24.03"]
     assert (release.tensorrt_version, release.is_base) == (None, False)
+
+
+def test_advisories_are_those_that_a_later_release_fixed():
+    counts = [len(advisories_since(version)) for version in triton_releases()]
+    assert counts == sorted(counts, reverse=True)
+    assert "CVE-2026-47477" in advisories_since("25.09")  # a stack overflow, fixed by 26.05
+    assert len(advisories_since("26.05")) == 5
+    assert [reads_nested_json(version) for version in ("25.09", "26.05")] == [False, True]
 
 
 def test_the_images_of_one_month_share_tensorrt_and_cuda():

@@ -54,8 +54,7 @@ class TritonServing(Section):
         256,
         ge=1,
         le=100_000,
-        description="Largest number of requests that may wait. Of more, the oldest are answered "
-        "503.",
+        description="Largest number of requests that may wait. Further ones are answered 503.",
         examples=[256],
     )
     instance_group_count: int = Field(

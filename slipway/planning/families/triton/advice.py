@@ -2,23 +2,36 @@
 
 from collections.abc import Iterator
 
+from slipway.facts.triton.releases import advisories_since, reads_nested_json, triton_releases
 from slipway.planning.families.triton.situation import Triton
 from slipway.planning.plan import PlanWarning
 
-_WITHOUT_TRAVERSAL = "26.03"
 
-
-def path_traversal(triton: Triton) -> Iterator[PlanWarning]:
-    """Warns of Triton releases before the fix that NVIDIA's release notes name.
-
-    The fix is in the front end that SageMaker talks to.
-    """
-    version = triton.serving.version
-    if version < _WITHOUT_TRAVERSAL:
+def advisories(triton: Triton) -> Iterator[PlanWarning]:
+    """Warns of what NVIDIA published about a release after it."""
+    version, newest = triton.serving.version, tuple(triton_releases())[-1]
+    known = len(advisories_since(version))
+    if known:
+        remedy = (
+            "AWS has no newer image. Let only trusted clients call the endpoint."
+            if version >= newest
+            else f"Of {newest} they are {len(advisories_since(newest))}. Choose a newer release "
+            "where the GPU allows it."
+        )
         yield PlanWarning(
-            "triton-path-traversal",
-            f"Triton {version} lets a model's name lead out of its directory; {_WITHOUT_TRAVERSAL} "
-            "fixed that. Choose a newer release where the GPU allows it.",
+            "triton-advisories",
+            f"NVIDIA published {known} security advisories that concern Triton {version}. {remedy}",
+        )
+
+
+def nested_json(triton: Triton) -> Iterator[PlanWarning]:
+    """Warns of AWS's own image, before which no guard of Slipway's stands."""
+    version = triton.serving.version
+    if triton.is_own and not reads_nested_json(version):
+        yield PlanWarning(
+            "triton-nested-json",
+            f"One request of 200 KB of nested JSON ends Triton {version}, and AWS's image has no "
+            "guard before it. Choose a newer release where the GPU allows it.",
         )
 
 
@@ -35,4 +48,4 @@ def idle_gpu(triton: Triton) -> Iterator[PlanWarning]:
             )
 
 
-ADVICE = (path_traversal, idle_gpu)
+ADVICE = (advisories, nested_json, idle_gpu)
