@@ -17,6 +17,9 @@ from slipway.planning.directory import (
 from slipway.planning.situation import Situation
 
 ALLOWED_VARIABLE: Final = "SLIPWAY_ALLOW_OUTSIDE"
+# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+LONGEST_POINTER_BYTES: Final = 1023
 PRIVATE_FOLDERS: Final = frozenset({".git", ".slipway"})
 """History with addresses that may have tokens, and what Slipway keeps."""
 
@@ -66,6 +69,22 @@ def find_escapes(
     return problems
 
 
+def is_lfs_pointer(path: Path, size_bytes: int) -> bool:
+    """Returns whether a file stands for another one that Git LFS did not fetch.
+
+    Args:
+        path: of the file.
+        size_bytes: its size.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if size_bytes > LONGEST_POINTER_BYTES:
+        return False
+    with path.open("rb") as file:
+        return file.read(len(LFS_POINTER)) == LFS_POINTER
+
+
 def find_in_directory(project: Path, situation: Situation) -> Findings:
     """Returns what the family finds in the directory; nothing without the directory.
 
@@ -77,7 +96,7 @@ def find_in_directory(project: Path, situation: Situation) -> Findings:
     if source is None or not situation.text_names:
         return Findings()
     root = project / source.path
-    sizes_bytes, texts, empty = dict[str, int](), dict[str, bytes](), []
+    sizes_bytes, texts, empty, pointers = dict[str, int](), dict[str, bytes](), [], set[str]()
     for folder, folders, files in os.walk(root):
         within = Path(folder).relative_to(root)
         if not folders and not files and within.parts:
@@ -88,11 +107,13 @@ def find_in_directory(project: Path, situation: Situation) -> Findings:
                 sizes_bytes[shown] = path.stat().st_size
                 if name in situation.text_names and sizes_bytes[shown] <= LARGEST_TEXT_BYTES:
                     texts[shown] = path.read_bytes()
+                elif path.is_file() and is_lfs_pointer(path, sizes_bytes[shown]):
+                    pointers.add(shown)
             except OSError:
                 # A broken link, which publishing reports.
                 sizes_bytes.pop(shown, None)
     if not root.is_dir():
         return Findings()
     return situation.check_directory(
-        Directory(source.path, source.field, sizes_bytes, texts, empty)
+        Directory(source.path, source.field, sizes_bytes, texts, empty, pointers)
     )

@@ -1,7 +1,7 @@
 """A directory of the user's that a family checks before it is published."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from slipway.errors import FieldPath, Problem
@@ -37,6 +37,7 @@ class Directory:
         texts: content of the files that the family reads, unless they are larger than
             `LARGEST_TEXT_BYTES`.
         empty: directories without a file in them or below.
+        pointers: files that are pointers of Git LFS.
     """
 
     path: str
@@ -44,6 +45,7 @@ class Directory:
     sizes_bytes: Mapping[str, int]
     texts: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
     empty: Sequence[str] = ()
+    pointers: Collection[str] = ()
 
 
 @dataclass(frozen=True)

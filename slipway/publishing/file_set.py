@@ -12,6 +12,7 @@ from typing import Any
 
 from slipway.codes.code import Code
 from slipway.config.checkpoint import LONGEST_HEADER_BYTES, CheckpointFacts, read_checkpoint
+from slipway.directories import LFS_POINTER, LONGEST_POINTER_BYTES
 from slipway.errors import FieldPath, Kind, Problem, UserError
 from slipway.json_text import parse_json
 
@@ -33,8 +34,6 @@ _CONFIG = re.compile(
     r"(config|params|model_index|ds_inference_config)\.json|config\.ini|.*\.engine"
 )
 _TOKENIZER = re.compile(r"(.*/)?(tokenizer|vocab|tekken)[^/]*|.*\.(model|spm|tiktoken)")
-# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
-_POINTER, _LONGEST_POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1023
 _COPY_AGAIN = "Copy the checkpoint again."
 
 
@@ -81,7 +80,7 @@ class FileSet:
     def head(self, path: str) -> bytes:
         """Returns a safetensors file up to the end of its header; another file as a whole."""
         size_bytes = self.sizes_bytes[path]
-        if size_bytes <= _LONGEST_POINTER_BYTES or not path.endswith(".safetensors"):
+        if size_bytes <= LONGEST_POINTER_BYTES or not path.endswith(".safetensors"):
             return self.read(path, 0, size_bytes) if size_bytes else b""
         start = self.read(path, 0, 8)
         length = int.from_bytes(start, "little")
@@ -156,9 +155,9 @@ def require_whole(
 def _damaged(files: FileSet) -> Iterator[tuple[str, str]]:
     for path, size_bytes in sorted(files.sizes_bytes.items()):
         is_safetensors = path.endswith(".safetensors")
-        is_short = size_bytes <= _LONGEST_POINTER_BYTES
+        is_short = size_bytes <= LONGEST_POINTER_BYTES
         head = files.head(path) if is_safetensors or is_short else b""
-        if head.startswith(_POINTER):
+        if head.startswith(LFS_POINTER):
             remedy = "Run `git lfs pull` where it comes from, and copy it again."
             yield f"/{path} is a pointer of Git LFS in place of the file", remedy
         elif not size_bytes and _WEIGHTS.fullmatch(path):

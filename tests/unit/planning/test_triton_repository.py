@@ -164,6 +164,13 @@ def test_a_plan_refuses_what_the_server_would_not_load(tmp_path):
     ]
 
 
+def test_a_plan_refuses_a_pointer_of_git_lfs(tmp_path):
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+    project = _own_project(tmp_path, {**echo(), "echo/weights.bin": pointer})
+    with pytest.raises(UserError, match=r"weights\.bin` is a pointer of Git LFS"):
+        project.plan("own", project.environment("production"), allow_unpublished=True)
+
+
 def test_a_plan_warns_of_models_that_are_not_loaded(tmp_path):
     files = {**echo(), **echo(name="again")}
     project = _own_project(tmp_path, files)

@@ -67,6 +67,11 @@ def echo(old: str = "", new: str = "", *, name: str = "echo") -> dict[str, str]:
     return {f"{name}/config.pbtxt": config, f"{name}/1/model.py": MODEL}
 
 
+def environment(path: str) -> str:
+    """Returns the parameter that names the archive of a model's Python."""
+    return f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{path}" }} }}\n'
+
+
 def pipeline(old: str = "", new: str = "") -> dict[str, str]:
     """Returns an ensemble of two models, with a change of its config.pbtxt."""
     assert old in PIPELINE
@@ -103,6 +108,7 @@ def check(case: Case, release: str = "24.09") -> Findings:
         {path: len(content) for path, content in texts.items()},
         {path: content for path, content in texts.items() if path.endswith("config.pbtxt")},
         case.empty,
+        {path for path, content in texts.items() if content.startswith(b"version https://git-lfs")},
     )
     return check_repository(
         directory, default_model=case.default_model, release=release, variables=case.variables
@@ -160,7 +166,7 @@ parameters [ { key: "b", value: { string_value: "" } } ]
         {
             "net/config.pbtxt": 'backend: "tensorrt"\n'
             'cc_model_filenames { key: "7.5" value: "t4.plan" }\n',
-            "net/1/t4.plan": "",
+            "net/1/t4.plan": "a",
         },
         needs="the TensorRT backend",
     ),
@@ -191,7 +197,7 @@ parameters [ { key: "b", value: { string_value: "" } } ]
         {
             "net/config.pbtxt": 'backend: "tensorrt"\ncc_model_filenames '
             '[ { key: "7.5" value: "t4.plan" }, { key: "8.6" value: "a10g.plan" } ]\n',
-            "net/1/t4.plan": "",
+            "net/1/t4.plan": "a",
         },
         needs="the TensorRT backend",
     ),
@@ -231,7 +237,7 @@ parameters [ { key: "b", value: { string_value: "" } } ]
     "a backend and the platform of another": Case(
         {
             "net/config.pbtxt": 'backend: "tensorrt"\nplatform: "onnxruntime_onnx"\n',
-            "net/1/model.plan": "",
+            "net/1/model.plan": "a",
         }
     ),
     "no batch to make": Case(
@@ -327,6 +333,43 @@ parameters [ { key: "b", value: { string_value: "" } } ]
     "several answers within an ensemble": Case(
         {**pipeline(), **echo(new="model_transaction_policy { decoupled: true }\n", name="again")},
         default_model="pipeline",
+        server_takes=True,
+    ),
+    "an environment that is there": Case(
+        {
+            **echo(new=environment("$$TRITON_MODEL_DIRECTORY/env.tar.gz")),
+            "echo/env.tar.gz": "a",
+        },
+        needs="an archive of Python",
+    ),
+    "an environment that is not there": Case(
+        echo(new=environment("$$TRITON_MODEL_DIRECTORY/env.tar.gz"))
+    ),
+    "an environment outside the model": Case(
+        echo(new=environment("$$TRITON_MODEL_DIRECTORY/../env.tar.gz"))
+    ),
+    "an environment of the machine": Case(echo(new=environment("/opt/env.tar.gz"))),
+    "labels that are not there": Case(
+        echo('"ANSWER" data_type', '"ANSWER" label_filename: "labels.txt" data_type'),
+        server_takes=True,
+    ),
+    "a warm-up from outside the model": Case(
+        echo(
+            new="""\
+model_warmup {
+  name: "one"
+  batch_size: 1
+  inputs {
+    key: "TEXT"
+    value { data_type: TYPE_STRING dims: [ 1 ] input_data_file: "../../text" }
+  }
+}
+"""
+        )
+    ),
+    "an empty model": Case({**echo(), "echo/1/model.py": ""}),
+    "a pointer of Git LFS": Case(
+        {**echo(), "echo/1/weights.bin": "version https://git-lfs.github.com/spec/v1\n"},
         server_takes=True,
     ),
     "several problems": Case(

@@ -17,6 +17,7 @@ from slipway.errors import Kind, Location, Problem, nearest
 from slipway.planning.directory import Directory, Findings
 from slipway.planning.families.triton.repository.config_file import NAME, read_config
 from slipway.planning.families.triton.repository.ensembles import ensemble_problems, reached
+from slipway.planning.families.triton.repository.files import RULES as FILE_RULES
 from slipway.planning.families.triton.repository.model import VERSION, Model
 from slipway.planning.families.triton.repository.models import RULES
 from slipway.planning.families.triton.repository.text_format import Message
@@ -66,9 +67,16 @@ def check_repository(
         if config is None:
             unread.add(name)
             continue
-        models[name] = Model(name, file, config, files)
+        models[name] = Model(
+            name,
+            file,
+            config,
+            files,
+            {path for path in files if not directory.sizes_bytes[prefix + path]},
+            {path for path in files if prefix + path in directory.pointers},
+        )
         problems += _versions(directory, models[name])
-        problems += (problem for rule in RULES for problem in rule(models[name]))
+        problems += (problem for rule in (*RULES, *FILE_RULES) for problem in rule(models[name]))
     if not unread:
         # Otherwise a model that cannot be read would also be a model that is not there.
         for model in models.values():

@@ -5,7 +5,7 @@ triton-inference-server/server, and AutoCompleteBackendFields of triton-inferenc
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,12 +32,16 @@ class Model:
         file: its config.pbtxt.
         config: what the file says, without values of a wrong type.
         files: paths within the directory.
+        empty_files: files of no byte.
+        pointers: files that are pointers of Git LFS.
     """
 
     name: str
     file: ConfigFile
     config: Message
     files: Sequence[str]
+    empty_files: Collection[str] = ()
+    pointers: Collection[str] = ()
 
     @cached_property
     def versions(self) -> list[int]:

@@ -1,0 +1,101 @@
+"""Checks of the files that a model's config.pbtxt names: each is there, within the model, and whole.
+
+Sources: src/model.cc and src/backend_model_instance.cc of triton-inference-server/core, and
+src/python_be.cc of triton-inference-server/python_backend.
+"""
+
+import posixpath
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from slipway.codes.code import Code
+from slipway.errors import Problem
+from slipway.planning.families.triton.repository.model import Model
+from slipway.planning.families.triton.repository.text_format import Position, Scalar
+
+_ENVIRONMENT = "EXECUTION_ENV_PATH"
+_MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A file that config.pbtxt names, in a folder of the model's directory."""
+
+    field: str
+    scalar: Scalar
+    folder: str = ""
+
+    @property
+    def path(self) -> str | None:
+        """Returns the path within the model's directory; None if it leads out."""
+        text = self.scalar.text
+        if self.field == _ENVIRONMENT:
+            if not text.startswith(f"{_MODEL_DIRECTORY}/"):
+                return None
+            text = text.removeprefix(f"{_MODEL_DIRECTORY}/")
+        path = posixpath.normpath(posixpath.join(self.folder, text))
+        return None if path.startswith(("/", "..")) or path == "." else path
+
+
+def _named_files(model: Model) -> Iterator[_Named]:
+    config = model.config
+    for key, entry in config.entries("parameters"):
+        if key == _ENVIRONMENT and model.backend_name == "python":
+            for value in entry.messages("value"):
+                yield from (_Named(key, each) for each in value.scalars("string_value"))
+    for output in config.messages("output"):
+        yield from (_Named("label_filename", each) for each in output.scalars("label_filename"))
+    for operations in config.messages("model_operations"):
+        for each in operations.scalars("op_library_filename"):
+            yield _Named("op_library_filename", each)
+    for warmup in config.messages("model_warmup"):
+        for _, entry in warmup.entries("inputs"):
+            for value in entry.messages("value"):
+                for each in value.scalars("input_data_file"):
+                    yield _Named("input_data_file", each, "warmup")
+    for batching in config.messages("sequence_batching"):
+        for state in batching.messages("state"):
+            for initial in state.messages("initial_state"):
+                for each in initial.scalars("data_file"):
+                    yield _Named("data_file", each, "initial_state")
+
+
+def named_files_are_there(model: Model) -> Iterator[Problem]:
+    """Triton reads what config.pbtxt names, wherever that is; only the repository is published."""
+    for named in _named_files(model):
+        path, text = named.path, named.scalar.text
+        if path is None:
+            example = f"{_MODEL_DIRECTORY}/" if named.field == _ENVIRONMENT else ""
+            yield model.file.problem(
+                Code.TRITON_LAYOUT,
+                named.scalar.position,
+                f"`{named.field}` is {text!r}, which is no path within the model's directory",
+                f"Put the file into `{model.name}`, and write `{example}NAME`.",
+            )
+        elif not model.has_file(path):
+            yield model.file.problem(
+                Code.TRITON_LAYOUT,
+                named.scalar.position,
+                f"`{named.field}` names {text}, and there is no file `{model.name}/{path}`",
+                "Add the file, or correct the name.",
+            )
+
+
+def files_are_whole(model: Model) -> Iterator[Problem]:
+    """An empty model or a pointer of Git LFS is published in silence, and Triton refuses it."""
+    read = {named.path for named in _named_files(model)}
+    for version in model.served_versions:
+        read |= {f"{version}/{file}" for file in model.model_files()}
+    for path in model.files:
+        is_pointer = path in model.pointers
+        if is_pointer or (path in read and path in model.empty_files):
+            yield model.file.problem(
+                Code.TRITON_LAYOUT,
+                Position(1, 1),
+                f"`{model.name}/{path}` is "
+                + ("a pointer of Git LFS and not the file" if is_pointer else "empty"),
+                "Run `git lfs pull` there." if is_pointer else "Copy the file again.",
+            )
+
+
+RULES: tuple[Callable[[Model], Iterator[Problem]], ...] = (named_files_are_there, files_are_whole)
