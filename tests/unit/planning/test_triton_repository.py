@@ -164,6 +164,26 @@ def test_a_plan_refuses_what_the_server_would_not_load(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("backend", "file", "needs_gpu"),
+    [("onnxruntime", "model.onnx", False), ("tensorrt", "model.plan", True)],
+)
+def test_config_pbtxt_decides_whether_a_gpu_is_needed(tmp_path, backend, file, needs_gpu):
+    text = ECHO.replace('"python"', f'"{backend}"')
+    project = _own_project(tmp_path, {"echo/config.pbtxt": text, f"echo/1/{file}": "a"})
+    # As `slipway init` writes it: without `backend`, whose default is of Slipway's own model.
+    config = project.files["own"]
+    config.write_text(CONFIG.replace("  backend: python\n", ""), "utf-8")
+    try:
+        project.plan("own", project.environment("production"), allow_unpublished=True)
+        found = []
+    except UserError as error:
+        found = [problem.message for problem in error.problems]
+    assert found == (
+        ["the backend `tensorrt` needs a GPU, and ml.c5.xlarge has none"] if needs_gpu else []
+    )
+
+
 def test_a_plan_refuses_a_pointer_of_git_lfs(tmp_path):
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
     project = _own_project(tmp_path, {**echo(), "echo/weights.bin": pointer})

@@ -40,20 +40,24 @@ def release_exists(triton: Triton) -> Iterator[Problem]:
 
 
 def needs_nvidia_gpu(triton: Triton) -> Iterator[Problem]:
-    """Triton runs anywhere, its TensorRT back end on NVIDIA's GPUs alone."""
+    """Triton runs anywhere, its TensorRT back end on NVIDIA's GPUs alone.
+
+    The back ends of a user's own repository are in its config.pbtxt files, whose check asks for the
+    GPU.
+    """
     serving = triton.serving
+    what = "Triton" if triton.is_own else f"the backend `{serving.backend}` of Triton"
     for placement in triton.placements:
         accelerator = placement.instance.accelerator
         if not placement.instance.accelerator_known:
             continue
-        if accelerator is None and serving.backend != "tensorrt":
+        if accelerator is None and (triton.is_own or serving.backend != "tensorrt"):
             continue
         if accelerator is None or not accelerator.is_nvidia_gpu:
             has = f"{accelerator.count} x {accelerator.product}" if accelerator else "no GPU"
             yield problem(
                 Code.NVIDIA_GPU,
-                f"{placement.instance.name} has {has}; the backend `{serving.backend}` of Triton "
-                "does not run on it",
+                f"{placement.instance.name} has {has}; {what} does not run on it",
                 "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` or "
                 "`ml.g5.xlarge`.",
                 placement.field,

@@ -151,8 +151,8 @@ class Triton(Situation):
 
     @property
     def builds_engine(self) -> bool:
-        """Returns whether the graphs are engines."""
-        return self.serving.backend == "tensorrt"
+        """Returns whether Slipway's model runs engines; config.pbtxt decides it for the user's."""
+        return not self.is_own and self.serving.backend == "tensorrt"
 
     @property
     def text_protocol(self) -> KServeTexts | None:

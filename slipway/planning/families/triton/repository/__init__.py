@@ -189,8 +189,15 @@ def _decoupled(
 
 
 def _on_gpu(default: Model, models: Mapping[str, Model], instance: str) -> Iterator[Problem]:
-    """Yields the groups that would not start on an instance type without a GPU."""
+    """Yields the models and groups that would not start on an instance type without a GPU."""
     for name in sorted(reached(default.name, models) & set(models)):
+        if models[name].backend_name == "tensorrt":
+            yield models[name].file.problem(
+                Code.TRITON_MODEL,
+                models[name].backend_position,
+                f"the backend `tensorrt` needs a GPU, and {instance} has none",
+                "Choose an instance type with an NVIDIA GPU, or serve a graph of `onnxruntime`.",
+            )
         for group in models[name].config.messages("instance_group"):
             if group.text("kind") == "KIND_GPU":
                 yield models[name].file.problem(

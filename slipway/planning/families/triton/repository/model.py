@@ -17,7 +17,7 @@ from slipway.facts.triton.backends import (
     backends,
 )
 from slipway.planning.families.triton.repository.config_file import ConfigFile
-from slipway.planning.families.triton.repository.text_format import Message, integer
+from slipway.planning.families.triton.repository.text_format import Message, Position, integer
 
 # Triton ignores other names, and takes `01` for none.
 VERSION = re.compile(r"[1-9][0-9]*")
@@ -90,6 +90,12 @@ class Model:
                 return backend.name
         # A backend of the user's own may be named by the directory: `NAME.BACKEND`.
         return self.name.partition(".")[2]
+
+    @property
+    def backend_position(self) -> Position:
+        """Returns where config.pbtxt says the backend; its first line if it does not."""
+        places = self.config.scalars("backend") or self.config.scalars("platform")
+        return places[0].position if places else Position(1, 1)
 
     @property
     def backend(self) -> Backend | None:

@@ -40,8 +40,7 @@ def backend_is_there(model: Model) -> Iterator[Problem]:
     """A backend comes with AWS's image, or with the model."""
     config, name, release = model.config, model.backend_name, model.file.release
     available = [each.name for each in backends().values() if each.is_in(release)]
-    places = config.scalars("backend") or config.scalars("platform")
-    at = places[0].position if places else None
+    at = model.backend_position
     if model.is_ensemble or model.brings_backend:
         return
     if not name:
