@@ -86,10 +86,11 @@ def test_sagemaker_may_name_the_port_and_load_one_model():
 def test_triton_finds_the_programs_packages_first():
     serving = stage(SERVING_TARGET)
     variables = dict(item.split("=") for item in shlex.split(serving["ENV"]))
-    # Not one SLIPWAY_*: the program refuses a variable that it does not know.
     assert variables == {
         "PATH": "/opt/slipway/venv/bin:${PATH}",
         "PYTHONPATH": "/opt/slipway/program",
+        # The guard's. Triton listens on loopback.
+        "SLIPWAY_BIND_ADDRESS": "0.0.0.0",  # noqa: S104
     }
     making = script("program", "uv pip install")
     # On the base's Python, whose NumPy it sees.
@@ -250,7 +251,11 @@ def test_the_lock_is_complete_but_for_numpy(python: str):
 
 
 def test_the_lock_is_of_the_versions_that_the_real_server_is_tested_with():
-    tested = locked(ROOT / "tools" / "triton" / "requirements.txt")
+    # The guard runs with the project's packages, and the model with those of the server.
+    tested = {
+        **locked(ROOT / "requirements.txt"),
+        **locked(ROOT / "tools" / "triton" / "requirements.txt"),
+    }
     found = locked(FOLDER / "requirements-python3.12.txt")
     assert found.pop("dumb-init")
     assert found == {name: tested[name] for name in found}
