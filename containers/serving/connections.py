@@ -3,7 +3,9 @@
 uvicorn closes only a connection that is idle after an answer. These connections limit further
 times. A client must send its first request in time, and the rest of a request's headers, or of a
 body that was answered already. It must also read in time what was sent to it. The request's own
-time-out applies to a body that the server waits for. The headers of a request have a limited size.
+time-out applies to a body that the server waits for. The headers and the trailers of a request
+have a limited size. Of the requests that are sent ahead of an answer, only a few are parsed. A
+parsed request takes up to a hundred times the memory of its bytes.
 
 A request can also ask its connection to cancel it when the client leaves.
 """
@@ -16,6 +18,7 @@ from typing import Any, Final
 
 import httptools
 from starlette.requests import ClientDisconnect
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from containers.serving.errors import error_body
@@ -28,8 +31,10 @@ _logger = logging.getLogger(__name__)
 HEADERS_TIMEOUT_SECONDS: Final = 10.0
 # As long as SageMaker waits for an answer.
 STALLED_ANSWER_SECONDS: Final = 60.0
-# Counted in packets, until the headers are complete. Proxies allow 8 to 64 KiB.
+# Of headers, or of the trailers of a body. Proxies allow 8 to 64 KiB.
 _MAX_HEADER_BYTES: Final = 64 * 1024
+# A parser cannot stop inside what it was given, and this much may be 57 requests.
+_PIECE_BYTES: Final = 1024
 
 _HEADERS_TIMED_OUT: Final = "headers_timed_out"
 _ANSWER_NOT_TAKEN: Final = "answer_not_taken"
@@ -47,8 +52,13 @@ class BoundedConnection(HttpToolsProtocol):
         # By the event that is logged when the time is over.
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._is_receiving = False
-        # Bytes of headers that are not complete yet.
+        # What waits for the answers to the requests before it.
+        self._unparsed = memoryview(b"")
+        self._is_refused = False
+        # Bytes that were parsed since the last part of a request was complete.
         self._header_bytes = 0
+        # Missing bytes of a body whose length is known.
+        self._body_bytes = 0
         self._has_headers = False
         # Whether the client said that no request will follow the last one.
         self._is_last_request = False
@@ -58,20 +68,13 @@ class BoundedConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own
         """Starts the keep-alive timeout for a new connection."""
         super().connection_made(JoinedWrites(transport, self.loop))
+        self.flow = _Flow(self.transport, self._may_read)
         self._wait_for_request()
 
     def data_received(self, data: bytes) -> None:
-        """Starts a timeout for the rest of a partly received request."""
-        self._unset_keepalive_if_required()
-        self._parse(data)
-        if self.transport.is_closing() or self._is_answering():
-            self._stop_timer(_HEADERS_TIMED_OUT)
-        elif self._is_receiving:
-            if _HEADERS_TIMED_OUT not in self._timers:
-                self._start_timer(HEADERS_TIMEOUT_SECONDS, _HEADERS_TIMED_OUT)
-        else:  # the rest of an answered request has arrived
-            self._stop_timer(_HEADERS_TIMED_OUT)
-            self._wait_for_request()
+        """Parses what arrived, unless requests before it wait for their answers."""
+        self._unparsed = memoryview(bytes(self._unparsed) + data if self._unparsed else data)
+        self._parse_received()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # as asyncio has it
         """Returns whether the connection stays open for an answer, though the client sends no more.
@@ -86,6 +89,7 @@ class BoundedConnection(HttpToolsProtocol):
         """Cancels every timer, and tells the requests that the client is gone."""
         for event in list(self._timers):
             self._stop_timer(event)
+        self._unparsed = memoryview(b"")
         super().connection_lost(exc)
         self.is_lost = True
         for tell in list(self.when_lost):
@@ -104,22 +108,47 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begins a request."""
+        # Not for any data: line ends between two requests are no request, and buy no time.
+        self._unset_keepalive_if_required()
         super().on_message_begin()
         self.scope["extensions"] = {_EXTENSION: self}  # type: ignore[dict-item]  # any value
         self._is_receiving, self._has_headers, self._header_bytes = True, False, 0
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keeps a header; trailers are dropped, because nobody reads them."""
+        if not self._has_headers:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Starts the answer to a request."""
-        self._has_headers = True
+        self._has_headers, self._header_bytes = True, 0
+        # An answer to the request before it may have set the timer since this one began.
+        self._unset_keepalive_if_required()
+        self._body_bytes = int(dict(self.headers).get(b"content-length", 0))
         self._is_last_request = not self.parser.should_keep_alive()
         if not self.parser.should_upgrade():
             super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Adds to the body of a request."""
+        self._body_bytes -= len(body)
+        self._header_bytes = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         """Ends a request."""
+        self._header_bytes = 0
         if not self.parser.should_upgrade():
             self._is_receiving = False
             super().on_message_complete()
+            if not self._is_answering():  # this is the rest of an answered request
+                self._wait_for_request()
+
+    def on_response_complete(self) -> None:
+        """Continues with the next request, which the client may have sent already."""
+        super().on_response_complete()
+        if self._unparsed:
+            self._parse_received()
 
     def send_400_response(self, msg: str) -> None:
         """Answers data that is not HTTP with the JSON body that every error has."""
@@ -139,22 +168,37 @@ class BoundedConnection(HttpToolsProtocol):
         else:
             super().timeout_keep_alive_handler()
 
-    def _parse(self, data: bytes) -> None:
-        while data:
-            try:
-                self.parser.feed_data(data)
-            except httptools.HttpParserUpgrade as offer:
-                if self.parser.get_method() == b"CONNECT":
-                    self._refuse()
-                    return
-                data = self._without_offer() + data[offer.args[0] :]
-            except httptools.HttpParserError:
+    def _parse_received(self) -> None:
+        """Parses until a request has to wait, and starts a timeout for a request's missing rest."""
+        while self._unparsed and self._may_read():
+            size = max(_PIECE_BYTES, self._body_bytes)
+            piece, self._unparsed = self._unparsed[:size], self._unparsed[size:]
+            self._parse(piece)
+        if self.transport.is_closing():
+            self._unparsed = memoryview(b"")
+        if self._unparsed:
+            self.flow.pause_reading()
+        if self.transport.is_closing() or self._is_answering() or not self._is_receiving:
+            self._stop_timer(_HEADERS_TIMED_OUT)
+        elif _HEADERS_TIMED_OUT not in self._timers:
+            self._start_timer(HEADERS_TIMEOUT_SECONDS, _HEADERS_TIMED_OUT)
+
+    def _may_read(self) -> bool:
+        return not (self.pipeline or self._is_refused or self.transport.is_closing())
+
+    def _parse(self, piece: memoryview) -> None:
+        self._header_bytes += len(piece)
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade as offer:
+            if self.parser.get_method() == b"CONNECT":
                 self._refuse()
-                return
             else:
-                break
-        if self._is_receiving and not self._has_headers:
-            self._header_bytes += len(data)
+                rest = bytes(piece[offer.args[0] :]) + bytes(self._unparsed)
+                self._unparsed = memoryview(self._without_offer() + rest)
+        except httptools.HttpParserError:
+            self._refuse()
+        else:
             if self._header_bytes > _MAX_HEADER_BYTES:
                 self._refuse()
 
@@ -173,6 +217,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _refuse(self) -> None:
         """Ends a connection whose data is not HTTP, after the answers to what came before it."""
+        self._is_refused, self._unparsed = True, memoryview(b"")
         if self._is_answering() and not self.cycle.more_body:
             self.cycle.keep_alive = False
             self.flow.pause_reading()
@@ -201,6 +246,24 @@ class BoundedConnection(HttpToolsProtocol):
     def _stop_timer(self, event: str) -> None:
         if timer := self._timers.pop(event, None):
             timer.cancel()
+
+
+class _Flow(FlowControl):
+    """uvicorn's flow control, which goes on reading only when the connection can use more data.
+
+    Args:
+        transport: of the connection.
+        may_read: returns whether data that arrives now can be used.
+    """
+
+    def __init__(self, transport: asyncio.Transport, may_read: Callable[[], bool]) -> None:
+        super().__init__(transport)
+        self._may_read = may_read
+
+    def resume_reading(self) -> None:
+        """Reads from the client again, unless it must wait."""
+        if self._may_read():
+            super().resume_reading()
 
 
 # Any: ASGI's own type.

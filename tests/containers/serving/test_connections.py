@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import socket
+import sys
 import threading
 import time
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from containers.serving import connections
+from containers.serving.memory import ProcessMemory
 from tests.support.servers import (
     PATIENCE_SECONDS,
     CountdownPredictor,
@@ -22,6 +24,9 @@ from tests.support.servers import (
 )
 
 pytestmark = pytest.mark.anyio
+
+# More bytes than one packet has, and than headers may have.
+MANY_PINGS = 10_000
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -73,6 +78,36 @@ async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.Monk
         assert (await running.post("beside them")).status_code == 200
         assert [await rest_of(streams) for streams in silent] == [b""] * 20
         assert (await rest_of(kept)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_line_ends_do_not_keep_a_connection() -> None:
+    async with running_server(EchoPredictor()) as running:
+        running.server._uvicorn.config.timeout_keep_alive = 1
+        streams = await connect(running)
+        begun_at = time.monotonic()
+        closed = asyncio.create_task(rest_of(streams))
+        while not closed.done():
+            streams[1].write(b"\r\n")
+            await asyncio.sleep(0.05)
+        assert await closed == b""
+        assert 1 <= time.monotonic() - begun_at < 4
+
+
+async def test_a_request_begun_during_an_answer_is_not_idle() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor) as running:
+        running.server._uvicorn.config.timeout_keep_alive = 1
+        reader, writer = await connect(running)
+        writer.write(INVOCATION % b"" + INVOCATION[:10])
+        await until(lambda: len(predictor.batches) == 1)
+        predictor.release()
+        assert (await answer(reader))[1] == b"[1]"
+        writer.write((INVOCATION % b"")[10:])
+        await until(lambda: len(predictor.batches) == 2)
+        await asyncio.sleep(1.2)
+        predictor.release()
+        assert (await answer(reader))[1] == b"[1]"
+        writer.close()
 
 
 async def test_headers_in_two_packets_are_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,6 +264,51 @@ async def test_a_chunk_that_is_none_ends_its_request_only() -> None:
         assert (await rest_of(streams)).startswith(b"HTTP/1.1 400 ")
         await until(lambda: running.server.service.requests_in_flight == 0)
         assert (await running.post("next")).json() == ["next"]
+
+
+@pytest.mark.parametrize(
+    "trailers", [b"a: b\r\n" * 20_000, b"a: " + b"b" * 120_000], ids=["many", "one"]
+)
+async def test_trailers_without_end_are_refused(trailers: bytes) -> None:
+    predictor = EchoPredictor()
+    async with running_server(predictor) as running:
+        streams = await connect(running)
+        streams[1].write(
+            b"POST /invocations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b'f\r\n{"inputs": [1]}\r\n0\r\n' + trailers
+        )
+        assert (await rest_of(streams)).startswith(b"HTTP/1.1 400 ")
+        # A few are as allowed as headers are.
+        reader, writer = await connect(running)
+        writer.write(
+            b"POST /invocations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b'f\r\n{"inputs": [2]}\r\n0\r\na: b\r\n\r\n'
+        )
+        assert (await answer(reader))[1] == b"[2]"
+        writer.close()
+    assert predictor.batches == [[2]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory is read from /proc")
+async def test_requests_sent_ahead_are_kept_as_bytes_and_all_answered() -> None:
+    predictor, memory = EchoPredictor(gated=True), ProcessMemory()
+    async with running_server(predictor) as running:
+        reader, writer = await connect(running)
+        writer.write(INVOCATION % b"")
+        await until(lambda: bool(predictor.batches))
+        taken_bytes = memory.read_bytes()
+        writer.write(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n" * MANY_PINGS)
+        open_ones = running.server._uvicorn.server_state.connections
+        await until(lambda: any(each.flow.read_paused for each in open_ones))
+        grown_bytes = memory.read_bytes() - taken_bytes
+        predictor.release()
+        assert (await answer(reader))[1] == b"[1]"
+        for _ in range(MANY_PINGS):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+    memory.close()
+    # Each would take 2 KB as a parsed request.
+    assert grown_bytes < MANY_PINGS * 1000
 
 
 INVOCATION = b'POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n%s\r\n{"inputs": [1]}'
