@@ -136,6 +136,12 @@ class StepwisePredictor(Model[InputT, OutputT], Protocol[InputT, OutputT]):
     called.
     """
 
+    def parses_long(self, body: bytes) -> bool:
+        """Returns whether `parse` may take more than a few milliseconds even if the body is short.
+
+        A long call runs on a thread of its own.
+        """
+
     def is_streamed(self, inputs: Sequence[InputT]) -> bool:
         """Returns whether the request asked for its answer piece by piece."""
 

@@ -75,6 +75,8 @@ class InferenceService:
             thread_name_prefix="compute",
         )
         self._parse_executor = ThreadPoolExecutor(1, thread_name_prefix="parse")
+        # Not beside large bodies, which would wait.
+        self._long_parse_executor = ThreadPoolExecutor(1, thread_name_prefix="long-parse")
         self._render_executor = ThreadPoolExecutor(1, thread_name_prefix="render")
         self._batcher = self._new_batcher(settings)
         self._batching: asyncio.Task[None] | None = None
@@ -154,10 +156,14 @@ class InferenceService:
         """
         if self._batching is None:
             raise NotReadyError("The model is still loading.")
-        if len(body) <= _PARSE_INLINE_MAX_BYTES:
+        if self._stepwise is not None and self._stepwise.parses_long(body):
+            executor = self._long_parse_executor
+        elif len(body) > _PARSE_INLINE_MAX_BYTES:
+            executor = self._parse_executor
+        else:
             return self._predictor.parse(body)
         return await asyncio.get_running_loop().run_in_executor(
-            self._parse_executor, self._predictor.parse, body
+            executor, self._predictor.parse, body
         )
 
     def is_streamed(self, inputs: Sequence[Any]) -> bool:
@@ -203,6 +209,7 @@ class InferenceService:
             await asyncio.to_thread(self._concurrent.close)
         self._compute_executor.shutdown(wait=False, cancel_futures=True)
         self._parse_executor.shutdown(wait=False, cancel_futures=True)
+        self._long_parse_executor.shutdown(wait=False, cancel_futures=True)
         self._render_executor.shutdown(wait=False, cancel_futures=True)
         self._process_memory.close()
 

@@ -177,6 +177,12 @@ class TextGenerationPredictor:
             ]
         return tuple(inputs)
 
+    def parses_long(self, body: bytes) -> bool:
+        """Returns whether the body may be a chat, whose template may take its time."""
+        # JSON can also write the letters of a name as escapes.
+        is_chat = b'"messages"' in body or b"\\u00" in body
+        return is_chat and not isinstance(self._chat_template, str)
+
     def is_streamed(self, inputs: Sequence[TextInput]) -> bool:
         """Returns whether the answer is sent piece by piece; the request then has one input."""
         return inputs[0].is_streamed

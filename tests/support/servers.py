@@ -167,6 +167,9 @@ class CountdownPredictor:
     def render(self, outputs: Sequence[Any]) -> bytes:
         return json.dumps(list(outputs)).encode()
 
+    def parses_long(self, body: bytes) -> bool:
+        return False
+
     def is_streamed(self, inputs: Sequence[Any]) -> bool:
         return inputs[0][-1] is True
 

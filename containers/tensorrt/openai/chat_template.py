@@ -1,55 +1,67 @@
 """The chat template of a model, which makes the text of a prompt from messages.
 
-A template is a Jinja program that comes with the model. It runs in Jinja's immutable sandbox. It
-has the settings, filters and functions of transformers, so that a template of the Hub gives the
-same text here
-(https://huggingface.co/docs/transformers/chat_templating_writing).
+A template is a program that came with the model. It runs in a process of its own
+(`template_process`), because it may take any memory and time. If that process dies, the next chat
+starts another one. The event loop and the other requests never wait for a template.
 """
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import weakref
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NoReturn
-
-import jinja2
-from jinja2 import nodes
-from jinja2.ext import Extension, loopcontrols
-from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from typing import Any, Final
 
 from containers.serving.errors import InvalidRequestError
 from containers.serving.json_files import read_object
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.model_directory import CHAT_TEMPLATE_FILE, TOKENIZER_CONFIG_FILE
 
+# Of processor time, to build the template or to render a prompt. Both usually take milliseconds.
+_MOST_SECONDS: Final = 2.0
+_MOST_MEMORY_MIB: Final = 512
+# The templates of the Hub have at most some tens of thousands.
+_LONGEST_SOURCE: Final = 1_000_000
+_PROGRAM: Final = Path(__file__).with_name("template_process.py")
+
 # A tokenizer_config.json may have several templates, for tools or for retrieval.
 _PLAIN: Final = "default"
 _SPECIAL_TOKENS: Final = tuple(
     f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 )
-_MOST_SHOWN_CHARACTERS: Final = 300
+
+
+class ChatTemplateError(Exception):
+    """The template cannot be built or rendered; the message says why."""
 
 
 class ChatTemplate:
-    """Makes prompts from messages.
+    """Makes prompts from messages, one after the other.
 
     Args:
         source: the Jinja program.
         special_tokens: the model's tokens that a template may name, such as `bos_token`.
 
     Raises:
-        jinja2.TemplateError: the source is not a template.
+        ChatTemplateError: the source is not a template, or takes too much memory or time.
     """
 
     def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
-        )
-        environment.filters["tojson"] = _to_json
-        environment.globals |= {"raise_exception": _refuse, "strftime_now": _now}
-        self._template = environment.from_string(source)
-        self._special_tokens = dict(special_tokens)
+        if len(source) > _LONGEST_SOURCE:
+            raise ChatTemplateError(f"it has more than {_LONGEST_SOURCE} characters")
+        self._program = {
+            "source": source,
+            "special_tokens": dict(special_tokens),
+            "seconds": _MOST_SECONDS,
+            "memory_bytes": _MOST_MEMORY_MIB * 1024**2,
+        }
+        self._lock = threading.Lock()
+        self._process = self._start()
 
     # Any: JSON.
     def render(self, messages: Sequence[Mapping[str, Any]]) -> str:
@@ -59,19 +71,65 @@ class ChatTemplate:
             InvalidRequestError: the template does not accept these messages.
         """
         try:
-            return self._template.render(
-                messages=messages,
-                tools=None,
-                documents=None,
-                add_generation_prompt=True,
-                **self._special_tokens,
-            )
-        # The template is a program of the model's author, and can raise any exception.
-        except Exception as error:
-            reason = str(error)[:_MOST_SHOWN_CHARACTERS]
+            with self._lock:
+                if self._process.poll() is not None:
+                    self._end()
+                    self._process = self._start()
+                return _ask(self._process, messages)
+        except ChatTemplateError as error:
             raise InvalidRequestError(
-                f"The model's chat template does not accept these messages: {reason}"
+                f"The model's chat template does not accept these messages: {error}"
             ) from error
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        try:
+            process = subprocess.Popen(  # noqa: S603  (a module of Slipway)
+                # Without the module's folder among those that modules are imported from.
+                [sys.executable, "-P", os.fspath(_PROGRAM)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        except OSError as error:
+            raise ChatTemplateError(f"its process does not start: {error.strerror}") from error
+        self._end = weakref.finalize(self, _end, process)
+        try:
+            _ask(process, self._program)
+        except ChatTemplateError:
+            self._end()
+            raise
+        return process
+
+
+# Any: JSON.
+def _ask(process: "subprocess.Popen[bytes]", document: Any) -> str:
+    """Returns the process's answer.
+
+    Raises:
+        ChatTemplateError: the template raised, or the process died.
+    """
+    stdin, stdout = process.stdin, process.stdout
+    assert stdin is not None  # noqa: S101  (a pipe)
+    assert stdout is not None  # noqa: S101  (a pipe)
+    line = b""
+    # Raised if the process has died; then it has not answered either.
+    with contextlib.suppress(BrokenPipeError):
+        stdin.write(json.dumps(document).encode() + b"\n")
+        stdin.flush()
+        line = stdout.readline()
+    if line.endswith(b"\n"):
+        answer = json.loads(line)
+        if "error" in answer:
+            raise ChatTemplateError(answer["error"])
+        return str(answer["text"])
+    code = process.wait()
+    if code == -signal.SIGPROF:
+        raise ChatTemplateError(f"it takes more than {_MOST_SECONDS:g} seconds")
+    raise ChatTemplateError(f"its process ended with {code}")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.communicate()
 
 
 def read_chat_template(model_dir: Path) -> ChatTemplate | None:
@@ -89,7 +147,8 @@ def read_chat_template(model_dir: Path) -> ChatTemplate | None:
     if (model_dir / CHAT_TEMPLATE_FILE).is_file():
         path = model_dir / CHAT_TEMPLATE_FILE
         try:
-            source = path.read_text("utf-8")
+            with path.open(encoding="utf-8") as file:
+                source = file.read(_LONGEST_SOURCE + 1)
         except (OSError, UnicodeDecodeError) as error:
             raise ModelLoadError(f"cannot read {path}: {error}") from error
     if source is None:
@@ -100,10 +159,8 @@ def read_chat_template(model_dir: Path) -> ChatTemplate | None:
         )
     try:
         return ChatTemplate(source, _special_tokens(config))
-    except jinja2.TemplateSyntaxError as error:
-        raise ModelLoadError(
-            f"{path}: the chat template is not valid: line {error.lineno}: {error.message}"
-        ) from error
+    except ChatTemplateError as error:
+        raise ModelLoadError(f"{path}: the chat template is not valid: {error}") from error
 
 
 # Any: JSON.
@@ -111,8 +168,8 @@ def _plain_template(found: Any) -> object:
     """Returns the one template, or the template for plain messages among several."""
     if not isinstance(found, list):
         return found
-    named = {each.get("name"): each.get("template") for each in found if isinstance(each, dict)}
-    return named.get(_PLAIN)
+    named = [each for each in found if isinstance(each, dict) and each.get("name") == _PLAIN]
+    return named[-1].get("template") if named else None
 
 
 # Any: JSON.
@@ -125,41 +182,3 @@ def _special_tokens(config: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(text, str):
             tokens[name] = text
     return tokens
-
-
-class _Generation(Extension):
-    """Accepts `{% generation %}`, which marks the assistant's text for training."""
-
-    tags = {"generation"}  # noqa: RUF012  (Jinja's own form)
-
-    def parse(self, parser: Parser) -> list[nodes.Node]:
-        """Returns the statements inside the tag, as if the tag were not there."""
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
-# Any: JSON, and json.dumps's arguments.
-def _to_json(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    """Returns JSON. Jinja's own filter would escape HTML."""
-    return json.dumps(
-        value,
-        ensure_ascii=ensure_ascii,
-        indent=indent,
-        separators=separators,
-        sort_keys=sort_keys,
-    )
-
-
-def _refuse(message: str) -> NoReturn:
-    raise jinja2.TemplateError(message)
-
-
-def _now(form: str) -> str:
-    """Returns the time of the container's clock."""
-    return datetime.now().strftime(form)

@@ -3,11 +3,13 @@
 import asyncio
 import json
 import socket
+import threading
 from typing import Any
 
 import pytest
 
 from tests.support.servers import (
+    PATIENCE_SECONDS,
     CountdownPredictor,
     EchoPredictor,
     captured_logs,
@@ -43,6 +45,29 @@ async def test_a_stream_is_server_sent_events_and_one_line_in_the_log() -> None:
     [line] = logs.events("request")
     assert (line["request_id"], line["status"], line["batch_size"]) == ("abc-1", 200, 1)
     assert line["milliseconds"] >= line["compute_milliseconds"]
+
+
+async def test_a_long_parse_keeps_nobody_else_waiting() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow(CountdownPredictor):
+        def parses_long(self, body: bytes) -> bool:
+            return b"slow" in body
+
+        def parse(self, body: bytes) -> tuple[Any, ...]:
+            if b"slow" in body:
+                entered.set()
+                assert leave.wait(PATIENCE_SECONDS)
+            return super().parse(body)
+
+    async with running_server(Slow()) as running:
+        slow = asyncio.create_task(running.post(["slow", 1]))
+        assert await asyncio.to_thread(entered.wait, PATIENCE_SECONDS)
+        assert (await running.client.get("/ping")).status_code == 200
+        large = await running.post(["x" * 40_000, 1])
+        assert large.status_code == 200
+        leave.set()
+        assert (await slow).json() == ["slow"]
 
 
 async def test_the_first_piece_is_there_before_the_last_is_computed() -> None:

@@ -9,7 +9,9 @@ import pytest
 from containers.serving.errors import InvalidRequestError
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.compile.stages import copy_chat_files
+from containers.tensorrt.openai import chat_template
 from containers.tensorrt.openai.chat_template import ChatTemplate, read_chat_template
+from containers.tensorrt.openai.template_process import Template
 from tests.support.groups import load
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -53,7 +55,7 @@ def test_transformers_renders_the_same_text(source: str) -> None:
     [expected], _ = theirs.render_jinja_template(
         [MESSAGES], chat_template=source, add_generation_prompt=True, **TOKENS
     )
-    assert ChatTemplate(source, TOKENS).render(MESSAGES) == expected
+    assert Template(source, TOKENS).render(MESSAGES) == expected
 
 
 def test_a_chat_becomes_one_prompt() -> None:
@@ -70,21 +72,49 @@ def test_a_chat_becomes_one_prompt() -> None:
     ("source", "reason"),
     [
         ("{{ raise_exception('Roles must alternate.') }}", "Roles must alternate."),
-        ("{{ messages.append(1) }}", "SecurityError"),
+        ("{{ messages.append(1) }}", "access to attribute 'append' of 'list'"),
         ("{{ messages.__class__.__mro__ }}", "access to attribute '__class__'"),
         ("{{ range(10000000) | list }}", "Range too big"),
         ("{{ messages[0].content + 1 }}", "can only concatenate str"),
     ],
 )
-def test_a_template_that_fails_refuses_the_messages(source: str, reason: str) -> None:
+def test_a_template_that_fails_says_why(source: str, reason: str) -> None:
+    with pytest.raises(Exception, match=reason):
+        Template(source, TOKENS).render(MESSAGES)
+
+
+# All but the first ended the process, or kept it from answering /ping.
+HOSTILE = {
+    "not these": ("{{ raise_exception('Roles must alternate.') }}", "Roles must alternate."),
+    "constant": ("{{ 'x' * 10**10 }}", "it takes too much memory"),
+    "width": ("{{ '%10000000000d' % 1 }}", "it takes too much memory"),
+    "prompt": ("{{ messages[0].content * 10**6 }}", "the prompt has more than 16777216 characters"),
+    "loops": (
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}"
+        "{% endfor %}{% endfor %}{% endfor %}",
+        "it takes more than 0.2 seconds",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "reason"), HOSTILE.values(), ids=HOSTILE)
+def test_a_template_that_takes_too_much_refuses_the_messages(
+    monkeypatch: pytest.MonkeyPatch, source: str, reason: str
+) -> None:
+    monkeypatch.setattr(chat_template, "_MOST_SECONDS", 0.2)
+    template = ChatTemplate(
+        "{% if messages | length == 1 %}{{ messages[0].content }}{% else %}"
+        + source
+        + "{% endif %}",
+        TOKENS,
+    )
     with pytest.raises(InvalidRequestError) as caught:
-        ChatTemplate(source, TOKENS).render(MESSAGES)
-    message = str(caught.value)
-    assert message.startswith("The model's chat template does not accept these messages: ")
-    if reason == "SecurityError":
-        assert type(caught.value.__cause__).__name__ == reason
-    else:
-        assert reason in message
+        template.render(MESSAGES)
+    assert str(caught.value) == (
+        f"The model's chat template does not accept these messages: {reason}"
+    )
+    # Other messages are still accepted, in a new process if the first was ended.
+    assert template.render(MESSAGES[1:2]) == "  Wie gro\u00df?\n"
 
 
 def write(directory: Path, config: Any = None, template: str | None = None) -> Path:
@@ -122,6 +152,8 @@ def test_of_several_templates_the_plain_one_counts(tmp_path: Path) -> None:
     several = [{"name": "tool_use", "template": "tools"}, {"name": "default", "template": "plain"}]
     assert rendered(write(tmp_path, {"chat_template": several})) == "plain"
     assert read_chat_template(write(tmp_path, {"chat_template": several[:1]})) is None
+    unnamed = [{"name": [], "template": "?"}, *several]
+    assert rendered(write(tmp_path, {"chat_template": unnamed})) == "plain"
 
 
 def test_special_tokens_may_be_objects(tmp_path: Path) -> None:
@@ -140,6 +172,11 @@ def test_special_tokens_may_be_objects(tmp_path: Path) -> None:
         ({"chat_template": 5}, "chat_template must be a string, or an array of objects with name"),
         ({"chat_template": "{% if %}"}, "the chat template is not valid: line 1: Expected an"),
         ({"chat_template": "{{ a | b }}"}, "the chat template is not valid: line 1: No filter"),
+        (
+            {"chat_template": "{% if a %}" * 500 + "{% endif %}" * 500},
+            "the chat template is not valid: maximum recursion depth exceeded",
+        ),
+        ({"chat_template": "a" * 1_000_001}, "is not valid: it has more than 1000000 characters"),
         ([], "must hold a JSON object"),
     ],
 )

@@ -325,6 +325,15 @@ def test_a_model_without_a_template_refuses_chats_and_answers_completions() -> N
     assert answer(predictor, {"prompt": "Amazon S3 bucket", "temperature": 0})["choices"]
 
 
+def test_only_what_may_be_a_chat_is_parsed_on_a_thread(
+    predictor: TextGenerationPredictor,
+) -> None:
+    for body in (b'{"messages": []}', b'{"\\u006dessages": []}', b'{"m\\u0065ssages": []}'):
+        assert predictor.parses_long(body)
+        assert not loaded().parses_long(body)
+    assert not predictor.parses_long(b'{"inputs": "The messages of a queue."}')
+
+
 def test_a_template_that_cannot_be_used_is_told_by_the_log(tmp_path: Path) -> None:
     with captured_logs() as logs:
         predictor = loaded(model_with_template(tmp_path / "model", "{% for %}"))
