@@ -100,6 +100,7 @@ class _RequestRecord:
             self.fields["inference_id"] = inference_id
         self.batched: BatchedOutputs[Any] | None = None
         self._failure: Exception | None = None
+        self.is_refused = False
         self._level = logging.INFO
 
     @property
@@ -129,6 +130,7 @@ class _RequestRecord:
         """Records why there is no answer; returns the error that the client is told."""
         kind, message = classify(error)
         self._level = logging.WARNING if kind.status < 500 else logging.ERROR
+        self.is_refused = isinstance(error, QueueFullError)
         self._failure = error if kind.code == "internal_error" else None
         self.fields |= {"error_code": kind.code, "error_message": message}
         return kind, message
@@ -235,6 +237,7 @@ class _Endpoint:
         if self._service.state is ServiceState.LOADING:
             raise NotReadyError("The model is still loading.")
         _check_media_type(request)
+        await self._service.until_room(deadline)
         try:
             async with asyncio.timeout_at(deadline):
                 inputs = await self._receive(request, record)
@@ -274,7 +277,10 @@ class _Endpoint:
     def _finish(self, record: _RequestRecord, status: int) -> None:
         self._service.requests_in_flight -= 1
         self._metrics.request_ended(record, status)
-        record.log(status)
+        if record.is_refused:
+            self._service.refusals.count()
+        else:
+            record.log(status)
 
 
 class _EventStream(StreamingResponse):
@@ -342,7 +348,8 @@ def _leaves_body_unread(error: Exception, request: Request) -> bool:
     The rest of a body that is merely slow is still read for a while, see `connections`. A client
     that is cut off while it sends sees a reset connection instead of the answer.
     """
-    is_not_asked = isinstance(error, MemoryShortError) and "expect" in request.headers
+    is_early = isinstance(error, MemoryShortError | QueueFullError)
+    is_not_asked = is_early and "expect" in request.headers
     return isinstance(error, RequestTooLargeError) or is_not_asked
 
 

@@ -108,6 +108,10 @@ class Batcher(Generic[InputT, OutputT]):
         with self._changed:
             return sum(map(len, self._computing))
 
+    async def until_room(self, deadline: float) -> None:
+        """Checks whether the queue has room for one input; see `submit`."""
+        await self._queue.until_room(1, deadline=deadline, computing=lambda: self.rows)
+
     async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
         """Queues all `inputs` or none, and waits for their outputs.
 

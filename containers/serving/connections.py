@@ -36,6 +36,15 @@ _MAX_HEADER_BYTES: Final = 64 * 1024
 # A parser cannot stop inside what it was given, and this much may be 57 requests.
 _PIECE_BYTES: Final = 1024
 
+# Of a connection beyond those that are served.
+_SPARE_SECONDS: Final = 5.0
+_REFUSAL_SECONDS: Final = 1.0
+_PING: Final = b"GET /ping "
+_REFUSAL: Final = b"503 Service Unavailable\r\nretry-after: 1"
+_REFUSAL_BODY: Final = error_body(
+    "overloaded", "The server has as many connections as it serves; retry later."
+)
+
 _HEADERS_TIMED_OUT: Final = "headers_timed_out"
 _ANSWER_NOT_TAKEN: Final = "answer_not_taken"
 _NOT_HTTP: Final = "Invalid HTTP request received."
@@ -246,6 +255,81 @@ class BoundedConnection(HttpToolsProtocol):
     def _stop_timer(self, event: str) -> None:
         if timer := self._timers.pop(event, None):
             timer.cancel()
+
+
+class SpareConnection(asyncio.Protocol):
+    """A connection beyond the most that a server serves: it answers /ping, and refuses the rest.
+
+    It takes no task and no parser. A refusal waits for a second, so that clients that come back at
+    once leave the processor to the model.
+
+    Args:
+        loop: runs the connection.
+        is_ready: returns whether /ping is answered with 200.
+        refused: called for each request that is refused.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        is_ready: Callable[[], bool],
+        refused: Callable[[], None],
+    ) -> None:
+        self._loop, self._is_ready, self._refused = loop, is_ready, refused
+        self._received = b""
+        self._is_answered = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as asyncio has it
+        """Starts the timeout of the whole connection."""
+        self._transport = transport
+        self._end = self._loop.call_later(_SPARE_SECONDS, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Answers the first request, and throws everything else away."""
+        if self._is_answered:
+            return
+        self._received += data[: len(_PING) - len(self._received)]
+        if self._received == _PING:
+            self._answer(b"200 OK" if self._is_ready() else b"503 Service Unavailable", b"")
+        elif not _PING.startswith(self._received):
+            self._is_answered = True
+            self._refused()
+            self._loop.call_later(_REFUSAL_SECONDS, self._answer, _REFUSAL, _REFUSAL_BODY)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  (asyncio's)
+        """Cancels the timeout."""
+        self._end.cancel()
+
+    def _answer(self, status: bytes, body: bytes) -> None:
+        self._is_answered = True
+        if self._transport.is_closing():
+            return
+        self._transport.write(
+            b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+            b"connection: close\r\n\r\n%s" % (status, len(body), body)
+        )
+        # Closed while the client sends, the connection would be reset, and the answer lost.
+        self._transport.write_eof()
+
+
+# Any: uvicorn's own parameters, passed on.
+def connections_up_to(
+    most: int, is_ready: Callable[[], bool], refused: Callable[[], None]
+) -> Callable[..., asyncio.Protocol]:
+    """Returns what makes the connections of a server.
+
+    Args:
+        most: number of connections that are served; further ones are `SpareConnection`s.
+        is_ready: returns whether /ping is answered with 200.
+        refused: called for each request that is refused because of the connections.
+    """
+
+    def connection(*arguments: Any, **keywords: Any) -> asyncio.Protocol:
+        if len(keywords["server_state"].connections) < most:
+            return BoundedConnection(*arguments, **keywords)
+        return SpareConnection(asyncio.get_running_loop(), is_ready, refused)
+
+    return connection
 
 
 class _Flow(FlowControl):

@@ -97,6 +97,10 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         """Returns the number of rows that the inputs in the batch take."""
         return self._rows
 
+    async def until_room(self, deadline: float) -> None:
+        """Checks whether the queue has room for one input; see `submit`."""
+        await self._queue.until_room(1, deadline=deadline, computing=lambda: len(self._active))
+
     async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
         """Queues all `inputs` or none, and waits for their outputs.
 

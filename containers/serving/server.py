@@ -20,7 +20,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from containers.serving.app import create_app
-from containers.serving.connections import BoundedConnection
+from containers.serving.connections import BoundedConnection, connections_up_to
 from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
 from containers.serving.logs import log_event
 from containers.serving.metrics import Metrics
@@ -31,6 +31,9 @@ from containers.serving.settings import ServingSettings
 _logger = logging.getLogger(__name__)
 
 _BACKLOG_CONNECTIONS: Final = 2048
+# Idle ones and refused ones need room beside those that wait in the queue.
+_CONNECTIONS_PER_PLACE: Final = 4
+_SPARE_CONNECTIONS: Final = 256
 # Above SageMaker's 60 s for a request, so that the caller closes a kept connection. A caller
 # therefore never meets a connection that the server closed at the same moment.
 _KEEP_ALIVE_SECONDS: Final = 75
@@ -73,6 +76,11 @@ class ModelServer:
         self._uvicorn = _new_uvicorn(
             create_app(self.service, settings, document if settings.serves_docs else None),
             settings.drain_timeout_seconds,
+            connections_up_to(
+                _SPARE_CONNECTIONS + _CONNECTIONS_PER_PLACE * settings.max_queue_length,
+                lambda: self.service.state is ServiceState.READY,
+                self.service.refusals.count,
+            ),
         )
         self._exit_code = EXIT_OK
         self.listening = asyncio.Event()
@@ -281,13 +289,17 @@ def _signals_stop(server: ModelServer, loop: asyncio.AbstractEventLoop) -> Itera
             loop.remove_reader(woken)
 
 
-def _new_uvicorn(app: Starlette, drain_timeout_seconds: int) -> _Uvicorn:
+def _new_uvicorn(
+    app: Starlette,
+    drain_timeout_seconds: int,
+    connection: Callable[..., asyncio.Protocol] = BoundedConnection,
+) -> _Uvicorn:
     return _Uvicorn(
         uvicorn.Config(
             app,
             # Named, not "auto", so that production runs what the tests run, whatever else is
             # installed.
-            http=BoundedConnection,
+            http=connection,  # type: ignore[arg-type]  # called only
             loop="asyncio",
             ws="none",
             lifespan="off",

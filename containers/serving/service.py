@@ -25,6 +25,7 @@ from containers.serving.predictor import (
     Predictor,
     StepwisePredictor,
 )
+from containers.serving.refusals import RefusalLog
 from containers.serving.settings import ServingSettings
 from containers.serving.tickets import BatchedOutputs
 
@@ -83,6 +84,7 @@ class InferenceService:
         self._is_loading = False
         self.state = ServiceState.LOADING
         self.requests_in_flight = 0
+        self.refusals = RefusalLog()
         self._process_memory = ProcessMemory()
         limit_bytes = memory_limit_bytes()
         self.memory_guard = MemoryGuard(
@@ -145,6 +147,15 @@ class InferenceService:
         except ModelLostError:
             self.state = ServiceState.DRAINING
             raise
+
+    async def until_room(self, deadline: float) -> None:
+        """Checks whether a request could be queued now, so that another one need not be read.
+
+        Raises:
+            QueueFullError: the queue is full, or the request would be answered too late.
+            NotReadyError: the server is stopping.
+        """
+        await self._batcher.until_room(deadline)
 
     # Any: see AnyPredictor.
     async def parse(self, body: bytes) -> tuple[Any, ...]:
@@ -212,6 +223,7 @@ class InferenceService:
         self._long_parse_executor.shutdown(wait=False, cancel_futures=True)
         self._render_executor.shutdown(wait=False, cancel_futures=True)
         self._process_memory.close()
+        self.refusals.write()
 
     def _add_gauges(self) -> None:
         for name, description, read in (

@@ -153,14 +153,32 @@ class BoundedQueue(Generic[InputT, OutputT]):
             computing: returns the number of inputs that are being computed.
             is_streamed: whether the ticket gets the pieces of the answer.
         """
-        for _ in range(_TURNS_BEFORE_REFUSAL):
-            try:
-                return self.add(
-                    inputs, deadline=deadline, computing=computing(), is_streamed=is_streamed
-                )
-            except QueueFullError:
-                await asyncio.sleep(0)
+        await self.until_room(len(inputs), deadline=deadline, computing=computing)
         return self.add(inputs, deadline=deadline, computing=computing(), is_streamed=is_streamed)
+
+    async def until_room(
+        self, inputs: int, *, deadline: float, computing: Callable[[], int]
+    ) -> None:
+        """Checks whether a request would be queued, after the turns that `enter` gives the loop.
+
+        Args:
+            inputs: number of its inputs.
+            deadline: time of the event loop's clock, in seconds, after which the request fails.
+            computing: returns the number of inputs that are being computed.
+
+        Raises:
+            QueueFullError: there is no room, see `add`.
+        """
+        loop = asyncio.get_running_loop()
+        for turns_left in range(_TURNS_BEFORE_REFUSAL, -1, -1):
+            try:
+                self._check(inputs, patience_seconds=deadline - loop.time(), computing=computing())
+            except QueueFullError:
+                if not turns_left:
+                    raise
+                await asyncio.sleep(0)
+            else:
+                return
 
     def add(
         self,
@@ -187,7 +205,7 @@ class BoundedQueue(Generic[InputT, OutputT]):
         """
         loop = asyncio.get_running_loop()
         with self.changed:
-            self._check(inputs, patience_seconds=deadline - loop.time(), computing=computing)
+            self._check(len(inputs), patience_seconds=deadline - loop.time(), computing=computing)
             ticket: Ticket[OutputT] = Ticket(
                 future=loop.create_future(),
                 outputs=[None] * len(inputs),
@@ -203,15 +221,15 @@ class BoundedQueue(Generic[InputT, OutputT]):
             loop.call_soon(self._tell)
         return ticket
 
-    def _check(self, inputs: Sequence[InputT], *, patience_seconds: float, computing: int) -> None:
+    def _check(self, inputs: int, *, patience_seconds: float, computing: int) -> None:
         """Refuses a request that has no room, or would be answered too late; see `add`."""
         if self._closed_by is not None:
             raise self._closed_by
-        if len(inputs) > self._max_length:
+        if inputs > self._max_length:
             raise InvalidRequestError(
-                f"The request holds {len(inputs)} inputs; the limit is {self._max_length}."
+                f"The request holds {inputs} inputs; the limit is {self._max_length}."
             )
-        if len(self) + len(inputs) > self._max_length:
+        if len(self) + inputs > self._max_length:
             raise QueueFullError(
                 f"The queue holds {len(self)} of at most {self._max_length} inputs; retry later.",
                 retry_after_seconds=self.wait_estimate.seconds(len(self) + computing),

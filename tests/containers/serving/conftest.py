@@ -2,7 +2,13 @@
 
 import pytest
 
-_SOCKETS = {"test_connections", "test_memory", "test_server", "test_streams"}
+_SOCKETS = {
+    "test_connections",
+    "test_memory",
+    "test_server",
+    "test_spare_connections",
+    "test_streams",
+}
 _LOOPS = [
     pytest.param("asyncio", id="asyncio"),
     pytest.param(("asyncio", {"use_uvloop": True}), id="uvloop", marks=pytest.mark.size("all")),

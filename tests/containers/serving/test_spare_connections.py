@@ -1,0 +1,62 @@
+"""A full server refuses before it reads, and answers /ping beyond its most connections."""
+
+import asyncio
+import json
+
+import pytest
+
+from containers.serving import connections, server
+from tests.support.servers import EchoPredictor, captured_logs, running_server, until
+
+pytestmark = pytest.mark.anyio
+
+PING = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+async def test_a_full_queue_refuses_before_it_parses() -> None:
+    predictor = EchoPredictor(gated=True)
+    with captured_logs() as logs:
+        async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:
+            first = asyncio.create_task(running.post(1))
+            await until(lambda: bool(predictor.batches))
+            second = asyncio.create_task(running.post(2))
+            await until(lambda: running.server.service.queue_length == 1)
+            for _ in range(3):
+                refused = await running.client.post("/invocations", content=b"this is not JSON")
+                assert refused.status_code == 503
+                assert refused.headers["retry-after"]
+            predictor.release(2)
+            assert [(await each).status_code for each in (first, second)] == [200, 200]
+    # Not a line for each.
+    assert len(logs.events("request")) == 2
+    assert sum(line["requests"] for line in logs.events("requests_refused")) == 3
+
+
+async def test_beyond_the_most_connections_only_ping_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "_SPARE_CONNECTIONS", 1)
+    monkeypatch.setattr(server, "_CONNECTIONS_PER_PLACE", 0)
+    monkeypatch.setattr(connections, "_REFUSAL_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "_SPARE_SECONDS", 1.0)
+
+    async def ask(*parts: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        said = await reader.read()
+        writer.close()
+        return said
+
+    # The client that waits until the server is ready keeps the one connection.
+    async with running_server(EchoPredictor()) as running:
+        assert (await ask(PING)).startswith(b"HTTP/1.1 200 ")
+        assert (await ask(PING[:3], PING[3:])).startswith(b"HTTP/1.1 200 ")
+        head, _, body = (await ask(b"POST /invocations HTTP/1.1\r\n")).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 1\r\n" in head
+        assert json.loads(body)["error"]["code"] == "overloaded"
+        # One that says nothing is closed, and those that are served stay.
+        assert await ask() == b""
+        assert (await running.post("kept")).json() == ["kept"]
