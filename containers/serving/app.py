@@ -79,14 +79,20 @@ def create_app(
         document: the OpenAPI document to show at /docs; with None, /docs is not served.
     """
     endpoint = _Endpoint(service, settings)
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/ping", endpoint.ping, methods=["GET"]),
             Route("/invocations", endpoint.invocations, methods=["POST"]),
             *(documentation_routes(document) if document is not None else ()),
         ],
-        exception_handlers={HTTPException: _answer_routing_error},
+        exception_handlers={
+            HTTPException: _answer_routing_error,
+            Exception: lambda _request, error: _error_response(*classify(error)),
+        },
     )
+    # A redirect from /invocations/ would lose the body with most clients.
+    app.router.redirect_slashes = False
+    return app
 
 
 class _RequestRecord:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from containers.serving import app
 from containers.serving.predictor import ModelLoadError, ModelLostError
 from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
@@ -285,6 +286,26 @@ async def test_unknown_paths_and_methods_have_the_same_error_body() -> None:
         response = await running.client.get("/invocations")
         assert_error(response, 405, "method_not_allowed", "Use GET /ping or POST /invocations.")
         assert response.headers["allow"] == "POST"
+
+
+async def test_an_error_outside_of_a_model_is_the_json_of_every_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_request: Any) -> None:
+        raise MemoryError("/secret/path")
+
+    monkeypatch.setattr(app, "_RequestRecord", fail)
+    async with running_server(EchoPredictor()) as running:
+        response = await running.post(1)
+        message = "The server failed to answer; its log holds the request id."
+        assert_error(response, 500, "internal_error", message)
+
+
+async def test_a_path_with_a_slash_at_its_end_is_unknown() -> None:
+    async with running_server(EchoPredictor()) as running:
+        response = await running.client.post("/invocations/", json={"inputs": [1]})
+    message = "The paths of this server are GET /ping and POST /invocations."
+    assert_error(response, 404, "not_found", message)
 
 
 async def test_concurrent_clients_share_batches() -> None:
