@@ -1,4 +1,4 @@
-"""Checks of the files that config.pbtxt names: each is there, within the model, and whole.
+"""Checks of the files that a config.pbtxt names: each is there, within its model, and whole.
 
 Sources: src/model.cc and src/backend_model_instance.cc of triton-inference-server/core, and
 src/python_be.cc of triton-inference-server/python_backend.
