@@ -23,7 +23,7 @@ from moto.moto_server.werkzeug_app import (
     DomainDispatcherApplication,
     MotoRequestHandler,
 )
-from werkzeug.serving import BaseWSGIServer, make_server
+from werkzeug.serving import ThreadedWSGIServer
 
 from embedded_aws.admission import find_refusal
 from embedded_aws.hosting.runtime import MAX_BODY_BYTES
@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 _HOST = "127.0.0.1"
 _POLL_SECONDS = 0.05
+# Files may be closed elsewhere in the process.
+_FULL_SECONDS = 1.0
 
 
 class Listener:
@@ -59,12 +61,11 @@ class Listener:
         self._held = contextlib.ExitStack()
         # Bound here, because werkzeug ends the process if the port is taken.
         with socket.create_server((_HOST, port), backlog=128) as bound:
-            self._server: BaseWSGIServer = make_server(
+            self._server = _Server(
                 _HOST,
                 bound.getsockname()[1],
                 self._dispatch,
-                threaded=True,
-                request_handler=_RequestHandler,
+                _RequestHandler,
                 fd=bound.fileno(),
             )
         self.port: int = self._server.port
@@ -167,6 +168,35 @@ def _hold_other_address(port: int) -> Generator[None]:
             if error.errno == errno.EADDRINUSE:
                 raise
         yield
+
+
+class _Server(ThreadedWSGIServer):
+    """werkzeug's server, which waits while this process can open no more files."""
+
+    # Any: socketserver's own arguments.
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._closed = threading.Event()
+        super().__init__(*arguments, **named)
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Accepts a connection.
+
+        Raises:
+            OSError: the client has left, or no file can be opened.
+        """
+        try:
+            return super().get_request()
+        except OSError as error:
+            # The connection still waits, so that the loop would try again at once, and so for ever.
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._closed.clear()
+                self._closed.wait(_FULL_SECONDS)
+            raise
+
+    def shutdown_request(self, request: Any) -> None:
+        """Ends a connection, whose file another one may take."""
+        super().shutdown_request(request)
+        self._closed.set()
 
 
 class _RequestHandler(MotoRequestHandler):  # type: ignore[misc]  # moto ships no type information

@@ -1,8 +1,13 @@
 """Requests that moto answers: the account, and operations that moto lacks."""
 
+import contextlib
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from botocore.exceptions import ClientError
 from moto.iam.models import iam_backends
@@ -10,6 +15,20 @@ from moto.iam.models import iam_backends
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.identity import ACCOUNT_ID
 from tests.support.accounts import embedded_aws
+
+FULL = """
+import resource, sys, time
+from embedded_aws.listener import Listener
+listener = Listener(port=0, secret_access_key="secret")
+listener.start()
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+print(listener.port, flush=True)
+for _ in sys.stdin:
+    begun = time.process_time()
+    time.sleep(1)
+    print(time.process_time() - begun, flush=True)
+listener.stop()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +71,22 @@ def test_the_first_request_does_not_read_the_policies_of_every_partition(
     """It would take half a second."""
     assert clients.client("sts", "us-east-1").get_caller_identity()["Account"] == ACCOUNT_ID
     assert set(iam_backends[ACCOUNT_ID]) <= {"aws"}
+
+
+def test_at_its_limit_of_open_files_it_waits() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", FULL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        with contextlib.ExitStack() as stack:
+            for _ in range(60):
+                stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            server.stdin.write("measure\n")
+            server.stdin.flush()
+            assert float(server.stdout.readline()) < 0.2
+        # The connections have ended, and it answers again.
+        assert httpx.get(f"http://localhost:{port}/", timeout=20).status_code == 403
+        server.stdin.close()
+        assert server.wait(20) == 0
