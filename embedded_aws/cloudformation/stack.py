@@ -161,7 +161,11 @@ class Stack:
     def set_status(self, status: str, reason: str | None = None) -> None:
         """Changes the stack's status and records the event; some begin an operation."""
         kind = _BEGINNINGS.get(status)
-        if kind == "ROLLBACK" and self.events[-1].status == "UPDATE_ROLLBACK_FAILED":
+        if (
+            kind == "ROLLBACK"
+            and self.events
+            and self.events[-1].status == "UPDATE_ROLLBACK_FAILED"
+        ):
             kind = "CONTINUE_ROLLBACK"
         if kind is not None:
             self.operation = StackOperation(str(uuid.uuid4()), kind)

@@ -82,10 +82,9 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.TRITON_LAYOUT,
         "The Triton repository has a wrong layout",
-        "Each model is a directory with config.pbtxt and at least one version directory, such as "
-        "`MODEL/1`. A version has the file that its backend loads. AWS's image does not start with "
-        "a config.pbtxt beside the models, and counts every directory as a model. A file that "
-        "config.pbtxt names lies in the model's directory. No model is empty, and no file is a "
+        "Each model is a directory with config.pbtxt and version directories, such as `MODEL/1`, "
+        "which have the file that the backend loads. AWS's image counts every directory as a "
+        "model. Files that config.pbtxt names lie in the model's directory. None is empty or a "
         "pointer of Git LFS.",
         "Move, rename or add the file or directory that the message names.",
     ),

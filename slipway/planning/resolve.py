@@ -9,6 +9,7 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
 from slipway.config.sections.endpoint import Shadow, Variant
 from slipway.errors import Problem, UserError
+from slipway.facts.images import UnknownImageError
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.advice import ADVICE, Subject
 from slipway.planning.alarms import alarm_plan
@@ -163,7 +164,11 @@ def _warnings(subject: Subject) -> Iterator[PlanWarning]:
 
 def _state(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> list[Problem]:
     """Returns further problems of a config that breaks rules, so that all are reported at once."""
-    parts = artifact_parts(situation, lock, allow_unpublished=allow_unpublished)
+    try:
+        parts = artifact_parts(situation, lock, allow_unpublished=allow_unpublished)
+    except UnknownImageError:
+        # The files that an artifact has depend on the image.
+        return []
     # Without a source there is nothing to publish yet: one remedy at a time.
     return [parts] if isinstance(parts, Problem) and any_source(situation) else []
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from embedded_aws.listener import Listener
+from tests.support.accounts import SECRET_ACCESS_KEY
 
 
 @pytest.fixture(scope="module")
 def listener() -> Iterator[Listener]:
-    listener = Listener(port=0)
+    listener = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
     listener.start()
     yield listener
     listener.stop()

@@ -37,8 +37,8 @@ BUILT = {
 HANDLER = b"def handle(inputs):\n    return inputs\n"
 CONFIG = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
           "num_attention_heads": 32, "torch_dtype": "float16"}  # fmt: skip
-TENSORS = {"model.embed_tokens.weight": {"dtype": "F16", "shape": [32000, 4096],
-                                         "data_offsets": [0, 262144000]}}  # fmt: skip
+TENSORS = {"model.embed_tokens.weight": {"dtype": "F16", "shape": [320, 8],
+                                         "data_offsets": [0, 5120]}}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def s3():
         header = json.dumps(TENSORS).encode()
         files = {
             "llama-2-7b/config.json": json.dumps(CONFIG).encode(),
-            "llama-2-7b/model.safetensors": struct.pack("<Q", len(header)) + header + b"0" * 5000,
+            "llama-2-7b/model.safetensors": struct.pack("<Q", len(header)) + header + bytes(5120),
             "package/serving.properties": PROPERTIES,
             "built/serving.properties": java_properties.render(BUILT),
             "package.tar.gz": archive({"chat/serving.properties": PROPERTIES,
@@ -111,7 +111,7 @@ def test_a_package_has_the_settings_of_an_lmi_container(run, written, tmp_path, 
     # The weights' own files, at the address that serving.properties names.
     assert content["artifacts"]["weights"]["uri"] == f"s3://{BUCKET}/llama-2-7b/"
     assert content["model"]["family"] == "llama"
-    assert content["model"]["parameters"] == 32000 * 4096
+    assert content["model"]["parameters"] == 320 * 8
     assert content["model"]["layers"] == 32
     handlers = {path.name: path.read_bytes() for path in tmp_path.glob("handlers/chat/*")}
     assert handlers == ({"model.py": HANDLER} if address.endswith(".gz") else {})
@@ -161,7 +161,7 @@ def test_a_checkpoint_tells_its_network(run, written, tmp_path):
     code, _, errors = run(f"s3://{BUCKET}/llama-2-7b/", image=image)
     assert (code, errors) == (0, "")
     assert written()["model"] == {
-        "family": "llama", "parameters": 32000 * 4096, "layers": 32, "hidden_size": 4096,
+        "family": "llama", "parameters": 320 * 8, "layers": 32, "hidden_size": 4096,
         "attention_heads": 32,
     }  # fmt: skip
     config = Project(tmp_path).config("chat", "production").config

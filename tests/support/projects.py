@@ -12,6 +12,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.network import Network
 from slipway.errors import UserError
+from slipway.facts.images import UnknownVersionError
 from slipway.planning.families import situation_of
 from slipway.planning.lock import (
     Lock,
@@ -159,7 +160,11 @@ def _locked(situation: Situation) -> LockedArtifact:
         source="samples/tiny" if name == "sample" else "build/tiny",
         target="cpu" if name == "sample" else "sm75",
     )
-    digest = inputs_digest(situation)
+    try:
+        digest = inputs_digest(situation)
+    except UnknownVersionError:
+        # Such a config was never published.
+        digest = DIGEST
     if config.serving.container == "lmi" and name == "release":
         weights = part.model_copy(update={"digest": "cd" * 32, "size_bytes": 15_231_233_024})
         code = part.model_copy(update={"size_bytes": 482, "file_count": 1, "target": "any"})
