@@ -74,7 +74,7 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.HUB_PATTERNS,
         "`allow_patterns` matches no file",
-        "The patterns leave out every file of the repository.",
+        "The patterns, or the default in their place, leave out every file of the repository.",
         "Correct the patterns; the printed remedy shows some files.",
     ),
     Entry(

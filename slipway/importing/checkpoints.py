@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, UserError, relative
@@ -78,13 +77,7 @@ def hub_place(place: WeightsPlace) -> WeightsPlace:
     """
     repository = place.repository or ""
     found = hub_facts(repository, place.branch)
-    section: dict[str, Any] = {
-        "source": "hub",
-        "repository": repository,
-        "revision": found.commit,
-    }
-    if not found.has_default_patterns:
-        section["allow_patterns"] = list(found.patterns)
+    section = {"source": "hub", "repository": repository, "revision": found.commit}
     return replace(place, section=section, facts=found.checkpoint, size_gb=found.size_gb or None)
 
 

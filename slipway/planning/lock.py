@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from slipway.config.sections.artifacts import HubWeights
 from slipway.config.sections.base import Section
 from slipway.planning.situation import Situation
 
@@ -107,6 +108,9 @@ def inputs(situation: Situation) -> dict[str, Any]:
     """
     source = situation.artifact_source
     found: dict[str, Any] = {"source": source.model_dump(mode="json") if source else None}
+    if isinstance(source, HubWeights) and source.allow_patterns is None:
+        # What locks have for the default.
+        found["source"]["allow_patterns"] = ["*.json", "*.model", "*.safetensors", "*.txt"]
     if situation.deploys_release and situation.config.artifacts.weights is not None:
         found["serving"] = situation.settings_in_artifact
     return found

@@ -11,10 +11,9 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from slipway.codes.code import Code
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.file_set import Check, FileSet
-from slipway.publishing.manifest import is_portable
+from slipway.publishing.hub_selection import left_out, wanted
 from slipway.publishing.progress import Progress
 
 _CHUNK_BYTES = 1 << 20
@@ -150,12 +149,12 @@ def fetch(
     environment: Mapping[str, str] = os.environ,
     check: Check | None = None,
 ) -> Path:
-    """Brings the files of a commit that match the patterns into a directory.
+    """Brings the files of a commit that are published into a directory.
 
     Args:
-        weights: repository, commit and patterns.
+        weights: repository, commit and, if any, patterns.
         directory: of these alone; what an earlier run left there is used.
-        progress: shows the download.
+        progress: shows the download, and which files are left out.
         environment: HF_TOKEN for private and gated repositories, HF_ENDPOINT for a mirror.
         check: refuses files that are no whole model, before any of them is downloaded.
 
@@ -168,9 +167,14 @@ def fetch(
     """
     hub = Hub(weights.repository, environment)
     with told_plainly(weights):
-        files = _wanted(hub.files(weights.revision), weights)
+        found = hub.files(weights.revision)
+        listed = hub.file_set(weights.revision, found)
+        taken = wanted(listed, weights)
         if check is not None:
-            check(hub.file_set(weights.revision, files))
+            check(taken)
+    files = [file for file in found if file.path in taken.sizes_bytes]
+    if (line := left_out(listed, taken)) is not None:
+        progress.note(line)
     complete, parts = directory / "files", directory / "parts"
     _require_space(directory, sum(file.size_bytes for file in files), complete, parts)
     progress.start(sum(file.size_bytes for file in files), "downloading")
@@ -202,41 +206,6 @@ def fetch(
         target.parent.mkdir(parents=True, exist_ok=True)
         part.replace(target)
     return complete
-
-
-def _wanted(found: Sequence[HubFile], weights: HubWeights) -> list[HubFile]:
-    """Returns the files of a commit that are taken."""
-    wanted = [
-        file
-        for file in found
-        if any(fnmatchcase(file.path, pattern) for pattern in weights.allow_patterns)
-    ]
-    if not wanted:
-        raise UserError(
-            [
-                Problem(
-                    Code.HUB_PATTERNS,
-                    Kind.VALUE,
-                    f"no file of {weights.repository} matches `allow_patterns`",
-                    f"It has {len(found)} files, for example "
-                    f"{', '.join(file.path for file in found[:5]) or 'none'}.",
-                    _FIELD,
-                )
-            ]
-        )
-    unnameable = [file.path for file in wanted if not is_portable(file.path)]
-    if unnameable:
-        raise UserError(
-            Problem(
-                Code.UNUSABLE_FILE_NAME,
-                Kind.VALUE,
-                f"{weights.repository} has a file whose name cannot be used: {path!r}",
-                "Leave it out with `allow_patterns`.",
-                _FIELD,
-            )
-            for path in unnameable
-        )
-    return wanted
 
 
 def _download(hub: Hub, revision: str, file: HubFile, part: Path, progress: Progress) -> None:

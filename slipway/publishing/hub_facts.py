@@ -7,17 +7,13 @@ its tensors: some kilobytes of gigabytes.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 from slipway.config.checkpoint import CheckpointFacts
 from slipway.config.sections.artifacts import HubWeights
 from slipway.publishing.file_set import checkpoint_facts
 from slipway.publishing.hub import Hub, told_plainly
-
-_PATTERNS: tuple[str, ...] = HubWeights.model_fields["allow_patterns"].default
-# For repositories without safetensors files.
-_PICKLED_PATTERNS = ("*.bin", "*.json", "*.model", "*.txt")
+from slipway.publishing.hub_selection import loaded_files
 
 
 @dataclass(frozen=True)
@@ -27,19 +23,12 @@ class HubFacts:
     Args:
         commit: all 40 digits.
         checkpoint: facts of the network.
-        patterns: the files to take: safetensors, or pickled weights where there are no others.
-        size_gb: size of these files.
+        size_gb: size of the files that publishing takes.
     """
 
     commit: str
     checkpoint: CheckpointFacts
-    patterns: tuple[str, ...]
     size_gb: float
-
-    @property
-    def has_default_patterns(self) -> bool:
-        """Returns whether a config may leave the patterns out."""
-        return self.patterns == _PATTERNS
 
 
 def hub_facts(
@@ -59,16 +48,9 @@ def hub_facts(
     with told_plainly(_named(repository, revision)):
         commit = hub.commit(revision)
         files = hub.file_set(commit, hub.files(commit))
-        sizes_bytes = files.sizes_bytes
         checkpoint = checkpoint_facts(files)
-    has_safetensors = any(name.endswith(".safetensors") for name in sizes_bytes)
-    patterns = _PATTERNS if has_safetensors else _PICKLED_PATTERNS
-    size = sum(
-        size
-        for name, size in sizes_bytes.items()
-        if any(fnmatchcase(name, pattern) for pattern in patterns)
-    )
-    return HubFacts(commit, checkpoint, patterns, round(size / 1e9, 3))
+        size = sum(files.sizes_bytes[path] for path in loaded_files(files))
+    return HubFacts(commit, checkpoint, round(size / 1e9, 3))
 
 
 def _named(repository: str, revision: str) -> Any:

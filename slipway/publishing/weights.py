@@ -9,6 +9,7 @@ from slipway.planning.lock import LockedPart
 from slipway.publishing.directory import publish_directory
 from slipway.publishing.file_set import Check, require_whole
 from slipway.publishing.hub import fetch
+from slipway.publishing.hub_selection import SELECTION
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.objects import ObjectPrefix, file_set, objects_under, publish_objects
 from slipway.publishing.progress import Progress
@@ -93,11 +94,12 @@ def _publish_commit(
 
 def commit_recipe(weights: HubWeights) -> Recipe:
     """Returns the recipe of a commit of the Hub."""
+    patterns = weights.allow_patterns
     return Recipe(
         {
             "repository": weights.repository,
             "revision": weights.revision,
-            "allow_patterns": sorted(weights.allow_patterns),
+            **({"allow_patterns": sorted(patterns)} if patterns else {"selection": SELECTION}),
         }
     )
 

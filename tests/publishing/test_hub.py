@@ -23,7 +23,7 @@ from slipway.publishing.file_set import (
 from slipway.publishing.hub import fetch
 from slipway.publishing.manifest import Snapshot
 from slipway.publishing.store import ArtifactStore
-from slipway.publishing.weights import publish_weights
+from slipway.publishing.weights import commit_recipe, publish_weights
 from tests.publishing.checkpoints import safetensors
 from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
 from tests.publishing.progress import Progress
@@ -39,6 +39,7 @@ FILES = {
     "onnx/config.json": b"{}",
     "pytorch_model.bin": b"pickle",
 }
+OLD_DEFAULT = ["*.json", "*.model", "*.safetensors", "*.txt"]
 TOKEN = "hf_abcdefghijklmnop"  # noqa: S105  # the stand-in's
 
 
@@ -78,8 +79,9 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_the_files_that_match_arrive_and_no_others(hub, tmp_path):
     progress = Progress()
     folder = fetch(weights(), tmp_path, progress, {"HF_ENDPOINT": hub.url})
-    wanted = {name: FILES[name] for name in FILES if name != "pytorch_model.bin"}
+    wanted = {name: FILES[name] for name in ("config.json", "model.safetensors")}
     assert content(folder) == wanted
+    assert progress.notes == ["Left out of acme/gpt2: onnx/, pytorch_model.bin (2 of 4 files)."]
     total = sum(map(len, wanted.values()))
     assert progress.totals == [("downloading", total)]
     assert progress.done_bytes == total
@@ -113,8 +115,9 @@ def test_what_a_stopped_run_left_is_not_downloaded_again(hub, tmp_path):
     folder = fetch(weights(), tmp_path, progress, {"HF_ENDPOINT": hub.url})
     assert content(folder)["model.safetensors"] == SEVERAL_CHUNKS
     assert [range_ for _, range_ in hub.asked_for("model.safetensors")] == [f"bytes={CHUNK_BYTES}-"]
-    # What was there as a whole was not asked for at all.
-    assert not [path for _, path, *_ in hub.requests if path.endswith(f"{REVISION}/config.json")]
+    # What was there as a whole was not downloaded; the selection reads a range of it.
+    config = f"{REVISION}/config.json"
+    assert all(range_ for _, path, range_, _ in hub.requests if path.endswith(config))
     assert progress.done_bytes == progress.totals[0][1]
 
 
@@ -200,14 +203,16 @@ def test_a_commit_that_is_not_there(hub, tmp_path):
 
 def test_patterns_that_match_nothing(hub, tmp_path):
     assert refusal(hub, tmp_path, allow_patterns=["*.gguf"]) == (
-        "no file of acme/gpt2 matches `allow_patterns` / It has 4 files, for example config.json, "
-        "model.safetensors, onnx/config.json, pytorch_model.bin."
+        "no file of acme/gpt2 matches `allow_patterns` / Name files with `allow_patterns`. It has "
+        "4 files, for example config.json, model.safetensors, onnx/config.json, pytorch_model.bin."
     )
+    hub.files = {"README.md": b"#"}
+    assert refusal(hub, tmp_path).startswith("no file of acme/gpt2 is one that a loader reads / ")
 
 
 def test_a_name_that_leads_out_of_the_directory(hub, tmp_path):
     hub.files["../../escape.json"] = b"{}"
-    assert refusal(hub, tmp_path) == (
+    assert refusal(hub, tmp_path, allow_patterns=["*.json"]) == (
         "acme/gpt2 has a file whose name cannot be used: '../../escape.json' / Leave it out with "
         "`allow_patterns`."
     )
@@ -272,12 +277,12 @@ def test_a_commit_is_published_once(hub, tmp_path, access, keys, monkeypatch):
         ), progress
 
     (part, sent), progress = publish()
-    files = {name: body for name, body in FILES.items() if name != "pytorch_model.bin"}
+    files = {name: FILES[name] for name in ("config.json", "model.safetensors")}
     prefix = f"artifacts/{part.digest}/files/"
     assert {
         key.removeprefix(prefix): body for key, body in keys().items() if key.startswith(prefix)
     } == files
-    assert (part.source, part.target, part.file_count) == (f"{REPOSITORY}@{REVISION}", "any", 3)
+    assert (part.source, part.target, part.file_count) == (f"{REPOSITORY}@{REVISION}", "any", 2)
     assert sent == part.size_bytes == sum(map(len, files.values()))
     # Nothing is left on this disk.
     assert list((tmp_path / ".slipway" / "hub").iterdir()) == []
@@ -285,6 +290,8 @@ def test_a_commit_is_published_once(hub, tmp_path, access, keys, monkeypatch):
     (again, sent), progress = publish()
     assert (again, sent, hub.requests) == (part, 0, [])
     assert progress.notes == [f"{REPOSITORY}@{REVISION} is there already."]
+    # What another version of the default published is not taken for this one's.
+    assert commit_recipe(weights()) != commit_recipe(weights(allow_patterns=OLD_DEFAULT))
 
 
 def test_a_checkpoint_that_is_not_whole_is_refused_before_it_is_fetched(hub, tmp_path):

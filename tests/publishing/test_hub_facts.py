@@ -57,7 +57,6 @@ def test_a_commit_its_network_and_its_size(hub: Hub, revision: str) -> None:
     assert found.checkpoint.family == "llama"
     assert found.checkpoint.parameters == PARAMETERS
     assert found.checkpoint.shape["key_value_heads"] == 8
-    assert found.has_default_patterns
     assert found.size_gb == 0.006
     # Of the weights only the headers came.
     ranges = [range_ for _, range_ in hub.asked_for(".safetensors")]
@@ -69,7 +68,6 @@ def test_pickled_weights_are_taken_where_there_are_no_others(hub: Hub) -> None:
     hub.files = {"config.json": FILES["config.json"], "pytorch_model.bin": bytes(20_000_000)}
     found = hub_facts(REPOSITORY, "main", {"HF_ENDPOINT": hub.url})
     assert found.checkpoint.parameters is None
-    assert found.patterns == ("*.bin", "*.json", "*.model", "*.txt")
     assert found.size_gb == 0.02
 
 

@@ -48,13 +48,15 @@ class HubWeights(Section):
         " change.",
         examples=["ae7c9136adc7555eeccc78cdd960dfd60fb346ce"],
     )
-    allow_patterns: tuple[Annotated[str, Field(min_length=1, max_length=256)], ...] = Field(
-        ("*.json", "*.model", "*.safetensors", "*.txt"),
+    allow_patterns: tuple[Annotated[str, Field(min_length=1, max_length=256)], ...] | None = Field(
+        None,
         min_length=1,
         max_length=50,
         strict=False,
-        description="Files to take, as shell patterns. The Hub often has the same weights in "
-        "several formats.",
+        description="Files to take, as shell patterns. The default is what a loader reads: weights "
+        "in one format, configs, tokenizers and chat templates. Python files come along where a "
+        "config has `auto_map`. Files are taken from the top, and from folders that modules.json "
+        "or model_index.json names.",
         examples=[["*.json", "*.safetensors"]],
     )
 

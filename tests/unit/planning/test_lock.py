@@ -47,6 +47,16 @@ def test_an_older_lock_stays_valid_until_the_config_changes(config, environment,
     assert not is_current(locked, situation_of(other, environment))
 
 
+def test_a_lock_of_the_default_files_of_a_repository_stays_valid():
+    def digest(**patterns: Any) -> str:
+        weights = {"source": "hub", "repository": "a/b", "revision": "0" * 40, **patterns}
+        artifacts = {"sample": None, "release": None, "weights": weights}
+        return digest_of(model_config(serving=LMI, artifacts=artifacts), "release")
+
+    before = ["*.json", "*.model", "*.safetensors", "*.txt"]
+    assert digest() == digest(allow_patterns=before) != digest(allow_patterns=before[:1])
+
+
 def test_settings_of_a_package_are_published_and_variables_are_not():
     packaged, told = lmi(), lmi(configuration="environment")
     for change in ({"max_queue_length": 5}, {"options": {"max_model_len": 4096}}):
