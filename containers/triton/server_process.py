@@ -15,6 +15,7 @@ import os
 import selectors
 import signal
 import socket
+import struct
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -112,6 +113,13 @@ def run(command: Sequence[str], environment: Mapping[str, str], guard: "Guard") 
     return EXIT_OPERATOR_PROBLEM if lost.is_set() else status if status >= 0 else 128 - status
 
 
+def _is_of_this_user(connection: socket.socket) -> bool:
+    """Tells whether a process of this user connected: every user can reach an abstract socket."""
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _process, user, _group = struct.unpack("3i", peer)
+    return bool(user == os.getuid())
+
+
 def _watch(listener: socket.socket, lose: Callable[[], None]) -> None:
     """Calls `lose` when a connection ends."""
     with selectors.DefaultSelector() as selector:
@@ -122,7 +130,10 @@ def _watch(listener: socket.socket, lose: Callable[[], None]) -> None:
                 ready: Any = key.fileobj
                 if ready is listener:
                     connection, _ = listener.accept()
-                    selector.register(connection, selectors.EVENT_READ)
+                    if _is_of_this_user(connection):
+                        selector.register(connection, selectors.EVENT_READ)
+                    else:
+                        connection.close()
                 else:
                     selector.unregister(ready)
                     ready.close()
