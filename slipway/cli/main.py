@@ -30,8 +30,9 @@ from slipway.cli import (
     publish,
     status,
 )
-from slipway.cli.output import no_room_problem, print_error
+from slipway.cli.output import print_error
 from slipway.errors import UserError
+from slipway.full_disk import no_room_problem
 
 _BUG = (
     "This is a bug in Slipway. Please report it, with the command and the traceback above, in the "

@@ -12,6 +12,7 @@ import typer
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import UserError
+from slipway.full_disk import no_room_problem
 
 # What loads configs is imported by the command that does: `slipway --help` needs none of it.
 if TYPE_CHECKING:
@@ -59,34 +60,6 @@ def write_file(path: Path, text: str, shown: str) -> None:
     """
     with reported(shown, path):
         path.write_text(text, encoding="utf-8")
-
-
-def no_room_problem(error: BaseException, shown: str | None = None) -> UserError | None:
-    """Returns what the user can do if nothing more can be written; None for any other error.
-
-    Args:
-        error: any error.
-        shown: the file's name in messages, if it is known.
-    """
-    import errno
-    import shutil
-    from pathlib import Path
-
-    if not isinstance(error, OSError):
-        return None
-    # tempfile tries to write into each folder, and says no more than that none can be used.
-    no_temporary = isinstance(error, FileNotFoundError) and "temporary" in str(error.strerror)
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS) and not no_temporary:
-        return None
-    where = shown or error.filename or "a file"
-    rooms = " and ".join(
-        f"{shutil.disk_usage(folder).free / 1e6:,.1f} MB in {folder}"
-        for folder in dict.fromkeys((Path.cwd(), Path.home()))
-    )
-    remedy = f"Make room, and run the command again. There are {rooms} free."
-    if error.errno == errno.EROFS:
-        remedy = "Run the command where it may write, for example in a copy of the project."
-    return UserError.of(Code.NO_DISK_SPACE, f"{where} cannot be written: {error.strerror}", remedy)
 
 
 @contextmanager

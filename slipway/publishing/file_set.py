@@ -63,7 +63,7 @@ class FileSet:
                 found.append((None, [path]))
             elif (index := f"{path}.index.json") in self.sizes_bytes:
                 shards = self.document(index).get("weight_map")
-                names = set(shards.values()) if isinstance(shards, dict) else ()
+                names = {str(name) for name in shards.values()} if isinstance(shards, dict) else ()
                 found.append((index, sorted(f"{folder}{name}" for name in names)))
         there = (each for each in found if self.sizes_bytes.keys() & set(each[1]))
         return next(there, found[0] if found else (None, []))

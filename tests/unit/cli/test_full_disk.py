@@ -3,11 +3,12 @@
 import errno
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from slipway.cli.output import no_room_problem
+from slipway.full_disk import no_room_problem
 from slipway.publishing.whole_files import replace_file
 
 ROOT = Path(__file__).parents[3]
@@ -33,6 +34,7 @@ INIT = (
     *("init", "own", "--container", "tensorrt", "--family", "gpt2", "--parameters", "124000000"),
     *("--instance", "ml.g5.xlarge", "--sample", "sample", "--latency-milliseconds", "600"),
 )
+PROGRAMS = f"{Path(sys.executable).parent}:/usr/bin:/bin"
 SLIPWAY = (sys.executable, "-c", "from slipway.cli.main import main; main()")
 REPLACE = (
     sys.executable,
@@ -47,7 +49,7 @@ def on(prepare: str, folder: Path, *command: str) -> subprocess.CompletedProcess
     return subprocess.run(
         ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(folder),
          *command],
-        cwd=ROOT, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": str(folder)},
+        cwd=ROOT, env={"PATH": PROGRAMS, "PYTHONPATH": str(ROOT), "HOME": str(folder)},
         capture_output=True, text=True,
     )  # fmt: skip
 
@@ -71,6 +73,23 @@ def test_a_command_that_cannot_write_says_why(
     assert remedy in ended.stderr
 
 
+# The CDK writes the templates by Node.
+APP = (
+    *("env", 'CDK_CONTEXT_JSON={"models": "gpt2-autocomplete"}'),
+    *("CDK_OUTDIR=cdk.out", f"TMPDIR={tempfile.gettempdir()}", f"HOME={Path.home()}"),
+    *(sys.executable, str(ROOT / "app.py")),
+)
+
+
+@pytest.mark.namespaces
+@pytest.mark.size("all")
+def test_a_synthesis_that_cannot_write_says_why(tmp_path: Path) -> None:
+    ended = on(FILLED, tmp_path, *APP)
+    assert ended.returncode == 1, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "cannot be written: No space left on device [SW615]" in ended.stderr
+
+
 @pytest.mark.namespaces
 def test_a_lock_that_does_not_fit_leaves_no_temporary_file(tmp_path: Path) -> None:
     ended = on("", tmp_path, *REPLACE)
@@ -91,7 +110,13 @@ def test_a_missing_temporary_folder_is_one_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(errno.EIO, "why"), FileNotFoundError(2, "x"), KeyError()]
+    "error",
+    [
+        OSError(errno.EIO, "why"),
+        FileNotFoundError(2, "x"),
+        KeyError(),
+        RuntimeError("ENOENT"),
+    ],
 )
 def test_other_errors_stay_what_they_are(error: Exception) -> None:
     assert no_room_problem(error) is None
