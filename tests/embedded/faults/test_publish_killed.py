@@ -82,7 +82,9 @@ class Publishing:
             for number in range(FILES)
         ]
         for number, size in enumerate(sizes):
-            path = self.directory / f"layer-{number % 10}" / f"{number:03}.bin"
+            # A model without it is refused.
+            name = f"layer-{number % 10}/{number:03}.bin" if number else "config.json"
+            path = self.directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(chosen.randbytes(size))
         return Snapshot.of(self.directory, f"samples/{NAME}").manifest
@@ -373,15 +375,15 @@ def test_a_file_that_goes_in_parts_is_there_as_a_whole_or_not_at_all(
     publishing: Publishing,
 ) -> None:
     # s5cmd's parts have 50 MiB.
-    manifest = publishing.write(seeded(4), 60 * 2**20)
+    manifest = publishing.write(seeded(4), 200, 60 * 2**20)
     untouched = Untouched(publishing)
     kill_tree(publishing.held_at(manifest.size_bytes * 9 // 10))
     publishing.line.cut()
     untouched.check()
-    assert publishing.objects(manifest.digest) == {}
+    assert publishing.objects(manifest.digest).keys() <= {"files/config.json"}
     # The foundation's lifecycle rule ends what S3 keeps of an upload that nobody finishes.
     assert len(publishing.s3.list_multipart_uploads(Bucket=BUCKET)["Uploads"]) == 1
-    assert publishing.finish_and_check(manifest) == manifest.size_bytes
+    assert publishing.finish_and_check(manifest) >= 60 * 2**20
 
 
 def test_without_the_network_ten_failures_are_told_and_the_rest_counted(
