@@ -114,7 +114,7 @@ class Source:
         self.files.mkdir()
         write = _sparse if self.work is Work.PREFIX else _random
         for number in range(self.size.file_count):
-            write(self.files / f"model-{number:05}.safetensors", self.size.file_bytes)
+            write(self.files / f"model-{number:05}.engine", self.size.file_bytes)
 
     def forget(self) -> None:
         """Removes what an earlier publish left, so that the next one hashes every file."""
