@@ -294,7 +294,7 @@ def _body_digest(environ: WSGIEnvironment) -> str:
 
 
 def _canonical_request(environ: WSGIEnvironment, signature: Signature, digest: str) -> bytes:
-    """Returns what is signed of a request."""
+    """Returns the canonical request, whose digest is signed."""
     url = urlsplit(environ["REQUEST_URI"])
     if signature.service == "s3":
         path = quote(unquote(url.path), safe=f"/{_UNRESERVED}")

@@ -102,8 +102,8 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.FILES_CHANGED,
         "Files changed during the publish",
-        "A file was changed, replaced, added or deleted after it was hashed. The bucket may have "
-        "got other bytes than the digest names, so what was sent of it is deleted again.",
+        "A file was changed, replaced, added or deleted after it was hashed. The uploaded file may "
+        "not match the digest, so Slipway deletes it from the bucket.",
         "Run the command again once nobody writes there.",
     ),
     Entry(

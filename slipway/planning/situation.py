@@ -311,7 +311,7 @@ class Situation(ABC):
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        """Returns the settings of `serving` that decide what is made of weights, as data."""
+        """Returns the settings of `serving` that change the bytes of the artifact, as data."""
         return self.config.serving.model_dump(mode="json")
 
     @property

@@ -91,7 +91,7 @@ _MADE = (
 
 
 def _published(environment: Environment, config: ModelConfig) -> Any:
-    """Returns what publishing makes: from which files, by which job, with which package."""
+    """Returns the source files, the compile job and the package of a publish, as data."""
     situation = situation_of(config, environment)
     directory, weights = situation.published_directory, config.artifacts.weights
     if not situation.deploys_release or weights is None:

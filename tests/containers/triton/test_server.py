@@ -236,7 +236,7 @@ def test_brackets_in_a_text_are_text(server: Server) -> None:
 
 
 def test_triton_itself_serves_the_guard_alone(server: Server) -> None:
-    """Whoever is on the machine reaches Triton's port, and gets none of its other interfaces."""
+    """Other programs of the machine can connect to Triton's port, and are refused there."""
     command = server.events("server_starting")[0]["command"]
     (port,) = [word.partition("=")[2] for word in command if word.startswith("--http-port=")]
     for path in ("/v2", "/v2/models/model/config", "/v2/systemsharedmemory/status", "/v2/logging"):
