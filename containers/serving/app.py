@@ -58,10 +58,6 @@ _REQUEST_ID_HEADER: Final = "X-Amzn-RequestId"
 _INFERENCE_ID_HEADER: Final = "X-Amzn-SageMaker-Inference-Id"
 # Limits the alphabet and length of a client's value, because it goes into the log and a header.
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-# A refusal takes less than a millisecond of processor time.
-_REFUSALS_PER_SECOND: Final = 200
-# The least Retry-After. A client that waits for it loses no more than that.
-_LONGEST_REFUSAL_SECONDS: Final = 1.0
 # nginx's code for a client that closed the connection; only the log shows it.
 _CLIENT_CLOSED_REQUEST: Final = 499
 
@@ -185,7 +181,6 @@ class _Endpoint:
         self._service = service
         self._settings = settings
         self._metrics = _RequestMetrics(service.metrics)
-        self._next_refusal_at = float("-inf")
 
     async def ping(self, _request: Request) -> Response:
         state = self._service.state
@@ -214,25 +209,22 @@ class _Endpoint:
             if _leaves_body_unread(error, request):
                 response.headers["Connection"] = "close"
         response.headers[_REQUEST_ID_HEADER] = record.request_id
-        if self._service.state is ServiceState.DRAINING:
-            # The connection ends with this answer. Without the header the client would send its
-            # next request on it, and lose it.
+        if self._service.is_flooded() or self._service.state is ServiceState.DRAINING:
+            # A server that drains would lose the next request on this connection. A flooded one
+            # refuses a new connection at far less cost than a request on an old one.
             response.headers["Connection"] = "close"
         if not isinstance(response, _EventStream):
             self._finish(record, response.status_code)
         return response
 
     async def _pace_refusal(self, request: Request) -> None:
-        """Waits until a request may be refused; a lone refusal does not wait.
-
-        Clients that ignore Retry-After would otherwise spend all of the server's time on refusals.
+        """Waits until a request may be refused.
 
         Raises:
             ClientDisconnect: the client left meanwhile.
         """
         now = asyncio.get_running_loop().time()
-        at = min(max(now, self._next_refusal_at), now + _LONGEST_REFUSAL_SECONDS)
-        self._next_refusal_at = at + 1 / _REFUSALS_PER_SECOND
+        at = self._service.refusals.book(now)
         if at > now and self._service.state is ServiceState.READY:
             with cancelled_without_client(request.scope):
                 await asyncio.sleep(at - now)

@@ -36,13 +36,13 @@ _MAX_HEADER_BYTES: Final = 64 * 1024
 # A parser cannot stop inside what it was given, and this much may be 57 requests.
 _PIECE_BYTES: Final = 1024
 
-# Of a connection beyond those that are served.
+# Of a connection that came while there were too many.
 _SPARE_SECONDS: Final = 5.0
 _REFUSAL_SECONDS: Final = 1.0
 _PING: Final = b"GET /ping "
 _REFUSAL: Final = b"503 Service Unavailable\r\nretry-after: 1"
 _REFUSAL_BODY: Final = error_body(
-    "overloaded", "The server has as many connections as it serves; retry later."
+    "overloaded", "The server has as many requests as it can answer in time; retry later."
 )
 
 _HEADERS_TIMED_OUT: Final = "headers_timed_out"
@@ -258,14 +258,16 @@ class BoundedConnection(HttpToolsProtocol):
 
 
 class SpareConnection(asyncio.Protocol):
-    """A connection beyond the most that a server serves: it answers /ping, and refuses the rest.
+    """A connection that came while there were too many: it answers /ping, and refuses the rest.
 
     It takes no task and no parser. A refusal waits for a second, so that clients that come back at
-    once leave the processor to the model.
+    once leave the processor to the model. If there is room when the first request comes, the
+    connection is served like any other.
 
     Args:
         loop: runs the connection.
         is_ready: returns whether /ping is answered with 200.
+        served: returns the connection that takes over, or None while there are too many.
         refused: called for each request that is refused.
     """
 
@@ -273,9 +275,10 @@ class SpareConnection(asyncio.Protocol):
         self,
         loop: asyncio.AbstractEventLoop,
         is_ready: Callable[[], bool],
+        served: Callable[[], asyncio.Protocol | None],
         refused: Callable[[], None],
     ) -> None:
-        self._loop, self._is_ready, self._refused = loop, is_ready, refused
+        self._loop, self._is_ready, self._served, self._refused = loop, is_ready, served, refused
         self._received = b""
         self._is_answered = False
 
@@ -288,13 +291,21 @@ class SpareConnection(asyncio.Protocol):
         """Answers the first request, and throws everything else away."""
         if self._is_answered:
             return
-        self._received += data[: len(_PING) - len(self._received)]
-        if self._received == _PING:
+        self._received += data
+        if self._received.startswith(_PING):
             self._answer(b"200 OK" if self._is_ready() else b"503 Service Unavailable", b"")
-        elif not _PING.startswith(self._received):
+        elif _PING.startswith(self._received):
+            return
+        elif served := self._served():
+            self._end.cancel()
+            self._transport.set_protocol(served)
+            served.connection_made(self._transport)
+            served.data_received(self._received)
+        else:
             self._is_answered = True
             self._refused()
             self._loop.call_later(_REFUSAL_SECONDS, self._answer, _REFUSAL, _REFUSAL_BODY)
+        self._received = b""
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  (asyncio's)
         """Cancels the timeout."""
@@ -314,20 +325,29 @@ class SpareConnection(asyncio.Protocol):
 
 # Any: uvicorn's own parameters, passed on.
 def connections_up_to(
-    most: int, is_ready: Callable[[], bool], refused: Callable[[], None]
+    most: int,
+    *,
+    is_ready: Callable[[], bool],
+    is_flooded: Callable[[], bool],
+    refused: Callable[[], None],
 ) -> Callable[..., asyncio.Protocol]:
     """Returns what makes the connections of a server.
 
     Args:
         most: number of connections that are served; further ones are `SpareConnection`s.
         is_ready: returns whether /ping is answered with 200.
-        refused: called for each request that is refused because of the connections.
+        is_flooded: returns whether nearly all requests are refused now; then a new connection is a
+            `SpareConnection` too.
+        refused: called for each request that such a connection refuses.
     """
 
     def connection(*arguments: Any, **keywords: Any) -> asyncio.Protocol:
-        if len(keywords["server_state"].connections) < most:
+        def served() -> BoundedConnection | None:
+            if is_flooded() or len(keywords["server_state"].connections) >= most:
+                return None
             return BoundedConnection(*arguments, **keywords)
-        return SpareConnection(asyncio.get_running_loop(), is_ready, refused)
+
+        return served() or SpareConnection(asyncio.get_running_loop(), is_ready, served, refused)
 
     return connection
 

@@ -1,4 +1,4 @@
-"""The log of refused requests: a line for each would cost more than the refusal itself."""
+"""Refused requests: when each is answered, and one line in the log for many."""
 
 import asyncio
 import logging
@@ -9,13 +9,31 @@ from containers.serving.logs import log_event
 _logger = logging.getLogger(__name__)
 
 _SECONDS_PER_LINE: Final = 1.0
+# A refusal takes less than a millisecond of processor time.
+_REFUSALS_PER_SECOND: Final = 200
+# The least Retry-After. A client that waits for it loses no more than that.
+_LONGEST_REFUSAL_SECONDS: Final = 1.0
 
 
-class RefusalLog:
-    """Counts refusals, and writes at most one line a second."""
+class Refusals:
+    """Paces refusals, counts them, and writes at most one line a second.
+
+    Clients that ignore Retry-After would otherwise spend all of the server's time on refusals.
+    """
 
     def __init__(self) -> None:
         self._count = 0
+        self._next_at = float("-inf")
+
+    def book(self, now: float) -> float:
+        """Returns when a request may be refused, by the clock of `now`; a lone one is at once."""
+        at = min(max(now, self._next_at), now + _LONGEST_REFUSAL_SECONDS)
+        self._next_at = at + 1 / _REFUSALS_PER_SECOND
+        return at
+
+    def are_too_many(self, now: float) -> bool:
+        """Returns whether a request that is refused now has to wait."""
+        return self._next_at > now
 
     def count(self) -> None:
         """Counts a refusal; called on the event loop."""

@@ -78,8 +78,9 @@ class ModelServer:
             settings.drain_timeout_seconds,
             connections_up_to(
                 _SPARE_CONNECTIONS + _CONNECTIONS_PER_PLACE * settings.max_queue_length,
-                lambda: self.service.state is ServiceState.READY,
-                self.service.refusals.count,
+                is_ready=lambda: self.service.state is ServiceState.READY,
+                is_flooded=self.service.is_flooded,
+                refused=self.service.refusals.count,
             ),
         )
         self._exit_code = EXIT_OK

@@ -25,7 +25,7 @@ from containers.serving.predictor import (
     Predictor,
     StepwisePredictor,
 )
-from containers.serving.refusals import RefusalLog
+from containers.serving.refusals import Refusals
 from containers.serving.settings import ServingSettings
 from containers.serving.tickets import BatchedOutputs
 
@@ -71,6 +71,7 @@ class InferenceService:
         self._stepwise = predictor if isinstance(predictor, StepwisePredictor) else None
         self.metrics = metrics or Metrics()
         self._model_dir = settings.model_dir
+        self._max_queue_length = settings.max_queue_length
         self._compute_executor = ThreadPoolExecutor(
             _MOST_CONCURRENT_BATCHES if self._concurrent else 1,
             thread_name_prefix="compute",
@@ -84,7 +85,7 @@ class InferenceService:
         self._is_loading = False
         self.state = ServiceState.LOADING
         self.requests_in_flight = 0
-        self.refusals = RefusalLog()
+        self.refusals = Refusals()
         self._process_memory = ProcessMemory()
         limit_bytes = memory_limit_bytes()
         self.memory_guard = MemoryGuard(
@@ -147,6 +148,15 @@ class InferenceService:
         except ModelLostError:
             self.state = ServiceState.DRAINING
             raise
+
+    def is_flooded(self) -> bool:
+        """Returns whether the queue is full, and more requests come than can be refused one by one.
+
+        Called on the event loop.
+        """
+        return self.queue_length >= self._max_queue_length and self.refusals.are_too_many(
+            asyncio.get_running_loop().time()
+        )
 
     async def until_room(self, deadline: float) -> None:
         """Checks whether a request could be queued now, so that another one need not be read.

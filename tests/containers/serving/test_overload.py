@@ -40,18 +40,25 @@ def port() -> Iterator[int]:
 
 
 class Client:
-    """A connection that sends one request after the other."""
+    """Sends one request after the other, on one connection until the server closes it."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._writer: asyncio.StreamWriter | None = None
 
     def close(self) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = None
 
     async def status(self, request: bytes) -> int:
+        if self._writer is None:
+            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         self._writer.write(request)
         head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
         await self._reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+        if b"connection: close" in head:
+            self.close()
         return int(head.split()[1])
 
 
@@ -62,14 +69,14 @@ async def test_clients_that_ignore_retry_after_leave_most_of_the_throughput(port
     pings: list[float] = []
 
     async def insist() -> None:
-        client = Client(*await asyncio.open_connection("127.0.0.1", port))
+        client = Client(port)
         while time.monotonic() < end:
             status = await client.status(REQUEST)
             statuses[status] += begin <= time.monotonic() < end
         client.close()
 
     async def ping() -> None:
-        client = Client(*await asyncio.open_connection("127.0.0.1", port))
+        client = Client(port)
         while time.monotonic() < end:
             sent_at = time.monotonic()
             assert await client.status(PING) == 200

@@ -195,7 +195,7 @@ async def test_a_full_queue_is_503_with_retry_after() -> None:
 async def test_many_refusals_are_paced_and_a_lone_one_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("containers.serving.app._REFUSALS_PER_SECOND", 20)
+    monkeypatch.setattr("containers.serving.refusals._REFUSALS_PER_SECOND", 20)
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:
         waiting = [asyncio.create_task(running.post("first"))]
@@ -220,8 +220,8 @@ async def test_many_refusals_are_paced_and_a_lone_one_is_not(
 async def test_a_refused_client_waits_no_longer_than_retry_after_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("containers.serving.app._REFUSALS_PER_SECOND", 0.01)
-    monkeypatch.setattr("containers.serving.app._LONGEST_REFUSAL_SECONDS", 0.05)
+    monkeypatch.setattr("containers.serving.refusals._REFUSALS_PER_SECOND", 0.01)
+    monkeypatch.setattr("containers.serving.refusals._LONGEST_REFUSAL_SECONDS", 0.05)
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:
         waiting = [asyncio.create_task(running.post("first"))]

@@ -60,3 +60,30 @@ async def test_beyond_the_most_connections_only_ping_is_answered(
         # One that says nothing is closed, and those that are served stay.
         assert await ask() == b""
         assert (await running.post("kept")).json() == ["kept"]
+
+
+async def test_a_flooded_server_serves_no_new_connection_until_there_is_room() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:
+        service = running.server.service
+        first = asyncio.create_task(running.post(1))
+        await until(lambda: bool(predictor.batches))
+        second = asyncio.create_task(running.post(2))
+        await until(lambda: service.queue_length == 1)
+        for _ in range(1000):  # as many refusals take five seconds
+            service.refusals.book(asyncio.get_running_loop().time())
+        assert service.is_flooded()
+        refused = await running.post(3)
+        assert (refused.status_code, refused.headers["connection"]) == (503, "close")
+        assert "as many requests as it can answer in time" in refused.text
+        reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
+        # The server says nothing of a new connection; one that follows it has an answer.
+        assert (await running.client.get("/ping")).status_code == 200
+        predictor.release(3)
+        # An answer of a flooded server ends its connection, which is idle afterwards.
+        assert {(await first).status_code, (await second).status_code} == {200}
+        body = b'{"inputs": ["third"]}'
+        writer.write(b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 21\r\n\r\n" + body)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+        await writer.wait_closed()
