@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 import urllib.request
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any
 
 from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
-from embedded_aws.identity import MINUTE_PATH, STATUS_PATH, Connection
+from embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH, Connection
 from embedded_aws.lock import LOCK_FILE, await_unlocked, holder, is_locked
 from embedded_aws.stricter import StricterRule
 
@@ -274,6 +275,24 @@ def status(project_directory: Path) -> LocalStatus | None:
     )
 
 
+def why_not_served(project_directory: Path, image: str, backends: Sequence[str]) -> str | None:
+    """Returns why the embedded AWS of a project cannot serve a model; None if it can.
+
+    Args:
+        project_directory: of the project; without a running embedded AWS there is no reason.
+        image: of the model.
+        backends: Triton's back ends that the model needs.
+
+    Raises:
+        LocalAwsError: its process lives but does not answer.
+    """
+    directory = _directory(project_directory)
+    state = _await_state(directory)
+    query = urllib.parse.urlencode({"image": image, "backend": backends}, doseq=True)
+    answer = None if state is None else _ask(directory, state, SERVABLE_PATH, query=query)
+    return None if answer is None else answer["reason"]
+
+
 def pass_minute(project_directory: Path) -> AccountTime | None:
     """Lets the present minute end in the account of a project's embedded AWS.
 
@@ -329,11 +348,11 @@ def environment(
 
 
 def _ask(
-    directory: Path, state: LocalState, path: str, *, is_change: bool = False
+    directory: Path, state: LocalState, path: str, *, query: str = "", is_change: bool = False
 ) -> dict[str, Any] | None:
     """Returns the answer to a request of its own; None if it ends meanwhile."""
     request = urllib.request.Request(  # noqa: S310  # loopback
-        state.url + path,
+        f"{state.url}{path}?{query}",
         data=b"" if is_change else None,
         headers={"Authorization": state.connection.authorization(path)},
     )

@@ -16,6 +16,8 @@ ACCESS_KEY_ID = "embedded-aws"
 STATUS_PATH = "/_slipway/status"
 # A POST lets a minute pass in the account.
 MINUTE_PATH = "/_slipway/minute"
+# Answers whether a container of `image`, with each Triton `backend`, could serve here.
+SERVABLE_PATH = "/_slipway/servable"
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import threading
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 from moto.moto_server.werkzeug_app import (
     DomainDispatcherApplication,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 logger = logging.getLogger(__name__)
+
+# From the parameters of a query to the answer, which becomes JSON.
+OwnFunction = Callable[[Mapping[str, list[str]]], dict[str, Any]]
 
 _HOST = "127.0.0.1"
 _POLL_SECONDS = 0.05
@@ -78,7 +82,7 @@ class Listener:
         self.connection = Connection(f"http://localhost:{self.port}", secret_access_key)
         self._services: dict[str, WSGIApplication] = {}
         self._invocations: WSGIApplication | None = None
-        self._own: Mapping[tuple[str, str], Callable[[], dict[str, Any]]] = {}
+        self._own: Mapping[tuple[str, str], OwnFunction] = {}
         self.moto: WSGIApplication = DomainDispatcherApplication(moto_application)
         self._thread: threading.Thread | None = None
 
@@ -90,8 +94,8 @@ class Listener:
         """Makes an application answer SageMaker's data plane."""
         self._invocations = application
 
-    def mount_own(self, functions: Mapping[tuple[str, str], Callable[[], dict[str, Any]]]) -> None:
-        """Makes functions answer requests of `slipway local`, by method and path."""
+    def mount_own(self, functions: Mapping[tuple[str, str], OwnFunction]) -> None:
+        """Makes functions answer Slipway's own requests, by method and path."""
         self._own = functions
 
     def start(self) -> None:
@@ -126,7 +130,7 @@ class Listener:
             start_response("403 Forbidden", headers)
             return [refusal.encode("ascii", "replace")]
         if own is not None:
-            body = json.dumps(own()).encode()
+            body = json.dumps(own(parse_qs(environ.get("QUERY_STRING", "")))).encode()
             start_response("200 OK", [("Content-Length", str(len(body)))])
             return [body]
         signature = verify(environ, self.connection.secret_access_key)

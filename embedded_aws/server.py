@@ -17,7 +17,7 @@ from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.runtime import RESPONSE_TIMEOUT_SECONDS, InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.tags import Tags
-from embedded_aws.identity import MINUTE_PATH, STATUS_PATH
+from embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH
 from embedded_aws.listener import Listener
 from embedded_aws.monitoring.service import Monitoring
 from embedded_aws.objects.copies import follow_copy_conditions
@@ -110,7 +110,11 @@ class EmbeddedAws:
             InvocationApi(self._hosting, timeout_seconds=response_timeout_seconds)
         )
         self._listener.mount_own(
-            {("GET", STATUS_PATH): self._status, ("POST", MINUTE_PATH): self.pass_minute}
+            {
+                ("GET", STATUS_PATH): lambda _: self._status(),
+                ("GET", SERVABLE_PATH): self._servable,
+                ("POST", MINUTE_PATH): lambda _: self.pass_minute(),
+            }
         )
 
     def start(self) -> None:
@@ -158,6 +162,10 @@ class EmbeddedAws:
 
     def __exit__(self, *exception: object) -> None:
         self.stop()
+
+    def _servable(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
+        reason = self._hosting.why_not_served(query["image"][0], query.get("backend", []))
+        return {"reason": reason}
 
     def _status(self) -> dict[str, Any]:
         return {

@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -70,6 +70,10 @@ class ImageLauncher:
         except EngineError as error:
             raise CannotLaunchError(str(error)) from error
         return functools.partial(self._launch, name, program.image_python)
+
+    def check(self, image: str, backends: Sequence[str]) -> None:  # noqa: ARG002  # the image has them
+        """Checks whether the engine has an image; see `find`."""
+        self.find(image)
 
     def _launch(
         self,

@@ -86,3 +86,14 @@ class Launcher(Protocol):
         Raises:
             CannotLaunchError: nothing can be started for it.
         """
+
+    def check(self, image: str, backends: Sequence[str]) -> None:
+        """Checks whether a container of an image could serve here.
+
+        Args:
+            image: of a model.
+            backends: Triton's back ends that the model needs.
+
+        Raises:
+            CannotLaunchError: it could not.
+        """

@@ -1,11 +1,11 @@
 """Starts containers as processes: the program of the image's family, from this checkout."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from embedded_aws.hosting.families import container_environment, find_program
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.launch import Placement
+from embedded_aws.hosting.launch import CannotLaunchError, Placement
 from embedded_aws.hosting.process import ContainerProcess
 from embedded_aws.identity import Connection
 
@@ -29,6 +29,19 @@ class ProgramLauncher:
             CannotLaunchError: no program stands for the image.
         """
         return functools.partial(self._launch, find_program(self._programs, image))
+
+    def check(self, image: str, backends: Sequence[str]) -> None:
+        """Checks whether the program of an image, with Triton's back ends, is on this machine.
+
+        Raises:
+            CannotLaunchError: it is not.
+        """
+        missing = find_program(self._programs, image).find_missing(backends)
+        if missing:
+            raise CannotLaunchError(
+                f"The Triton of this machine does not have the backend {', '.join(missing)}. Set "
+                "TRITON_HOME to a Triton that has it, and start the embedded AWS again."
+            )
 
     def _launch(
         self,

@@ -1,7 +1,7 @@
 """SageMaker's control plane for hosting: maps operations to the objects that handle them."""
 
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from embedded_aws.api import Operation, ServiceApi
@@ -22,7 +22,7 @@ from embedded_aws.hosting.families import (
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.fleets import Endpoint
 from embedded_aws.hosting.image_launcher import ImageLauncher
-from embedded_aws.hosting.launch import Launcher
+from embedded_aws.hosting.launch import CannotLaunchError, Launcher
 from embedded_aws.hosting.machines import MachineSampler
 from embedded_aws.hosting.metrics import MetricPublisher
 from embedded_aws.hosting.models import Models
@@ -88,6 +88,7 @@ class Hosting:
             shutil.rmtree(directory / left, ignore_errors=True)
         self._clock = clock = clock or AccountClock()
         self.metrics = MetricPublisher(clock=clock)
+        self._launcher = launcher
         self._context = HostingContext(
             clients, directory, launcher, time_scale, clock, without_capacity
         )
@@ -169,6 +170,14 @@ class Hosting:
             {"region": endpoint.region, "name": endpoint.name, "status": endpoint.status}
             for endpoint in self._endpoints.records.all()
         ]
+
+    def why_not_served(self, image: str, backends: Sequence[str]) -> str | None:
+        """Returns why no endpoint can serve an image with Triton's back ends; None if one can."""
+        try:
+            self._launcher.check(image, backends)
+        except CannotLaunchError as error:
+            return str(error)
+        return None
 
     def now_seconds(self) -> float:
         """Returns the time on the clock, in seconds since the epoch."""

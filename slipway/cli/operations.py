@@ -27,6 +27,7 @@ def preflight(
     as_json: JsonOption = False,
 ) -> None:
     """Check that the account is ready for a deployment; print a command for each missing part."""
+    from embedded_aws import control
     from slipway.access import open_access
     from slipway.operations.preflight import notes
     from slipway.operations.preflight import preflight as check
@@ -34,10 +35,16 @@ def preflight(
     project = current_project()
     environment = project.environment(env)
     plan = project.plan(name, environment)
+    access = open_access(environment, project.root)
+    why_not_served = None
+    if environment.is_local:
+        backends = project.findings(project.situation(name, environment)).backends
+        why_not_served = control.why_not_served(project.root, plan.image.uri, backends)
     checks = check(
         plan,
-        open_access(environment, project.root),
+        access,
         repository_key=environment.image_builds.repository_key,
+        why_not_served=why_not_served,
     )
     if as_json:
         print_json({"checks": checks, "notes": notes(plan)})

@@ -135,4 +135,11 @@ ENTRIES: Sequence[Entry] = (
         "Start Docker, or run `make images` as root on Debian, which installs an engine. Without "
         "`--containers`, endpoints run as processes.",
     ),
+    Entry(
+        Code.NOT_SERVED_HERE,
+        "The embedded AWS cannot serve the model",
+        "A program stands for each image in the embedded AWS. There is none for images of your "
+        "own, and Triton may lack a back end on this machine. A real account serves the model.",
+        "Follow the printed remedy, or deploy to an account.",
+    ),
 )

@@ -223,6 +223,7 @@ class Code(StrEnum):
     NOT_DELETED = "SW515"
     NO_PUBLISH_PROJECT = "SW516"
     NO_CONTAINER_ENGINE = "SW517"
+    NOT_SERVED_HERE = "SW518"
 
     # Publishing and training jobs.
     NO_FILES = "SW601"

@@ -28,7 +28,11 @@ _OUR_REPOSITORIES = "slipway/"
 
 
 def preflight(
-    plan: DeploymentPlan, access: Access, *, repository_key: str | None = None
+    plan: DeploymentPlan,
+    access: Access,
+    *,
+    repository_key: str | None = None,
+    why_not_served: str | None = None,
 ) -> list[str]:
     """Checks one plan against its account.
 
@@ -36,6 +40,7 @@ def preflight(
         plan: of the model.
         access: clients of the account.
         repository_key: of the environment's `image_builds`.
+        why_not_served: why the embedded AWS cannot serve the model; None for any other account.
 
     Returns:
         What was found in order, one line each.
@@ -44,6 +49,9 @@ def preflight(
         UserError: everything that is missing, each with the command that makes it.
     """
     problems: list[Problem] = []
+    if why_not_served is not None:
+        remedy = "Deploy it to an account, or change what the message names."
+        problems.append(_missing(Code.NOT_SERVED_HERE, why_not_served, remedy))
     passed: list[str] = []
     place = plan.artifact_place
     own_key_arn, key_arn, made_group = None, None, None

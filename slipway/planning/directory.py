@@ -55,7 +55,9 @@ class Findings:
     Args:
         problems: what has to be put right before the directory is published.
         warnings: what a reviewer may want to know.
+        backends: Triton's back ends that the models need, and do not bring.
     """
 
     problems: Sequence[Problem] = ()
     warnings: Sequence[PlanWarning] = ()
+    backends: Sequence[str] = ()

@@ -275,3 +275,10 @@ def test_an_isolated_model_needs_its_own_key_and_what_it_encrypted(plan, access)
     assert problem.message.endswith(
         f"is encrypted with {first}, and the key of the model is now {second}"
     )
+
+
+def test_what_the_embedded_aws_cannot_serve_is_named_first(plan, access):
+    with pytest.raises(UserError) as caught:
+        preflight(plan, access, why_not_served="No program stands for it.")
+    assert caught.value.problems[0].code == "SW518"
+    assert caught.value.problems[0].message == "No program stands for it."

@@ -1,6 +1,6 @@
 """The entry of a program in the table of images."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -16,6 +16,7 @@ class ContainerProgram:
         image_python: the Python in the image that carries requests to the program. None: the image
             is not run, because Slipway's tests cannot run it.
         tag_environment: further variables, which the tag of an image implies.
+        find_missing: returns which of Triton's back ends the program lacks on this machine.
     """
 
     command: tuple[str, ...]
@@ -23,3 +24,4 @@ class ContainerProgram:
     entrypoint: tuple[str, ...] = ()
     image_python: str | None = None
     tag_environment: Callable[[str], Mapping[str, str]] = lambda _: {}
+    find_missing: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()

@@ -47,7 +47,7 @@ def hosting(
     listener.mount_invocations(
         InvocationApi(service, timeout_seconds=RESPONSE_TIMEOUT_SECONDS * time_scale)
     )
-    listener.mount_own({("GET", STATUS_PATH): lambda: {"endpoints": service.summaries()}})
+    listener.mount_own({("GET", STATUS_PATH): lambda _: {"endpoints": service.summaries()}})
     listener.start()
     try:
         yield clients

@@ -1,8 +1,10 @@
 """Triton: the user's own server, in AWS's image and in Slipway's."""
 
+import functools
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.families.triton import triton_server
@@ -11,7 +13,11 @@ from embedded_aws.hosting.families.triton import triton_server
 _HOME = os.environ.get("TRITON_HOME") or str(triton_server.servers_directory(os.environ) or "")
 _PROGRAM = (sys.executable, "-m", "containers.triton")
 PROGRAMS: Mapping[str, ContainerProgram] = {
-    "sagemaker-tritonserver": ContainerProgram(triton_server.COMMAND, {"TRITON_HOME": _HOME}),
+    "sagemaker-tritonserver": ContainerProgram(
+        triton_server.COMMAND,
+        {"TRITON_HOME": _HOME},
+        find_missing=functools.partial(triton_server.missing_backends, Path(_HOME)),
+    ),
     "slipway/triton": ContainerProgram(
         (*_PROGRAM, "serve"),
         {"SLIPWAY_TRITON_SERVER": os.path.join(_HOME, triton_server.PROGRAM)},  # noqa: PTH118

@@ -13,7 +13,7 @@ the model's.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -78,6 +78,11 @@ def find_server(environ: Mapping[str, str]) -> Path:
             "to what it installed elsewhere. Then start the embedded AWS again."
         )
     return home / PROGRAM
+
+
+def missing_backends(home: Path, names: Sequence[str]) -> list[str]:
+    """Returns which back ends the server of a directory does not have."""
+    return [name for name in names if not (home / "backends" / name).is_dir()]
 
 
 def default_model(repository: Path, environ: Mapping[str, str]) -> str:

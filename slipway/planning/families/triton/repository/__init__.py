@@ -90,7 +90,8 @@ def check_repository(
     if answering in models and not unread:
         warnings += _unloaded(models, answering, variables)
     problems.sort(key=lambda problem: problem.location or Location(""))
-    return Findings(problems, warnings)
+    needed = {model.backend_name for model in models.values() if not model.brings_backend}
+    return Findings(problems, warnings, sorted(needed - {""}))
 
 
 def _problem(directory: Directory, message: str, remedy: str) -> Problem:

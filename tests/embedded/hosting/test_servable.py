@@ -1,0 +1,47 @@
+"""What the embedded AWS cannot serve, as `slipway preflight` asks it."""
+
+import dataclasses
+import json
+import urllib.parse
+import urllib.request
+from functools import partial
+from pathlib import Path
+
+from embedded_aws.hosting.families import PROGRAMS
+from embedded_aws.hosting.families.triton.triton_server import missing_backends
+from embedded_aws.identity import SERVABLE_PATH
+from embedded_aws.server import EmbeddedAws
+from tests.support.accounts import SECRET_ACCESS_KEY
+
+ECR = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
+
+
+def asked(server: EmbeddedAws, image: str, *backends: str) -> str | None:
+    query = urllib.parse.urlencode({"image": f"{ECR}/{image}", "backend": backends}, doseq=True)
+    request = urllib.request.Request(  # noqa: S310  # loopback
+        f"{server.connection.url}{SERVABLE_PATH}?{query}",
+        headers={"Authorization": server.connection.authorization(SERVABLE_PATH)},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+        return json.load(answer)["reason"]
+
+
+def test_it_says_which_images_and_back_ends_are_not_on_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "backends/python").mkdir(parents=True)
+    triton = dataclasses.replace(
+        PROGRAMS["sagemaker-tritonserver"], find_missing=partial(missing_backends, tmp_path)
+    )
+    with EmbeddedAws(
+        port=0,
+        secret_access_key=SECRET_ACCESS_KEY,
+        directory=tmp_path / "aws",
+        programs={**PROGRAMS, "sagemaker-tritonserver": triton},
+    ) as server:
+        assert asked(server, "slipway/tensorrt:1") is None
+        assert "No program of the embedded AWS stands for image" in str(asked(server, "mine:1"))
+        image = "sagemaker-tritonserver:26.05-py3"
+        assert asked(server, image, "python") is None
+        assert asked(server, image, "python", "onnxruntime") == (
+            "The Triton of this machine does not have the backend onnxruntime. Set TRITON_HOME to "
+            "a Triton that has it, and start the embedded AWS again."
+        )
