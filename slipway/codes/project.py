@@ -66,7 +66,7 @@ ENTRIES: Sequence[Entry] = (
         "An option or a context value is missing, has no effect with the others, or has no "
         "valid value.",
         "Write the command as the printed remedy shows. `slipway COMMAND --help` and the "
-        "[commands](../commands/index.md) list the options.",
+        "[commands](../commands.md) list the options.",
     ),
     Entry(
         Code.NO_TERMINAL,

@@ -30,7 +30,7 @@ def test_it_has_the_pages_and_the_files_that_they_link_to(site: Path) -> None:
     for name in (
         "index.html",
         "quickstart.html",
-        "commands/publish.html",
+        "commands.html",
         "source/CONTRIBUTING.html",
         "source/model_configs/gpt-j-6b.yaml",
     ):

@@ -2,13 +2,14 @@
 
 import pytest
 
-from tools.reference.commands import EXAMPLES, commands, words_of
+from tools.reference.commands import EXAMPLES, JOURNEY, commands, words_of
 
 
 def test_every_command_option_and_argument_is_explained():
     found = commands()
     assert len(found) > 10
     assert list(EXAMPLES) == list(found)
+    assert sorted(words for group in JOURNEY.values() for words in group) == sorted(found)
     for words, command in found.items():
         assert command.help, words
         unexplained = [each.name for each in command.params if not each.help]

@@ -6,14 +6,14 @@ from tools.reference import codes, commands, configs, metrics, resource_types, v
 
 DOCS = Path(__file__).parents[2] / "docs"
 # Every page of these folders is generated.
-FOLDERS = ("commands", "troubleshooting")
+FOLDERS = ("troubleshooting",)
 
 
 def pages() -> dict[str, str]:
     """Returns every generated page as Markdown, by its path in docs."""
     return {
         **configs.pages(),
-        **commands.pages(),
+        "commands.md": commands.render(),
         **codes.pages(DOCS.parent),
         "reference/variables.md": variables.render(),
         "reference/metrics.md": metrics.render(),

@@ -1,4 +1,4 @@
-"""Renders docs/commands from the command line itself."""
+"""Renders docs/commands.md from the command line itself."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ import typer
 
 from slipway.cli.main import app
 
-_INDEX = """\
+_BEGINNING = """\
 # Commands
 
 `slipway` works on the project that the current folder belongs to. `cdk` deploys, compares and
@@ -22,14 +22,14 @@ destroys stacks.
 - Exit code 0 means success. 1 means something that you can put right: the report on standard error
   says where it is, and the remedy. 2 means a fault of Slipway, with a traceback: please report it
   in the issue tracker of the repository that you have Slipway from. 3 means that the command
-  worked, and that its answer is no: [exit codes](../ci.md#exit-codes-and-json).
-- Each problem of a report ends with a code. [Troubleshooting](../troubleshooting/index.md) and
+  worked, and that its answer is no: [exit codes](ci.md#exit-codes-and-json).
+- Each problem of a report ends with a code. [Troubleshooting](troubleshooting/index.md) and
   `slipway explain CODE` explain it.
 - `--json` prints one JSON document on standard output instead of text, also for a report.
 - `--env NAME` picks an environment of `environments.yaml`. Without it, the variable `SLIPWAY_ENV`
   names the environment. Without both it is `local`, the embedded AWS.
-- `slipway --version` prints the version. `slipway COMMAND --help` prints the same facts as these
-  pages.
+- `slipway --version` prints the version. `slipway COMMAND --help` prints the same facts as this
+  page.
 
 The CDK CLI takes the environment and the models as context:
 `cdk deploy NAME -c models=NAME -c env=production`.
@@ -43,6 +43,22 @@ class Example:
     line: str
     purpose: str
 
+
+# Every command, in the order in which a model needs them.
+JOURNEY: Mapping[str, tuple[str, ...]] = {
+    "Write a config": ("init", "import", "triton-repository"),
+    "Check it": ("validate", "plan", "schema", "explain"),
+    "Publish and deploy": ("publish", "preflight", "iam"),
+    "Call it and watch it": ("invoke", "status"),
+    "Take it away": ("leftovers", "prune"),
+    "The embedded AWS": (
+        "local start",
+        "local env",
+        "local status",
+        "local pass-minutes",
+        "local stop",
+    ),
+}
 
 # At least one for every command. A test parses each with the command's own parser.
 EXAMPLES: Mapping[str, tuple[Example, ...]] = {
@@ -227,34 +243,30 @@ def _commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]
             yield " ".join((*words, name)), each
 
 
-def pages() -> dict[str, str]:
-    """Returns the pages as Markdown, by their paths in docs."""
+def render() -> str:
+    """Returns the page as Markdown."""
     found = commands()
-    rows = ["| command | |", "|---|---|"]
-    for words, command in found.items():
-        rows.append(f"| [slipway {words}]({_file(words)}) | {_summary(command)} |")
-    index = {"commands/index.md": _INDEX.format(table="\n".join(rows))}
-    return index | {
-        f"commands/{_file(words)}": _page(words, command) for words, command in found.items()
-    }
-
-
-def _file(words: str) -> str:
-    return f"{words.replace(' ', '-')}.md"
+    rows = ["| | |", "|---|---|"]
+    sections = []
+    for heading, group in JOURNEY.items():
+        links = (f"[{words}](#slipway-{words.replace(' ', '-')})" for words in group)
+        rows.append(f"| {heading} | {', '.join(links)} |")
+        sections += [f"## {heading}", "", *(_section(words, found[words]) for words in group)]
+    return "\n".join([_BEGINNING.format(table="\n".join(rows)), *sections])
 
 
 def _summary(command: Any) -> str:
     return str(command.help).partition("\n")[0]
 
 
-def _page(words: str, command: Any) -> str:
+def _section(words: str, command: Any) -> str:
     usage = f"slipway {words}"
     for parameter in _arguments(command):
         name = parameter.name.upper() + ("..." if parameter.nargs == -1 else "")
         usage += f" {name}" if parameter.required else f" [{name}]"
     options = _options(command)
     usage += " [OPTIONS]" if options else ""
-    lines = [f"# slipway {words}", "", _summary(command), "", "```text", usage, "```", ""]
+    lines = [f"### slipway {words}", "", _summary(command), "", "```text", usage, "```", ""]
     if arguments := _arguments(command):
         lines += ["| argument | |", "|---|---|"]
         lines += [f"| `{each.name.upper()}` | {each.help} |" for each in arguments]
@@ -263,7 +275,6 @@ def _page(words: str, command: Any) -> str:
         lines += ["| option | | without it |", "|---|---|---|"]
         lines += [f"| `{each.opts[0]}` | {each.help} | {_default(each)} |" for each in options]
         lines.append("")
-    lines += ["## Examples", ""]
     for example in EXAMPLES[words]:
         lines += [example.purpose, "", "```sh", example.line, "```", ""]
     return "\n".join(lines)
