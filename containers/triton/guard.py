@@ -46,6 +46,7 @@ _KEEP_ALIVE_SECONDS: Final = 75
 # SageMaker sends SIGKILL 30 s after SIGTERM, and Triton needs some of them for itself.
 _DRAIN_SECONDS: Final = 20
 _LARGEST_HEAD_BYTES: Final = 64 * 1024
+_NO_ANSWER: Final = (OSError, EOFError, LookupError, ValueError, asyncio.LimitOverrunError)
 
 # A tensor of a request lies three deep, and its elements a level deeper for each dimension.
 _MOST_LEVELS: Final = 64
@@ -234,8 +235,12 @@ class _Triton:
         """
         head = f"{method} {path} HTTP/1.1\r\nHost: triton\r\nContent-Length: {len(body)}\r\n"
         try:
-            if self._idle:
+            while self._idle:
                 reader, writer = self._idle.pop()
+                if not reader.at_eof():
+                    break
+                # Triton has closed it since its last answer.
+                writer.close()
             else:
                 reader, writer = await asyncio.open_connection(
                     _LOOPBACK, self._port, limit=_LARGEST_HEAD_BYTES
@@ -249,7 +254,7 @@ class _Triton:
                 # An answer that is still to come would be another request's.
                 writer.close()
                 raise
-        except (OSError, EOFError, LookupError, ValueError) as error:
+        except _NO_ANSWER as error:
             raise NotReadyError("Triton does not answer.") from error
         if found.get(b"connection") == b"close":
             writer.close()

@@ -1,13 +1,14 @@
 """The check of the JSON that Triton's parser gets. `test_server.py` has the guard's server."""
 
+import asyncio
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from containers.serving.errors import InvalidRequestError
-from containers.triton.guard import check_json
+from containers.serving.errors import InvalidRequestError, NotReadyError
+from containers.triton.guard import _Triton, check_json
 
 
 def levels(text: str) -> int:
@@ -62,3 +63,36 @@ def test_what_is_no_json_and_not_deep_is_left_to_triton(document: bytes) -> None
 def test_many_objects_are_refused() -> None:
     assert not is_refused(b"[" + b"{}," * 1024)
     assert is_refused(b"[" + b"{}," * 1025)
+
+
+@pytest.mark.anyio
+async def test_a_connection_that_triton_closed_is_not_asked_again() -> None:
+    closed: list[asyncio.Task[None]] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        writer.close()
+        closed.append(asyncio.ensure_future(writer.wait_closed()))
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        triton = _Triton(server.sockets[0].getsockname()[1])
+        assert (await triton.ask("GET", "/"))[0] == 200
+        (reader, _writer) = triton._idle[0]
+        await asyncio.wait_for(reader.read(), 30)
+        assert (await triton.ask("GET", "/"))[0] == 200
+        await asyncio.gather(*closed)
+        await triton.close()
+
+
+@pytest.mark.anyio
+async def test_an_answer_without_an_end_of_its_headers_is_none() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 40_000)
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        with pytest.raises(NotReadyError):
+            await _Triton(server.sockets[0].getsockname()[1]).ask("GET", "/")
