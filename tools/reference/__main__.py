@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from tools.reference import codes, commands, configs, metrics, resource_types, variables
+from tools.reference import commands, configs, metrics, resource_types, variables
 
 DOCS = Path(__file__).parents[2] / "docs"
 # Every page of these folders is generated.
-FOLDERS = ("commands", "troubleshooting")
+FOLDERS = ("commands",)
 
 
 def pages() -> dict[str, str]:
@@ -14,7 +14,6 @@ def pages() -> dict[str, str]:
     return {
         **configs.pages(),
         **commands.pages(),
-        **codes.pages(DOCS.parent),
         "reference/variables.md": variables.render(),
         "reference/metrics.md": metrics.render(),
         "embedded-aws/resource-types.md": resource_types.render(),
