@@ -22,20 +22,18 @@ def explain(
 ) -> None:
     """Print the cause and the remedy of a problem by its code."""
     from slipway.codes.table import entries
-    from slipway.codes.text import as_json as entry_as_json
-    from slipway.codes.text import explanation
 
     if code is None:
         if as_json:
-            print_json([entry_as_json(entry) for entry in entries().values()])
+            print_json([entry.as_json() for entry in entries().values()])
         else:
             typer.echo("\n".join(f"{entry.code}  {entry.title}" for entry in entries().values()))
         return
     entry = entries()[_known(code)]
     if as_json:
-        print_json(entry_as_json(entry))
+        print_json(entry.as_json())
     else:
-        typer.echo(explanation(entry))
+        typer.echo(entry.as_text())
 
 
 def _known(text: str) -> Code:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import slipway
-from slipway.codes.entry import Entry
-from slipway.codes.table import entries
-from slipway.codes.text import plain
+from slipway.codes.table import Entry, entries
 from slipway.errors import Problem
 
 
@@ -35,8 +33,8 @@ def _rule(entry: Entry) -> dict[str, Any]:
     return {
         "id": entry.code.value,
         "shortDescription": {"text": entry.title},
-        "fullDescription": {"text": plain(entry.cause)},
-        "help": {"text": plain(entry.remedy), "markdown": plain(entry.remedy)},
+        "fullDescription": {"text": entry.cause},
+        "help": {"text": entry.remedy, "markdown": entry.remedy},
     }
 
 

@@ -1,7 +1,7 @@
 """The codes of problems, each printed with its problem: `SW` and three digits, in groups by place.
 
-The number is a contract with scripts and bookmarks: it is never changed or reused. The table of
-`slipway.codes.table` explains each code. This module imports nothing of Slipway.
+The number is a contract with scripts and bookmarks: it is never changed or reused. A section of
+docs/troubleshooting.md explains each code. This module imports nothing of Slipway.
 """
 
 from enum import StrEnum

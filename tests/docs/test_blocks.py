@@ -80,8 +80,9 @@ def test_environments_are_valid(tmp_path: Path, block: Block) -> None:
         Project(tmp_path).environment(name)
 
 
-def test_the_report_in_the_readme_is_real(project: Path) -> None:
-    (block,) = (block for block in blocks(ROOT / "README.md") if "validate\n2 prob" in block.text)
+@pytest.mark.parametrize("page", ["README.md", "docs/troubleshooting.md"])
+def test_the_report_on_two_mistakes_is_real(project: Path, page: str) -> None:
+    (block,) = (block for block in blocks(ROOT / page) if "validate\n2 prob" in block.text)
     path = project / "model_configs" / "gpt2-autocomplete.yaml"
     text = (ROOT / "model_configs" / path.name).read_text("utf-8")
     text = text.replace("[ml.g4dn.xlarge]", "[ml.g4dn.xlage]")

@@ -28,7 +28,6 @@ REGISTRIES = (
 EXCEPTIONS: Mapping[str, str] = {
     "slipway/cli/imports.py": "what is imported decides the family",
     "slipway/cli/plan_text.py": "the plan has a section for NeuronCores",
-    "slipway/codes/table.py": "codes are grouped into chapters of the troubleshooting pages",
     "slipway/facts/images.py": "neuron is a kind of accelerator",
     "slipway/facts/instances.py": "neuron is a kind of accelerator",
     "slipway/planning/images.py": "neuron is a kind of accelerator",

@@ -2,7 +2,6 @@
 
 - `configs`: the fields of the two YAML files
 - `commands`: the commands of `slipway`
-- `codes`: the problems, with cause and remedy
 - `variables` and `metrics`: of the containers and stacks
 - `resource_types`: what the embedded AWS deploys
 

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from tools.reference import codes, commands, configs, metrics, resource_types, variables
+from tools.reference import commands, configs, metrics, resource_types, variables
 
 DOCS = Path(__file__).parents[2] / "docs"
-# Every page of these folders is generated.
-FOLDERS = ("troubleshooting",)
 
 
 def pages() -> dict[str, str]:
@@ -14,32 +12,16 @@ def pages() -> dict[str, str]:
     return {
         **configs.pages(),
         "commands.md": commands.render(),
-        **codes.pages(DOCS.parent),
         "reference/variables.md": variables.render(),
         "reference/metrics.md": metrics.render(),
         "embedded-aws/resource-types.md": resource_types.render(),
     }
 
 
-def strays(generated: dict[str, str]) -> list[Path]:
-    """Returns the pages in `FOLDERS` that nothing generates any more.
-
-    Args:
-        generated: result of `pages`.
-    """
-    found = (path for folder in FOLDERS for path in (DOCS / folder).glob("*.md"))
-    return [path for path in found if path.relative_to(DOCS).as_posix() not in generated]
-
-
 def main() -> None:
-    """Writes the pages, and removes strays."""
-    generated = pages()
-    for name, text in generated.items():
-        path = DOCS / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    for path in strays(generated):
-        path.unlink()
+    """Writes the pages."""
+    for name, text in pages().items():
+        (DOCS / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ destroys stacks.
   says where it is, and the remedy. 2 means a fault of Slipway, with a traceback: please report it
   in the issue tracker of the repository that you have Slipway from. 3 means that the command
   worked, and that its answer is no: [exit codes](ci.md#exit-codes-and-json).
-- Each problem of a report ends with a code. [Troubleshooting](troubleshooting/index.md) and
+- Each problem of a report ends with a code. [Troubleshooting](troubleshooting.md) and
   `slipway explain CODE` explain it.
 - `--json` prints one JSON document on standard output instead of text, also for a report.
 - `--env NAME` picks an environment of `environments.yaml`. Without it, the variable `SLIPWAY_ENV`

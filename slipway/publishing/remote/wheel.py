@@ -15,7 +15,7 @@ import slipway
 
 # `slipway.access` finds a running embedded AWS with the second.
 _PACKAGES = ("slipway", "embedded_aws")
-_SUFFIXES = (".py", ".json", ".typed")
+_SUFFIXES = (".py", ".json", ".md", ".typed")
 # The earliest that ZIP files can have.
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 _INFO = f"slipway-{slipway.__version__}.dist-info"

@@ -9,6 +9,7 @@ from slipway import __version__
 from slipway.cli import main as cli
 from slipway.cli.output import human_size
 from slipway.codes.code import Code
+from slipway.codes.table import entries
 from slipway.errors import UserError
 from tests.support.projects import DIGEST, config_text, write_project
 
@@ -265,7 +266,9 @@ def test_problems_go_to_code_review_as_sarif(run, root):
     (rule,) = log["runs"][0]["tool"]["driver"]["rules"]
     assert (result["ruleId"], rule["id"]) == ("SW203", "SW203")
     assert rule["shortDescription"] == {"text": "The number is out of range"}
-    assert rule["help"]["text"].startswith("Use a number within the limit.")
+    entry = entries()[Code.OUT_OF_RANGE]
+    assert rule["fullDescription"] == {"text": entry.cause}
+    assert rule["help"] == {"text": entry.remedy, "markdown": entry.remedy}
     assert result["level"] == "error"
     assert result["message"]["text"].startswith("endpoint.instance_count: 0 is out of range")
     (place,) = result["locations"]

@@ -225,6 +225,7 @@ def test_the_wheel_has_the_code_of_publishing_alone(tmp_path: Path) -> None:
         *("slipway", "embedded_aws", "slipway-0.1.0.dist-info")
     }
     assert "slipway/facts/prices.json" in names
+    assert "slipway/codes/troubleshooting.md" in names
 
 
 @pytest.mark.size("all")
