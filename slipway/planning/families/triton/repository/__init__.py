@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from slipway.codes.code import Code
-from slipway.errors import Kind, Location, Problem, nearest
+from slipway.errors import Kind, Location, Problem
 from slipway.planning.directory import Directory, Findings
-from slipway.planning.families.triton.repository.config_file import NAME, read_config
-from slipway.planning.families.triton.repository.ensembles import ensemble_problems, reached
+from slipway.planning.families.triton.repository.config_file import NAME, one_of, read_config
+from slipway.planning.families.triton.repository.ensembles import ensemble_faults, reached
 from slipway.planning.families.triton.repository.files import RULES as FILE_RULES
 from slipway.planning.families.triton.repository.model import VERSION, Model
 from slipway.planning.families.triton.repository.models import RULES
@@ -76,11 +76,17 @@ def check_repository(
             {path for path in files if prefix + path in directory.pointers},
         )
         problems += _versions(directory, models[name])
-        problems += (problem for rule in (*RULES, *FILE_RULES) for problem in rule(models[name]))
+        for code, rules in ((Code.TRITON_MODEL, RULES), (Code.TRITON_LAYOUT, FILE_RULES)):
+            problems += (
+                file.problem(code, *found) for rule in rules for found in rule(models[name])
+            )
     if not unread:
         # Otherwise a model that cannot be read would also be a model that is not there.
         for model in models.values():
-            problems += ensemble_problems(model, models)
+            problems += (
+                model.file.problem(Code.TRITON_ENSEMBLE, *fault)
+                for fault in ensemble_faults(model, models)
+            )
     answering = default_model or (names[0] if len(names) == 1 else None)
     if answering in models:
         problems += _decoupled(models[answering], models, variables)
@@ -128,13 +134,11 @@ def _layout(directory: Directory, names: list[str], default_model: str | None) -
             directory.field,
         )
     elif default_model is not None and names and default_model not in names:
-        guess = nearest(default_model, names)
-        hint = f"Did you mean `{guess}`? " if guess else ""
         yield Problem(
             Code.TRITON_REPOSITORY,
             Kind.VALUE,
             f"`default_model` is `{default_model}`, and {directory.path} has no such directory",
-            f"{hint}There are: {', '.join(names)}.",
+            one_of(default_model, names),
             ("serving", "default_model"),
         )
 

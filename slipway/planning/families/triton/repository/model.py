@@ -17,7 +17,15 @@ from slipway.facts.triton.backends import (
     backends,
 )
 from slipway.planning.families.triton.repository.config_file import ConfigFile
-from slipway.planning.families.triton.repository.text_format import Message, Position, integer
+from slipway.planning.families.triton.repository.text_format import (
+    START,
+    Message,
+    Position,
+    integer,
+)
+
+Fault = tuple[Position, str, str]
+"""What is wrong with a model: the place in its config.pbtxt, the message and the remedy."""
 
 # Triton ignores other names, and takes `01` for none.
 VERSION = re.compile(r"[1-9][0-9]*")
@@ -95,7 +103,7 @@ class Model:
     def backend_position(self) -> Position:
         """Returns where config.pbtxt says the backend; its first line if it does not."""
         places = self.config.scalars("backend") or self.config.scalars("platform")
-        return places[0].position if places else Position(1, 1)
+        return places[0].position if places else START
 
     @property
     def backend(self) -> Backend | None:
