@@ -6,7 +6,7 @@ mistake is one problem.
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from slipway.codes.code import Code
@@ -136,17 +136,23 @@ def _checked(
         if declared is None or declared.since > file.release:
             report(file.problem(*_unknown(field, kind, file.release)))
             continue
-        first = field
         if not declared.repeated:
             first = seen.setdefault(declared.choice or field.name, field)
-        fault = _wrong(field, declared.name) if first is field else _second(field, first)
-        if fault is not None:
-            report(file.problem(*fault))
-        elif isinstance(field.value, Message):
-            value = _checked(file, field.value, declared.name, report)
-            kept.append(Field(field.name, value, field.position))
-        else:
-            kept.append(field)
+            if first is not field or field.is_list:
+                fault = _second(field, first) if first is not field else _a_list(field)
+                report(file.problem(*fault))
+                continue
+        values = list[Scalar | Message]()
+        for value in field.values:
+            wrong = _wrong(field.name, value, declared.name)
+            if wrong is not None:
+                report(file.problem(*wrong))
+            elif isinstance(value, Message):
+                values.append(_checked(file, value, declared.name, report))
+            else:
+                values.append(value)
+        if values:
+            kept.append(replace(field, values=tuple(values)))
     names = {field.name for field in message.fields} - {field.name for field in kept}
     return Message(tuple(kept), message.position, frozenset(names))
 
@@ -177,16 +183,20 @@ def _second(field: Field, first: Field) -> _Fault:
     return Code.DUPLICATE_KEY, field.position, message, remedy
 
 
-def _wrong(field: Field, kind: str) -> _Fault | None:
+def _a_list(field: Field) -> _Fault:
+    message = f"`{field.name}` is a list, and it takes one value"
+    return Code.WRONG_TYPE, field.position, message, "Remove the brackets."
+
+
+def _wrong(name: str, value: Scalar | Message, kind: str) -> _Fault | None:
     """Returns the fault of a value; None if Triton takes it."""
-    value = field.value
     if isinstance(value, Message):
         fits = kind in messages()
     elif kind in enums():
-        return _wrong_choice(field.name, value, enums()[kind])
+        return _wrong_choice(name, value, enums()[kind])
     elif kind in _LIMITS and (number := integer(value)) is not None:
         least, most = _LIMITS[kind]
-        message = f"`{field.name}` is {value.text}; it lies between {least} and {most}"
+        message = f"`{name}` is {value.text}; it lies between {least} and {most}"
         remedy = "Use a number within the limits."
         is_within = least <= number <= most
         return None if is_within else (Code.OUT_OF_RANGE, value.position, message, remedy)
@@ -194,7 +204,7 @@ def _wrong(field: Field, kind: str) -> _Fault | None:
         fits = (value.kind == "text") == (kind == "string") and (
             kind in _FORMS and _FORMS[kind].fullmatch(value.text) is not None
         )
-    return None if fits else _wrong_type(field, kind)
+    return None if fits else _wrong_type(name, value, kind)
 
 
 def _wrong_choice(name: str, value: Scalar, choices: tuple[str, ...]) -> _Fault | None:
@@ -209,10 +219,9 @@ def _wrong_choice(name: str, value: Scalar, choices: tuple[str, ...]) -> _Fault 
     return Code.UNKNOWN_CHOICE, value.position, message, remedy
 
 
-def _wrong_type(field: Field, kind: str) -> _Fault:
-    value = field.value
+def _wrong_type(name: str, value: Scalar | Message, kind: str) -> _Fault:
     if kind in messages():
-        wanted = f"fields in braces: `{field.name} {{ ... }}`"
+        wanted = f"fields in braces: `{name} {{ ... }}`"
     elif kind in enums():
         wanted = f"one of {', '.join(enums()[kind])}"
     else:
@@ -221,5 +230,5 @@ def _wrong_type(field: Field, kind: str) -> _Fault:
         found = "fields in braces"
     else:
         found = f"the text {value.text!r}" if value.kind == "text" else value.text
-    message = f"`{field.name}` is {found}, and it takes {wanted}"
+    message = f"`{name}` is {found}, and it takes {wanted}"
     return Code.WRONG_TYPE, value.position, message, "Correct the value."

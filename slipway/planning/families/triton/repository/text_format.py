@@ -54,7 +54,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Message:
-    """Fields in the file's order; a list is several fields of one name.
+    """Fields in the file's order.
 
     Args:
         fields: the fields.
@@ -76,11 +76,11 @@ class Message:
 
     def messages(self, name: str) -> list["Message"]:
         """Returns the messages that fields of a name hold."""
-        return [field.value for field in self.all(name) if isinstance(field.value, Message)]
+        return [value for value in self._values(name) if isinstance(value, Message)]
 
     def scalars(self, name: str) -> list[Scalar]:
         """Returns the values that fields of a name hold."""
-        return [field.value for field in self.all(name) if isinstance(field.value, Scalar)]
+        return [value for value in self._values(name) if isinstance(value, Scalar)]
 
     def text(self, name: str) -> str:
         """Returns the text or name of a field; empty without one, as protobuf has it."""
@@ -98,14 +98,18 @@ class Message:
         """Yields key and entry of a field that maps texts to something."""
         return ((entry.text("key"), entry) for entry in self.messages(name))
 
+    def _values(self, name: str) -> Iterator["Scalar | Message"]:
+        return (value for field in self.all(name) for value in field.values)
+
 
 @dataclass(frozen=True)
 class Field:
-    """A field, with its value and the place of its name."""
+    """A field, with its value, or with the values of its list, and the place of its name."""
 
     name: str
-    value: Scalar | Message
+    values: tuple[Scalar | Message, ...]
     position: Position
+    is_list: bool
 
 
 TRUE = ("true", "True", "t", "1")
@@ -186,9 +190,9 @@ class _Reader:
             if name.kind != "name":
                 raise name.in_place_of(f"a field's name{closing and f' or `{closing}`'}")
             has_colon, is_list = self._takes(":"), self._takes("[")
+            values = list[Scalar | Message]()
             while not (is_list and self._takes("]")):
-                value = self._value(name, depth, has_colon=has_colon)
-                yield Field(name.text, value, name.position)
+                values.append(self._value(name, depth, has_colon=has_colon))
                 if not is_list:
                     break
                 has_comma, ends = self._takes(","), self._ahead.text == "]"
@@ -196,6 +200,7 @@ class _Reader:
                     raise TextFormatError("a list cannot end in a comma", self._ahead.position)
                 if not has_comma and not ends:
                     raise self._ahead.in_place_of("`,` or `]` in the list")
+            yield Field(name.text, tuple(values), name.position, is_list)
             if self._ahead.text in (",", ";"):
                 self._next()
 
