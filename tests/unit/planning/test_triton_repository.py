@@ -16,6 +16,7 @@ from slipway.planning.families.triton.repository import check_repository
 from slipway.planning.families.triton.repository.config_file import read_config
 from slipway.planning.families.triton.repository.text_format import parse
 from slipway.project import Project
+from tests.support.pages import ROOT
 from tests.support.projects import write_project
 from tests.unit.planning.triton_repositories import (
     CASES,
@@ -282,6 +283,22 @@ def test_a_changed_config_is_refused_exactly_when_google_refuses_it(changes):
     directory = Directory("own", (), {"config.pbtxt": len(text)}, {"config.pbtxt": text.encode()})
     _, _, problems = read_config(directory, "config.pbtxt", "26.05")
     assert bool(problems) != _google_reads(text), text
+
+
+# Google's reader takes `\k`, with this warning of Python.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_page_says_what_googles_reader_would_miss():
+    configs = [
+        text
+        for case in CASES.values()
+        if check(case).problems
+        for path, text in case.files.items()
+        if path.endswith("config.pbtxt")
+    ]
+    ours = sum(len(check(case).problems) for case in CASES.values())
+    googles = sum(not _google_reads(text) for text in configs)
+    page = " ".join((ROOT / "docs/architecture.md").read_text("utf-8").split())
+    assert f"It would report {googles} of the {ours} problems" in page
 
 
 def _google_reads(text: str) -> bool:
