@@ -54,11 +54,8 @@ def ensemble_faults(ensemble: Model, models: Mapping[str, Model]) -> Iterator[Fa
 
 def used_models(model: Model) -> list[str]:
     """Returns the names of the models that an ensemble's steps call; nothing of another model."""
-    return [
-        step.text("model_name")
-        for scheduling in model.config.messages("ensemble_scheduling")
-        for step in scheduling.messages("step")
-    ]
+    steps = model.config.messages("ensemble_scheduling", "step")
+    return [step.text("model_name") for step in steps]
 
 
 def reached(name: str, models: Mapping[str, Model]) -> set[str]:

@@ -13,6 +13,13 @@ from slipway.planning.families.triton.repository.text_format import START, Scala
 
 _ENVIRONMENT = "EXECUTION_ENV_PATH"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
+# Messages with a field that names a file; the field; the folder of that file.
+_FILE_FIELDS = (
+    (("output",), "label_filename", ""),
+    (("model_operations",), "op_library_filename", ""),
+    (("model_warmup", "inputs", "value"), "input_data_file", "warmup"),
+    (("sequence_batching", "state", "initial_state"), "data_file", "initial_state"),
+)
 
 
 @dataclass(frozen=True)
@@ -36,26 +43,13 @@ class _Named:
 
 
 def _named_files(model: Model) -> Iterator[_Named]:
-    config = model.config
-    for key, entry in config.entries("parameters"):
+    for key, entry in model.config.entries("parameters"):
         if key == _ENVIRONMENT and model.backend_name == "python":
             for value in entry.messages("value"):
                 yield from (_Named(key, each) for each in value.scalars("string_value"))
-    for output in config.messages("output"):
-        yield from (_Named("label_filename", each) for each in output.scalars("label_filename"))
-    for operations in config.messages("model_operations"):
-        for each in operations.scalars("op_library_filename"):
-            yield _Named("op_library_filename", each)
-    for warmup in config.messages("model_warmup"):
-        for _, entry in warmup.entries("inputs"):
-            for value in entry.messages("value"):
-                for each in value.scalars("input_data_file"):
-                    yield _Named("input_data_file", each, "warmup")
-    for batching in config.messages("sequence_batching"):
-        for state in batching.messages("state"):
-            for initial in state.messages("initial_state"):
-                for each in initial.scalars("data_file"):
-                    yield _Named("data_file", each, "initial_state")
+    for path, field, folder in _FILE_FIELDS:
+        for message in model.config.messages(*path):
+            yield from (_Named(field, each, folder) for each in message.scalars(field))
 
 
 def has_model_files(model: Model) -> Iterator[Fault]:

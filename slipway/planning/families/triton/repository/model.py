@@ -60,13 +60,12 @@ class Model:
     @property
     def served_versions(self) -> list[int]:
         """Returns the versions that `version_policy` selects: the latest one by default."""
-        [policy, *_] = [*self.config.messages("version_policy"), None]
-        if policy is not None and policy.one("all"):
+        if self.config.messages("version_policy", "all"):
             return self.versions
-        if policy is not None and (specific := policy.messages("specific")):
+        if specific := self.config.messages("version_policy", "specific"):
             named = [integer(scalar) for scalar in specific[0].scalars("versions")]
             return [version for version in self.versions if version in named]
-        latest = policy.messages("latest") if policy is not None else []
+        latest = self.config.messages("version_policy", "latest")
         count = (latest[0].integer("num_versions") if latest else None) or 1
         return self.versions[-count:]
 

@@ -60,16 +60,15 @@ def backend_is_there(model: Model) -> Iterator[Fault]:
 
 def versions_exist(model: Model) -> Iterator[Fault]:
     """A version that the policy names is there."""
-    for policy in model.config.messages("version_policy"):
-        for specific in policy.messages("specific"):
-            for scalar in specific.scalars("versions"):
-                if integer(scalar) not in model.versions:
-                    yield (
-                        scalar.position,
-                        f"`version_policy` names version {scalar.text}, and there is no directory "
-                        f"`{model.name}/{scalar.text}` with files",
-                        f"There are: {', '.join(map(str, model.versions)) or 'none'}.",
-                    )
+    for specific in model.config.messages("version_policy", "specific"):
+        for scalar in specific.scalars("versions"):
+            if integer(scalar) not in model.versions:
+                yield (
+                    scalar.position,
+                    f"`version_policy` names version {scalar.text}, and there is no directory "
+                    f"`{model.name}/{scalar.text}` with files",
+                    f"There are: {', '.join(map(str, model.versions)) or 'none'}.",
+                )
 
 
 def tensors_are_whole(model: Model) -> Iterator[Fault]:

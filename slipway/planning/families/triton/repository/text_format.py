@@ -74,9 +74,13 @@ class Message:
         """Returns the first field of a name."""
         return next(self.all(name), None)
 
-    def messages(self, name: str) -> list["Message"]:
-        """Returns the messages that fields of a name hold."""
-        return [value for value in self._values(name) if isinstance(value, Message)]
+    def messages(self, *names: str) -> list["Message"]:
+        """Returns the messages in fields of a name; further names lead on into their fields."""
+        found = [self]
+        for name in names:
+            values = (value for message in found for value in message._values(name))
+            found = [value for value in values if isinstance(value, Message)]
+        return found
 
     def scalars(self, name: str) -> list[Scalar]:
         """Returns the values that fields of a name hold."""
