@@ -150,7 +150,7 @@ parameters [ { key: "b", value: { string_value: "" } } ]
     "a directory of labels": Case(
         {**echo(), "echo/labels/words.txt": "a", "echo/10/model.py": MODEL}
     ),
-    "a dimension that varies": Case(echo("dims: [ 1 ]", "dims: [ -1 ]")),
+    "a dimension that varies": Case(echo("dims: [ 1 ]", "dims: [ - 1 ]")),
     "a backend of its own": Case(
         {"echo/config.pbtxt": ECHO.replace('"python"', '"mine"'), "echo/1/libtriton_mine.so": ""},
         needs="a backend that loads",
@@ -225,6 +225,8 @@ parameters [ { key: "b", value: { string_value: "" } } ]
     "a message without braces": Case(echo(new="dynamic_batching: 4\n")),
     "a number with braces": Case(echo("max_batch_size: 8", "max_batch_size { }")),
     "a field that is there twice": Case(echo(new="max_batch_size: 4\n")),
+    "a list of one value": Case(echo("max_batch_size: 8", "max_batch_size: [ 8 ]")),
+    "an empty list of an unknown field": Case(echo(new="sizes []\n")),
     "two batchers": Case(echo(new="dynamic_batching {}\nsequence_batching {}\n")),
     "no copy": Case(echo("kind: KIND_CPU", "kind: KIND_CPU count: 0"), server_takes=True),
     "an unknown kind": Case(echo("KIND_CPU", "KIND_TPU")),

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from slipway.codes.code import Code
-from slipway.errors import Kind, Location, Problem, nearest
+from slipway.errors import Kind, Location, Problem
 from slipway.planning.directory import Directory, Findings
-from slipway.planning.families.triton.repository.config_file import NAME, read_config
-from slipway.planning.families.triton.repository.ensembles import ensemble_problems, reached
+from slipway.planning.families.triton.repository.config_file import NAME, one_of, read_config
+from slipway.planning.families.triton.repository.ensembles import ensemble_faults, reached
 from slipway.planning.families.triton.repository.files import RULES as FILE_RULES
-from slipway.planning.families.triton.repository.model import VERSION, Model
+from slipway.planning.families.triton.repository.model import VERSION, Fault, Model
 from slipway.planning.families.triton.repository.models import RULES
 from slipway.planning.families.triton.repository.text_format import Message
 from slipway.planning.plan import PlanWarning
@@ -67,25 +67,24 @@ def check_repository(
         if config is None:
             unread.add(name)
             continue
-        models[name] = Model(
-            name,
-            file,
-            config,
-            files,
-            {path for path in files if not directory.sizes_bytes[prefix + path]},
-            {path for path in files if prefix + path in directory.pointers},
-        )
-        problems += _versions(directory, models[name])
-        problems += (problem for rule in (*RULES, *FILE_RULES) for problem in rule(models[name]))
+        empty = {path for path in files if not directory.sizes_bytes[prefix + path]}
+        pointers = {path for path in files if prefix + path in directory.pointers}
+        models[name] = model = Model(name, file, config, files, empty, pointers)
+        problems += _versions(directory, model)
+        for code, rules in ((Code.TRITON_MODEL, RULES), (Code.TRITON_LAYOUT, FILE_RULES)):
+            problems += (file.problem(code, *fault) for rule in rules for fault in rule(model))
     if not unread:
         # Otherwise a model that cannot be read would also be a model that is not there.
         for model in models.values():
-            problems += ensemble_problems(model, models)
+            problems += (
+                model.file.problem(Code.TRITON_ENSEMBLE, *fault)
+                for fault in ensemble_faults(model, models)
+            )
     answering = default_model or (names[0] if len(names) == 1 else None)
-    if answering in models:
-        problems += _decoupled(models[answering], models, variables)
-        if without_gpu is not None:
-            problems += _on_gpu(models[answering], models, without_gpu)
+    loaded = sorted(reached(answering, models) & set(models)) if answering in models else []
+    for name in loaded:
+        faults = [*_decoupled(models[name], variables), *_on_gpu(models[name], without_gpu)]
+        problems += (models[name].file.problem(Code.TRITON_MODEL, *fault) for fault in faults)
     warnings = [*_cached(models), *_bounded_queues(models)]
     if answering in models and not unread:
         warnings += _unloaded(models, answering, variables)
@@ -128,13 +127,11 @@ def _layout(directory: Directory, names: list[str], default_model: str | None) -
             directory.field,
         )
     elif default_model is not None and names and default_model not in names:
-        guess = nearest(default_model, names)
-        hint = f"Did you mean `{guess}`? " if guess else ""
         yield Problem(
             Code.TRITON_REPOSITORY,
             Kind.VALUE,
             f"`default_model` is `{default_model}`, and {directory.path} has no such directory",
-            f"{hint}There are: {', '.join(names)}.",
+            one_of(default_model, names),
             ("serving", "default_model"),
         )
 
@@ -170,43 +167,38 @@ def _versions(directory: Directory, model: Model) -> Iterator[Problem]:
         )
 
 
-def _decoupled(
-    default: Model, models: Mapping[str, Model], variables: Mapping[str, str]
-) -> Iterator[Problem]:
-    """Yields the models with several answers to a request, which /invocations refuses."""
+def _decoupled(model: Model, variables: Mapping[str, str]) -> Iterator[Fault]:
+    """Yields that a model has several answers to a request, which /invocations refuses."""
     if variables.get("SAGEMAKER_TRITON_INFERENCE_TYPE") == "generate_stream":
         return
-    for name in sorted(reached(default.name, models) & set(models)):
-        for policy in models[name].config.messages("model_transaction_policy"):
-            if policy.flag("decoupled"):
-                yield models[name].file.problem(
-                    Code.TRITON_MODEL,
-                    policy.position,
-                    "a decoupled model gives any number of answers, and /invocations of SageMaker "
-                    "answers 501 for it",
-                    "Remove `decoupled`, or set `default_model` to a model that calls this one and "
-                    "gives one answer.",
-                )
-
-
-def _on_gpu(default: Model, models: Mapping[str, Model], instance: str) -> Iterator[Problem]:
-    """Yields the models and groups that would not start on an instance type without a GPU."""
-    for name in sorted(reached(default.name, models) & set(models)):
-        if models[name].backend_name == "tensorrt":
-            yield models[name].file.problem(
-                Code.TRITON_MODEL,
-                models[name].backend_position,
-                f"the backend `tensorrt` needs a GPU, and {instance} has none",
-                "Choose an instance type with an NVIDIA GPU, or serve a graph of `onnxruntime`.",
+    for policy in model.config.messages("model_transaction_policy"):
+        if policy.flag("decoupled"):
+            yield (
+                policy.position,
+                "a decoupled model gives any number of answers, and /invocations of SageMaker "
+                "answers 501 for it",
+                "Remove `decoupled`, or set `default_model` to a model that calls this one and "
+                "gives one answer.",
             )
-        for group in models[name].config.messages("instance_group"):
-            if group.text("kind") == "KIND_GPU":
-                yield models[name].file.problem(
-                    Code.TRITON_MODEL,
-                    group.scalars("kind")[0].position,
-                    f"an instance group needs a GPU, and {instance} has none",
-                    "Set `kind: KIND_CPU`, or leave `kind` out: Triton then takes what is there.",
-                )
+
+
+def _on_gpu(model: Model, instance: str | None) -> Iterator[Fault]:
+    """Yields the backend and groups that would not start on an instance type without a GPU."""
+    if instance is None:
+        return
+    if model.backend_name == "tensorrt":
+        yield (
+            model.backend_position,
+            f"the backend `tensorrt` needs a GPU, and {instance} has none",
+            "Choose an instance type with an NVIDIA GPU, or serve a graph of `onnxruntime`.",
+        )
+    for group in model.config.messages("instance_group"):
+        if group.text("kind") == "KIND_GPU":
+            yield (
+                group.scalars("kind")[0].position,
+                f"an instance group needs a GPU, and {instance} has none",
+                "Set `kind: KIND_CPU`, or leave `kind` out: Triton then takes what is there.",
+            )
 
 
 def _cached(models: Mapping[str, Model]) -> Iterator[PlanWarning]:

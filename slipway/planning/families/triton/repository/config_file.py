@@ -4,14 +4,14 @@ A model's later checks read the same tree. A value of a wrong type is left out t
 mistake is one problem.
 """
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Final
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem, nearest
-from slipway.facts.triton.model_config import ROOT, FieldType, enums, messages
+from slipway.facts.triton.model_config import ROOT, enums, messages
 from slipway.planning.directory import LARGEST_TEXT_BYTES, Directory
 from slipway.planning.families.triton.repository.text_format import (
     FALSE,
@@ -27,13 +27,28 @@ from slipway.planning.families.triton.repository.text_format import (
 
 NAME = "config.pbtxt"
 
-_BITS: Final = {
-    "int32": (32, True),
-    "int64": (64, True),
-    "uint32": (32, False),
-    "uint64": (64, False),
+_LIMITS: Final = {
+    "int32": (-(1 << 31), (1 << 31) - 1),
+    "int64": (-(1 << 63), (1 << 63) - 1),
+    "uint32": (0, (1 << 32) - 1),
+    "uint64": (0, (1 << 64) - 1),
+}
+_FLOAT: Final = re.compile(r"-?(?:[0-9.].*|inf|infinity|nan)", re.IGNORECASE)
+_FORMS: Final = {
+    "string": re.compile(".*", re.DOTALL),
+    "bool": re.compile("|".join(TRUE + FALSE)),
+    "float": _FLOAT,
+    "double": _FLOAT,
+}
+_WANTED: Final = {
+    "string": "a text in quotes",
+    "bool": "true or false",
+    "float": "a number",
+    "double": "a number",
 }
 _MOST_LISTED: Final = 20
+# The arguments of ConfigFile.problem.
+_Fault = tuple[Code, Position, str, str]
 
 
 @dataclass(frozen=True)
@@ -98,165 +113,122 @@ def read_config(
     return file, None, [problem]
 
 
+def one_of(word: str, known: Collection[str], has: str = "There are") -> str:
+    """Returns the remedy for an unknown name: the nearest one, and all that are known.
+
+    Args:
+        word: the name.
+        known: the names that there are.
+        has: words in front of the list.
+    """
+    guess = nearest(word, known)
+    hint = f"Did you mean `{guess}`? " if guess else ""
+    return f"{hint}{has}: {', '.join(known) or 'none'}."
+
+
 def _checked(
     file: ConfigFile, message: Message, kind: str, report: Callable[[Problem], None]
 ) -> Message:
     """Returns a message with the fields that Triton would take; reports all others."""
-    known, kept = messages()[kind], list[Field]()
-    singular: dict[str, Position] = {}
-    choices: dict[str, str] = {}
+    kept, seen = list[Field](), dict[str, Field]()
     for field in message.fields:
-        declared = known.get(field.name)
+        declared = messages()[kind].get(field.name)
         if declared is None or declared.since > file.release:
-            report(_unknown(file, field, kind, declared))
+            report(file.problem(*_unknown(field, kind, file.release)))
             continue
         if not declared.repeated:
-            first = singular.setdefault(field.name, field.position)
-            other = choices.setdefault(declared.choice or field.name, field.name)
-            if first is not field.position:
-                report(
-                    file.problem(
-                        Code.DUPLICATE_KEY,
-                        field.position,
-                        f"`{field.name}` is there twice, and the first time in line {first.line}",
-                        "Remove one of them: Triton refuses the file.",
-                    )
-                )
+            first = seen.setdefault(declared.choice or field.name, field)
+            if first is not field or field.is_list:
+                fault = _second(field, first) if first is not field else _a_list(field)
+                report(file.problem(*fault))
                 continue
-            if other != field.name:
-                report(
-                    file.problem(
-                        Code.TRITON_MODEL,
-                        field.position,
-                        f"`{field.name}` and `{other}` exclude each other",
-                        "Remove one of them.",
-                    )
-                )
-                continue
-        if isinstance(field.value, Message) and declared.name in messages():
-            value = _checked(file, field.value, declared.name, report)
-            kept.append(Field(field.name, value, field.position))
-        elif (problem := _wrong(file, field, declared)) is not None:
-            report(problem)
-        else:
-            kept.append(field)
+        values = list[Scalar | Message]()
+        for value in field.values:
+            wrong = _wrong(field.name, value, declared.name)
+            if wrong is not None:
+                report(file.problem(*wrong))
+            elif isinstance(value, Message):
+                values.append(_checked(file, value, declared.name, report))
+            else:
+                values.append(value)
+        if values:
+            kept.append(replace(field, values=tuple(values)))
     names = {field.name for field in message.fields} - {field.name for field in kept}
     return Message(tuple(kept), message.position, frozenset(names))
 
 
-def _unknown(file: ConfigFile, field: Field, kind: str, declared: FieldType | None) -> Problem:
-    where = "config.pbtxt" if kind == ROOT else f"`{_short(kind)}`"
-    if declared is not None:
-        return file.problem(
-            Code.UNKNOWN_FIELD,
-            field.position,
-            f"Triton {file.release} does not know the field `{field.name}` of {where}",
-            f"Remove it, or set `version` to {declared.since} or later.",
-        )
-    names = [name for name, each in messages()[kind].items() if each.since <= file.release]
-    guess = nearest(field.name, names)
-    hint = f"Did you mean `{guess}`? " if guess else ""
-    has = f"There are: {', '.join(names) or 'none'}."
-    return file.problem(
-        Code.UNKNOWN_FIELD,
-        field.position,
-        f"there is no field `{field.name}` in {where}",
-        hint + has if len(names) <= _MOST_LISTED or not guess else hint.strip(),
-    )
+def _unknown(field: Field, kind: str, release: str) -> _Fault:
+    known, name = messages()[kind], field.name
+    where = f"`{kind.rpartition('.')[2].removesuffix('Entry')}`" if kind != ROOT else "config.pbtxt"
+    if name in known:
+        message = f"Triton {release} does not know the field `{name}` of {where}"
+        remedy = f"Remove it, or set `version` to {known[name].since} or later."
+    else:
+        message = f"there is no field `{name}` in {where}"
+        names = [each for each, declared in known.items() if declared.since <= release]
+        guess = nearest(name, names)
+        is_too_long = guess and len(names) > _MOST_LISTED
+        remedy = f"Did you mean `{guess}`?" if is_too_long else one_of(name, names)
+    return Code.UNKNOWN_FIELD, field.position, message, remedy
 
 
-def _wrong(file: ConfigFile, field: Field, declared: FieldType) -> Problem | None:
-    """Returns the problem of a value; None if Triton takes it."""
-    value, name = field.value, declared.name
-    if name in messages():
-        return _wrong_type(file, field, f"fields in braces: `{field.name} {{ ... }}`")
+def _second(field: Field, first: Field) -> _Fault:
+    """Returns the fault of a field that stands beside itself, or beside one that excludes it."""
+    if first.name != field.name:
+        message = f"`{field.name}` and `{first.name}` exclude each other"
+        return Code.TRITON_MODEL, field.position, message, "Remove one of them."
+    line = first.position.line
+    message = f"`{field.name}` is there twice, and the first time in line {line}"
+    remedy = "Remove one of them: Triton refuses the file."
+    return Code.DUPLICATE_KEY, field.position, message, remedy
+
+
+def _a_list(field: Field) -> _Fault:
+    message = f"`{field.name}` is a list, and it takes one value"
+    return Code.WRONG_TYPE, field.position, message, "Remove the brackets."
+
+
+def _wrong(name: str, value: Scalar | Message, kind: str) -> _Fault | None:
+    """Returns the fault of a value; None if Triton takes it."""
     if isinstance(value, Message):
-        return _wrong_type(file, field, _wanted(name))
-    if name in enums():
-        return _wrong_choice(file, field.name, value, enums()[name])
-    if name in _BITS:
-        return _wrong_number(file, field, value, *_BITS[name])
-    fits = {
-        "string": value.kind == "text",
-        "bool": value.kind != "text" and value.text in TRUE + FALSE,
-        "float": _is_float(value),
-        "double": _is_float(value),
-    }
-    return None if fits[name] else _wrong_type(file, field, _wanted(name))
+        fits = kind in messages()
+    elif kind in enums():
+        return _wrong_choice(name, value, enums()[kind])
+    elif kind in _LIMITS and (number := integer(value)) is not None:
+        least, most = _LIMITS[kind]
+        message = f"`{name}` is {value.text}; it lies between {least} and {most}"
+        remedy = "Use a number within the limits."
+        is_within = least <= number <= most
+        return None if is_within else (Code.OUT_OF_RANGE, value.position, message, remedy)
+    else:
+        fits = (value.kind == "text") == (kind == "string") and (
+            kind in _FORMS and _FORMS[kind].fullmatch(value.text) is not None
+        )
+    return None if fits else _wrong_type(name, value, kind)
 
 
-def _wrong_number(
-    file: ConfigFile, field: Field, value: Scalar, bits: int, is_signed: bool
-) -> Problem | None:
-    number = integer(value)
-    if number is None:
-        return _wrong_type(file, field, "a whole number")
-    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
-    if least <= number <= most:
+def _wrong_choice(name: str, value: Scalar, choices: tuple[str, ...]) -> _Fault | None:
+    is_known = value.text in choices
+    if value.kind == "name" and is_known:
         return None
-    return file.problem(
-        Code.OUT_OF_RANGE,
-        value.position,
-        f"`{field.name}` is {value.text}; it lies between {least} and {most}",
-        "Use a number within the limits.",
-    )
-
-
-def _wrong_choice(
-    file: ConfigFile, name: str, value: Scalar, choices: tuple[str, ...]
-) -> Problem | None:
-    number = integer(value)
-    is_known = value.text in choices if value.kind == "name" else number in range(len(choices))
-    if is_known and value.kind != "text":
+    if value.kind == "number" and integer(value) in range(len(choices)):
         return None
-    guess = nearest(value.text, choices)
-    hint = f"Did you mean `{guess}`? " if guess else ""
-    quoted = " in quotes" if value.kind == "text" and value.text in choices else ""
-    return file.problem(
-        Code.UNKNOWN_CHOICE,
-        value.position,
-        f"`{name}` has no value {value.text!r}{quoted}",
-        f"Write `{value.text}` without quotes."
-        if quoted
-        else f"{hint}There are: {', '.join(choices)}.",
-    )
+    is_quoted = value.kind == "text" and is_known
+    message = f"`{name}` has no value {value.text!r}{' in quotes' if is_quoted else ''}"
+    remedy = f"Write `{value.text}` without quotes." if is_quoted else one_of(value.text, choices)
+    return Code.UNKNOWN_CHOICE, value.position, message, remedy
 
 
-def _wrong_type(file: ConfigFile, field: Field, wanted: str) -> Problem:
-    value = field.value
+def _wrong_type(name: str, value: Scalar | Message, kind: str) -> _Fault:
+    if kind in messages():
+        wanted = f"fields in braces: `{name} {{ ... }}`"
+    elif kind in enums():
+        wanted = f"one of {', '.join(enums()[kind])}"
+    else:
+        wanted = _WANTED.get(kind, "a whole number")
     if isinstance(value, Message):
         found = "fields in braces"
     else:
-        found = {"text": f"the text {value.text!r}", "number": value.text, "name": value.text}[
-            value.kind
-        ]
-    return file.problem(
-        Code.WRONG_TYPE,
-        value.position,
-        f"`{field.name}` is {found}, and it takes {wanted}",
-        "Correct the value.",
-    )
-
-
-def _wanted(name: str) -> str:
-    if name == "string":
-        return "a text in quotes"
-    if name == "bool":
-        return "true or false"
-    if name in enums():
-        return f"one of {', '.join(enums()[name])}"
-    return "a whole number" if name in _BITS else "a number"
-
-
-def _is_float(value: Scalar) -> bool:
-    try:
-        number = float(value.text.lower().removesuffix("f") if value.kind == "number" else "nan")
-    except ValueError:
-        # A hexadecimal number is a whole one; `-inf` lost its last letter above.
-        return integer(value) is not None or value.text.lower() in ("-inf", "-infinity", "-nan")
-    is_named = value.text.lower() in ("inf", "infinity", "nan")
-    return is_named if value.kind == "name" else value.kind == "number" and not math.isnan(number)
-
-
-def _short(kind: str) -> str:
-    return kind.rpartition(".")[2].removesuffix("Entry")
+        found = f"the text {value.text!r}" if value.kind == "text" else value.text
+    message = f"`{name}` is {found}, and it takes {wanted}"
+    return Code.WRONG_TYPE, value.position, message, "Correct the value."

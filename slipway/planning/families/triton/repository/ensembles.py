@@ -7,9 +7,8 @@ src/ensemble_scheduler/ensemble_utils.cc in triton-inference-server/core.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from slipway.codes.code import Code
-from slipway.errors import Problem, nearest
-from slipway.planning.families.triton.repository.model import Model
+from slipway.planning.families.triton.repository.config_file import one_of
+from slipway.planning.families.triton.repository.model import Fault, Model
 from slipway.planning.families.triton.repository.text_format import Message, Position
 
 _LATEST = -1
@@ -32,7 +31,7 @@ class _Step:
     outputs: list[_Use]
 
 
-def ensemble_problems(ensemble: Model, models: Mapping[str, Model]) -> Iterator[Problem]:
+def ensemble_faults(ensemble: Model, models: Mapping[str, Model]) -> Iterator[Fault]:
     """Yields what prevents an ensemble from being loaded.
 
     Args:
@@ -42,11 +41,9 @@ def ensemble_problems(ensemble: Model, models: Mapping[str, Model]) -> Iterator[
     for scheduling in ensemble.config.messages("ensemble_scheduling"):
         steps = [_step(message) for message in scheduling.messages("step")]
         if not steps and not scheduling.left_out:
-            yield _refused(
-                ensemble, scheduling.position, "the ensemble has no `step`", "Add the first one."
-            )
+            yield scheduling.position, "the ensemble has no `step`", "Add the first one."
         for step in steps:
-            yield from _whole(ensemble, step)
+            yield from _whole(step)
             yield from _model(ensemble, step, models)
         if any(step.message.left_out for step in steps):
             # What flows is not known.
@@ -57,11 +54,8 @@ def ensemble_problems(ensemble: Model, models: Mapping[str, Model]) -> Iterator[
 
 def used_models(model: Model) -> list[str]:
     """Returns the names of the models that an ensemble's steps call; nothing of another model."""
-    return [
-        step.text("model_name")
-        for scheduling in model.config.messages("ensemble_scheduling")
-        for step in scheduling.messages("step")
-    ]
+    steps = model.config.messages("ensemble_scheduling", "step")
+    return [step.text("model_name") for step in steps]
 
 
 def reached(name: str, models: Mapping[str, Model]) -> set[str]:
@@ -83,37 +77,27 @@ def _step(message: Message) -> _Step:
     return _Step(message.text("model_name"), message, inputs, outputs)
 
 
-def _refused(ensemble: Model, position: Position, message: str, remedy: str) -> Problem:
-    return ensemble.file.problem(Code.TRITON_ENSEMBLE, position, message, remedy)
-
-
-def _whole(ensemble: Model, step: _Step) -> Iterator[Problem]:
+def _whole(step: _Step) -> Iterator[Fault]:
     for field in ("model_name", "input_map", "output_map"):
         if step.message.one(field) is None and not step.message.left_out:
-            yield _refused(
-                ensemble, step.message.position, f"a step has no `{field}`", "Add it to the step."
-            )
+            yield step.message.position, f"a step has no `{field}`", "Add it to the step."
 
 
-def _model(ensemble: Model, step: _Step, models: Mapping[str, Model]) -> Iterator[Problem]:
+def _model(ensemble: Model, step: _Step, models: Mapping[str, Model]) -> Iterator[Fault]:
     """Yields what does not fit the model that a step calls."""
     if not step.name:
         return
     at = step.message.scalars("model_name")[0].position
     if step.name not in models:
-        guess = nearest(step.name, models)
-        hint = f"Did you mean `{guess}`? " if guess else ""
-        yield _refused(
-            ensemble,
+        yield (
             at,
             f"a step calls the model `{step.name}`, which the repository does not have",
-            f"{hint}There are: {', '.join(sorted(models))}.",
+            one_of(step.name, sorted(models)),
         )
         return
     model = models[step.name]
     if ensemble.name in reached(step.name, models):
-        yield _refused(
-            ensemble,
+        yield (
             at,
             f"the model `{step.name}` leads back to `{ensemble.name}`",
             "Remove the step: an ensemble cannot call itself.",
@@ -121,58 +105,49 @@ def _model(ensemble: Model, step: _Step, models: Mapping[str, Model]) -> Iterato
         return
     version = step.message.integer("model_version")
     if version not in (None, _LATEST) and version not in model.served_versions:
-        yield _refused(
-            ensemble,
+        yield (
             step.message.scalars("model_version")[0].position,
             f"a step calls version {version} of `{step.name}`, which is not served",
             f"Use -1 for the latest one. {step.name} serves: "
             f"{', '.join(map(str, model.served_versions)) or 'none'}.",
         )
-    size, own_size = (
-        ensemble.config.integer("max_batch_size"),
-        model.config.integer("max_batch_size"),
-    )
+    size, own_size = (each.config.integer("max_batch_size") for each in (ensemble, model))
     if size and own_size is not None and 0 <= own_size < size:
-        yield _refused(
-            ensemble,
+        yield (
             ensemble.config.scalars("max_batch_size")[0].position,
             f"`max_batch_size` is {size}, and that of `{step.name}` is {own_size}",
             f"Set it to at most {own_size}.",
         )
-    yield from _names(ensemble, step.inputs, model, "input")
-    yield from _names(ensemble, step.outputs, model, "output")
+    yield from _names(step.inputs, model, "input")
+    yield from _names(step.outputs, model, "output")
     mapped, tensors = {use.inner for use in step.inputs}, model.tensors("input")
     for name, tensor in tensors.items():
         # A name that the model does not have may be meant for this one, and is a problem already.
         is_mapped = not mapped <= set(tensors) or not mapped or name in mapped
         if name and not is_mapped and not tensor.flag("optional"):
-            yield _refused(
-                ensemble,
+            yield (
                 step.message.position,
                 f"`input_map` leaves out the input `{name}` of `{step.name}`",
                 f'Add `input_map {{ key: "{name}" value: "..." }}`.',
             )
 
 
-def _names(ensemble: Model, uses: list[_Use], model: Model, direction: str) -> Iterator[Problem]:
+def _names(uses: list[_Use], model: Model, direction: str) -> Iterator[Fault]:
     tensors = model.tensors(direction)
     # Triton may read them from the model itself.
     if not tensors and model.completes_itself:
         return
     for use in uses:
         if use.inner not in tensors:
-            guess = nearest(use.inner, tensors)
-            hint = f"Did you mean `{guess}`? " if guess else ""
-            yield _refused(
-                ensemble,
+            yield (
                 use.position,
                 f"`{direction}_map` names the {direction} `{use.inner}`, which `{model.name}` "
                 "does not have",
-                f"{hint}It has: {', '.join(tensors) or 'none'}.",
+                one_of(use.inner, tensors, "It has"),
             )
 
 
-def _flow(ensemble: Model, scheduling: Message, steps: list[_Step]) -> Iterator[Problem]:
+def _flow(ensemble: Model, scheduling: Message, steps: list[_Step]) -> Iterator[Fault]:
     """Yields tensors that nothing produces, that two produce, or that nothing takes."""
     inputs, outputs = ensemble.tensors("input"), ensemble.tensors("output")
     taken = {use.outer for step in steps for use in step.inputs}
@@ -180,8 +155,7 @@ def _flow(ensemble: Model, scheduling: Message, steps: list[_Step]) -> Iterator[
     for step in steps:
         for use in step.outputs:
             if use.outer in produced:
-                yield _refused(
-                    ensemble,
+                yield (
                     use.position,
                     f"the tensor `{use.outer}` of `{step.name}` comes from "
                     f"{produced[use.outer]} already",
@@ -189,8 +163,7 @@ def _flow(ensemble: Model, scheduling: Message, steps: list[_Step]) -> Iterator[
                 )
             produced.setdefault(use.outer, f"`{step.name}`")
             if use.outer not in taken and use.outer not in outputs:
-                yield _refused(
-                    ensemble,
+                yield (
                     use.position,
                     f"nothing takes the tensor `{use.outer}` of `{step.name}`",
                     "Leave it out of `output_map`, or make it an `output` of the ensemble.",
@@ -198,58 +171,41 @@ def _flow(ensemble: Model, scheduling: Message, steps: list[_Step]) -> Iterator[
     for step in steps:
         for use in step.inputs:
             if use.outer not in produced:
-                guess = nearest(use.outer, produced)
-                hint = f"Did you mean `{guess}`? " if guess else ""
-                yield _refused(
-                    ensemble,
+                yield (
                     use.position,
                     f"nothing produces the tensor `{use.outer}`, which `{step.name}` takes",
-                    f"{hint}There are: {', '.join(produced) or 'none'}.",
+                    one_of(use.outer, produced),
                 )
     for name, tensor in inputs.items():
         if name and name not in taken:
-            yield _refused(
-                ensemble,
-                tensor.position,
-                f"no step takes the input `{name}`",
-                "Map it in a step, or remove it.",
-            )
+            message = f"no step takes the input `{name}`"
+            yield tensor.position, message, "Map it in a step, or remove it."
     for name, tensor in outputs.items():
         if name and (name not in produced or name in inputs):
-            yield _refused(
-                ensemble,
-                tensor.position,
-                f"no step produces the output `{name}`",
-                "Map it in `output_map` of a step, or remove it.",
-            )
-    yield from _circles(ensemble, scheduling, steps, inputs)
+            message = f"no step produces the output `{name}`"
+            yield tensor.position, message, "Map it in `output_map` of a step, or remove it."
+    yield from _circles(scheduling, steps, inputs)
 
 
 def _circles(
-    ensemble: Model, scheduling: Message, steps: list[_Step], inputs: Mapping[str, Message]
-) -> Iterator[Problem]:
-    """Yields the steps that wait for each other."""
-    ready = {*inputs, *_unproduced(steps)}
+    scheduling: Message, steps: list[_Step], inputs: Mapping[str, Message]
+) -> Iterator[Fault]:
+    """Yields the steps that wait for each other; what no step produces is a problem already."""
+    produced = {use.outer for step in steps for use in step.outputs}
+    ready = {*inputs, *({use.outer for step in steps for use in step.inputs} - produced)}
     waiting = list(steps)
     while runnable := [s for s in waiting if all(use.outer in ready for use in s.inputs)]:
         ready.update(use.outer for step in runnable for use in step.outputs)
         waiting = [step for step in waiting if step not in runnable]
     if waiting:
-        yield _refused(
-            ensemble,
+        yield (
             scheduling.position,
             f"the steps {', '.join(f'`{step.name}`' for step in waiting)} wait for each other",
             "Break the circle: a step needs tensors of the request or of other steps.",
         )
 
 
-def _unproduced(steps: list[_Step]) -> set[str]:
-    """Returns what no step produces; each such tensor is a problem of its own."""
-    taken = {use.outer for step in steps for use in step.inputs}
-    return taken - {use.outer for step in steps for use in step.outputs}
-
-
-def _types(ensemble: Model, steps: list[_Step], models: Mapping[str, Model]) -> Iterator[Problem]:
+def _types(ensemble: Model, steps: list[_Step], models: Mapping[str, Model]) -> Iterator[Fault]:
     """Yields tensors whose data type is another at the other end."""
     types = {
         name: (tensor.text("data_type"), f"the ensemble's {direction}")
@@ -270,8 +226,7 @@ def _types(ensemble: Model, steps: list[_Step], models: Mapping[str, Model]) -> 
                     use.outer, (found, f"an {direction} of `{step.name}`")
                 )
                 if known != found:
-                    yield _refused(
-                        ensemble,
+                    yield (
                         use.position,
                         f"the tensor `{use.outer}` is {found} in `{step.name}` and {known} as "
                         f"{origin}",

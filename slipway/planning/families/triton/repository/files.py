@@ -8,13 +8,18 @@ import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from slipway.codes.code import Code
-from slipway.errors import Problem
-from slipway.planning.families.triton.repository.model import Model
-from slipway.planning.families.triton.repository.text_format import Position, Scalar
+from slipway.planning.families.triton.repository.model import Fault, Model
+from slipway.planning.families.triton.repository.text_format import START, Scalar
 
 _ENVIRONMENT = "EXECUTION_ENV_PATH"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
+# Messages with a field that names a file; the field; the folder of that file.
+_FILE_FIELDS = (
+    (("output",), "label_filename", ""),
+    (("model_operations",), "op_library_filename", ""),
+    (("model_warmup", "inputs", "value"), "input_data_file", "warmup"),
+    (("sequence_batching", "state", "initial_state"), "data_file", "initial_state"),
+)
 
 
 @dataclass(frozen=True)
@@ -38,50 +43,49 @@ class _Named:
 
 
 def _named_files(model: Model) -> Iterator[_Named]:
-    config = model.config
-    for key, entry in config.entries("parameters"):
+    for key, entry in model.config.entries("parameters"):
         if key == _ENVIRONMENT and model.backend_name == "python":
             for value in entry.messages("value"):
                 yield from (_Named(key, each) for each in value.scalars("string_value"))
-    for output in config.messages("output"):
-        yield from (_Named("label_filename", each) for each in output.scalars("label_filename"))
-    for operations in config.messages("model_operations"):
-        for each in operations.scalars("op_library_filename"):
-            yield _Named("op_library_filename", each)
-    for warmup in config.messages("model_warmup"):
-        for _, entry in warmup.entries("inputs"):
-            for value in entry.messages("value"):
-                for each in value.scalars("input_data_file"):
-                    yield _Named("input_data_file", each, "warmup")
-    for batching in config.messages("sequence_batching"):
-        for state in batching.messages("state"):
-            for initial in state.messages("initial_state"):
-                for each in initial.scalars("data_file"):
-                    yield _Named("data_file", each, "initial_state")
+    for path, field, folder in _FILE_FIELDS:
+        for message in model.config.messages(*path):
+            yield from (_Named(field, each, folder) for each in message.scalars(field))
 
 
-def named_files_are_there(model: Model) -> Iterator[Problem]:
+def has_model_files(model: Model) -> Iterator[Fault]:
+    """Each version that is served has the file that its backend loads."""
+    given = model.config.scalars("default_model_filename")
+    for version in model.served_versions:
+        for file in model.model_files():
+            if not model.has_file(f"{version}/{file}"):
+                yield (
+                    given[0].position if given else START,
+                    f"`{model.name}/{version}` has no {file}, which the backend "
+                    f"`{model.backend_name}` loads",
+                    "Add the file, or name yours with `default_model_filename`.",
+                )
+
+
+def named_files_are_there(model: Model) -> Iterator[Fault]:
     """Triton reads what config.pbtxt names, wherever that is; only the repository is published."""
     for named in _named_files(model):
         path, text = named.path, named.scalar.text
         if path is None:
             example = f"{_MODEL_DIRECTORY}/" if named.field == _ENVIRONMENT else ""
-            yield model.file.problem(
-                Code.TRITON_LAYOUT,
+            yield (
                 named.scalar.position,
                 f"`{named.field}` is {text!r}, which is no path within the model's directory",
                 f"Put the file into `{model.name}`, and write `{example}NAME`.",
             )
         elif not model.has_file(path):
-            yield model.file.problem(
-                Code.TRITON_LAYOUT,
+            yield (
                 named.scalar.position,
                 f"`{named.field}` names {text}, and there is no file `{model.name}/{path}`",
                 "Add the file, or correct the name.",
             )
 
 
-def files_are_whole(model: Model) -> Iterator[Problem]:
+def files_are_whole(model: Model) -> Iterator[Fault]:
     """An empty model or a pointer of Git LFS is published in silence, and Triton refuses it."""
     read = {named.path for named in _named_files(model)}
     for version in model.served_versions:
@@ -89,13 +93,16 @@ def files_are_whole(model: Model) -> Iterator[Problem]:
     for path in model.files:
         is_pointer = path in model.pointers
         if is_pointer or (path in read and path in model.empty_files):
-            yield model.file.problem(
-                Code.TRITON_LAYOUT,
-                Position(1, 1),
+            yield (
+                START,
                 f"`{model.name}/{path}` is "
                 + ("a pointer of Git LFS and not the file" if is_pointer else "empty"),
                 "Run `git lfs pull` there." if is_pointer else "Copy the file again.",
             )
 
 
-RULES: tuple[Callable[[Model], Iterator[Problem]], ...] = (named_files_are_there, files_are_whole)
+RULES: tuple[Callable[[Model], Iterator[Fault]], ...] = (
+    has_model_files,
+    named_files_are_there,
+    files_are_whole,
+)

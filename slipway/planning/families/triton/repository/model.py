@@ -17,7 +17,15 @@ from slipway.facts.triton.backends import (
     backends,
 )
 from slipway.planning.families.triton.repository.config_file import ConfigFile
-from slipway.planning.families.triton.repository.text_format import Message, Position, integer
+from slipway.planning.families.triton.repository.text_format import (
+    START,
+    Message,
+    Position,
+    integer,
+)
+
+Fault = tuple[Position, str, str]
+"""What is wrong with a model: the place in its config.pbtxt, the message and the remedy."""
 
 # Triton ignores other names, and takes `01` for none.
 VERSION = re.compile(r"[1-9][0-9]*")
@@ -52,13 +60,12 @@ class Model:
     @property
     def served_versions(self) -> list[int]:
         """Returns the versions that `version_policy` selects: the latest one by default."""
-        [policy, *_] = [*self.config.messages("version_policy"), None]
-        if policy is not None and policy.one("all"):
+        if self.config.messages("version_policy", "all"):
             return self.versions
-        if policy is not None and (specific := policy.messages("specific")):
+        if specific := self.config.messages("version_policy", "specific"):
             named = [integer(scalar) for scalar in specific[0].scalars("versions")]
             return [version for version in self.versions if version in named]
-        latest = policy.messages("latest") if policy is not None else []
+        latest = self.config.messages("version_policy", "latest")
         count = (latest[0].integer("num_versions") if latest else None) or 1
         return self.versions[-count:]
 
@@ -95,7 +102,7 @@ class Model:
     def backend_position(self) -> Position:
         """Returns where config.pbtxt says the backend; its first line if it does not."""
         places = self.config.scalars("backend") or self.config.scalars("platform")
-        return places[0].position if places else Position(1, 1)
+        return places[0].position if places else START
 
     @property
     def backend(self) -> Backend | None:

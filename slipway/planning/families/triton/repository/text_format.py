@@ -1,47 +1,32 @@
 """Reads protobuf's text format into a tree that knows every value's place.
 
-Google's own reader, google.protobuf.text_format, is not used here, for three reasons. It ends at
-the first field that it does not know, and Slipway reports every problem at once. It keeps no places
-of what it read, which later checks need. And the descriptor of ModelConfig comes only with NVIDIA's
-client, whose module needs grpcio. A test compares this reader with Google's.
+docs/architecture.md says why Google's own reader, google.protobuf.text_format, does not do this. A
+test compares the two.
 
 The grammar is https://protobuf.dev/reference/protobuf/textformat-spec/. Extensions and `Any` are
 refused: ModelConfig has neither.
 """
 
-import bisect
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+# No token goes beyond its line.
 _TOKEN = re.compile(
-    r"""(?P<space>(?:[ \t\r\n\f\v]|\#[^\n]*)+)
-      | (?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-      | (?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?)
+    r"""(?P<space>[ \t\r\f\v]+|\#.*)
+      | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<number>(?>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?)(?![\w.]))
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<sign>[{}<>\[\]:;,-])""",
+      | (?P<sign>[{}<>\[\]:;,-])
+      | (?P<other>[\w.]+|.)""",
     re.VERBOSE,
 )
 _ESCAPE = re.compile(
-    r"\\(?:(?P<octal>[0-7]{1,3})|[xX](?P<hex>[0-9a-fA-F]{1,2})"
-    r"|u(?P<four>[0-9a-fA-F]{4})|U(?P<eight>[0-9a-fA-F]{8})|(?P<letter>.))",
-    re.DOTALL,
+    r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))"
 )
-_LETTERS = {
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "?": "?",
-    "'": "'",
-    '"': '"',
-    "\\": "\\",
-}
+_LETTERS = dict(zip("abfnrtv?'\"\\", "\a\b\f\n\r\t\v?'\"\\", strict=True))
 _CLOSING = {"{": "}", "<": ">"}
 # Deeper than any field of ModelConfig, and far from Python's own limit.
 _DEEPEST = 32
@@ -55,6 +40,9 @@ class Position:
     column: int
 
 
+START = Position(1, 1)
+
+
 @dataclass(frozen=True)
 class Scalar:
     """A value: a text without its quotes, a number as it is written, or a bare name."""
@@ -66,7 +54,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Message:
-    """Fields in the file's order; a list is several fields of one name.
+    """Fields in the file's order.
 
     Args:
         fields: the fields.
@@ -86,13 +74,17 @@ class Message:
         """Returns the first field of a name."""
         return next(self.all(name), None)
 
-    def messages(self, name: str) -> list["Message"]:
-        """Returns the messages that fields of a name hold."""
-        return [field.value for field in self.all(name) if isinstance(field.value, Message)]
+    def messages(self, *names: str) -> list["Message"]:
+        """Returns the messages in fields of a name; further names lead on into their fields."""
+        found = [self]
+        for name in names:
+            values = (value for message in found for value in message._values(name))
+            found = [value for value in values if isinstance(value, Message)]
+        return found
 
     def scalars(self, name: str) -> list[Scalar]:
         """Returns the values that fields of a name hold."""
-        return [field.value for field in self.all(name) if isinstance(field.value, Scalar)]
+        return [value for value in self._values(name) if isinstance(value, Scalar)]
 
     def text(self, name: str) -> str:
         """Returns the text or name of a field; empty without one, as protobuf has it."""
@@ -110,14 +102,18 @@ class Message:
         """Yields key and entry of a field that maps texts to something."""
         return ((entry.text("key"), entry) for entry in self.messages(name))
 
+    def _values(self, name: str) -> Iterator["Scalar | Message"]:
+        return (value for field in self.all(name) for value in field.values)
+
 
 @dataclass(frozen=True)
 class Field:
-    """A field, with its value and the place of its name."""
+    """A field, with its value, or with the values of its list, and the place of its name."""
 
     name: str
-    value: Scalar | Message
+    values: tuple[Scalar | Message, ...]
     position: Position
+    is_list: bool
 
 
 TRUE = ("true", "True", "t", "1")
@@ -142,7 +138,11 @@ class TextFormatError(Exception):
 class _Token:
     kind: str
     text: str
-    offset: int
+    position: Position
+
+    def in_place_of(self, wanted: str) -> TextFormatError:
+        found = "and the file ends" if self.kind == "end" else f"not `{self.text}`"
+        return TextFormatError(f"expected {wanted}, {found}", self.position)
 
 
 def parse(text: str) -> Message:
@@ -151,7 +151,7 @@ def parse(text: str) -> Message:
     Raises:
         TextFormatError: it is not in the format.
     """
-    return _Reader(text).whole()
+    return Message(tuple(_Reader(text).fields("", 0)), START)
 
 
 def integer(scalar: Scalar) -> int | None:
@@ -161,141 +161,106 @@ def integer(scalar: Scalar) -> int | None:
     digits = scalar.text.removeprefix("-")
     is_octal = len(digits) > 1 and digits.startswith("0") and digits[1:].isdigit()
     try:
-        value = int(digits, 8) if is_octal else int(digits, 0)
+        value = int(digits, 8 if is_octal else 0)
     except ValueError:
         return None
     return -value if scalar.text.startswith("-") else value
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for number, line in enumerate(text.split("\n"), 1):
+        for match in _TOKEN.finditer(line):
+            token = _Token(str(match.lastgroup), match[0], Position(number, match.start() + 1))
+            if token.text in ('"', "'"):
+                raise TextFormatError("a text has no closing quote on its line", token.position)
+            if token.kind == "other":
+                raise TextFormatError(f"{token.text!r} has no meaning here", token.position)
+            if token.kind != "space":
+                yield token
+        end = Position(number, len(line) + 1)
+    yield _Token("end", "", end)
 
 
 class _Reader:
     """Reads tokens from the left to the right; the grammar needs one token of lookahead."""
 
     def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._tokens = self._split(text)
-        self._at = 0
+        # All are split first: a quote that is missing explains more than what it leads to.
+        self._tokens = iter(list(_tokens(text)))
+        self._ahead = next(self._tokens)
 
-    def whole(self) -> Message:
-        return Message(tuple(self._fields("", 0)), Position(1, 1))
-
-    def _split(self, text: str) -> Sequence[_Token]:
-        tokens, offset = [], 0
-        while offset < len(text):
-            match = _TOKEN.match(text, offset)
-            if match is None:
-                quote = text[offset] in "\"'"
-                raise self._error(
-                    "a text has no closing quote on its line"
-                    if quote
-                    else f"{text[offset]!r} has no meaning here",
-                    offset,
-                )
-            kind = str(match.lastgroup)
-            if kind != "space":
-                tokens.append(_Token(kind, match.group(), offset))
-            offset = match.end()
-            if kind == "number" and re.match(r"[A-Za-z_.]", text[offset : offset + 1]):
-                raise self._error(f"a number cannot end in {text[offset]!r}", offset)
-        return [*tokens, _Token("end", "", len(text))]
-
-    def _fields(self, closing: str, depth: int) -> Iterator[Field]:
-        while (token := self._next()).text != closing:
-            if token.kind != "name":
-                wanted = f"a field's name or `{closing}`" if closing else "a field's name"
-                raise self._error(f"expected {wanted}{_not(token)}", token.offset)
-            yield from self._values(token, depth)
-            if self._peek().text in (",", ";"):
+    def fields(self, closing: str, depth: int) -> Iterator[Field]:
+        while (name := self._next()).text != closing:
+            if name.kind != "name":
+                raise name.in_place_of(f"a field's name{closing and f' or `{closing}`'}")
+            has_colon, is_list = self._takes(":"), self._takes("[")
+            values = list[Scalar | Message]()
+            while not (is_list and self._takes("]")):
+                values.append(self._value(name, depth, has_colon=has_colon))
+                if not is_list:
+                    break
+                has_comma, ends = self._takes(","), self._ahead.text == "]"
+                if has_comma and ends:
+                    raise TextFormatError("a list cannot end in a comma", self._ahead.position)
+                if not has_comma and not ends:
+                    raise self._ahead.in_place_of("`,` or `]` in the list")
+            yield Field(name.text, tuple(values), name.position, is_list)
+            if self._ahead.text in (",", ";"):
                 self._next()
-
-    def _values(self, name: _Token, depth: int) -> Iterator[Field]:
-        position = self._position(name.offset)
-        has_colon = self._takes(":")
-        if self._takes("["):
-            while not self._takes("]"):
-                yield Field(name.text, self._value(name, depth, has_colon=has_colon), position)
-                if self._takes(","):
-                    if self._peek().text == "]":
-                        raise self._error("a list cannot end in a comma", self._peek().offset)
-                elif self._peek().text != "]":
-                    token = self._peek()
-                    raise self._error(f"expected `,` or `]` in the list{_not(token)}", token.offset)
-        else:
-            yield Field(name.text, self._value(name, depth, has_colon=has_colon), position)
 
     def _value(self, name: _Token, depth: int, *, has_colon: bool) -> Scalar | Message:
         token = self._next()
-        position = self._position(token.offset)
-        if token.kind == "sign" and token.text in _CLOSING:
+        if token.text in _CLOSING:
             if depth == _DEEPEST:
-                raise self._error(
-                    f"messages lie in each other, more than {_DEEPEST} deep", token.offset
-                )
-            return Message(tuple(self._fields(_CLOSING[token.text], depth + 1)), position)
+                message = f"messages lie in each other, more than {_DEEPEST} deep"
+                raise TextFormatError(message, token.position)
+            return Message(tuple(self.fields(_CLOSING[token.text], depth + 1)), token.position)
         if not has_colon:
-            raise self._error(
-                f"expected `:` or `{{` behind `{name.text}`{_not(token)}", token.offset
-            )
+            raise token.in_place_of(f"`:` or `{{` behind `{name.text}`")
         if token.kind == "text":
-            text = self._unquoted(token)
-            while self._peek().kind == "text":
-                text += self._unquoted(self._next())
-            return Scalar("text", self._decoded(text, token), position)
-        if token.text == "-" and self._peek().kind in ("number", "name"):
-            behind = self._next()
-            return Scalar("number", f"-{behind.text}", position)
+            text = _unescaped(token)
+            while self._ahead.kind == "text":
+                text += _unescaped(self._next())
+            try:
+                decoded = text.encode("utf-8", "surrogateescape").decode()
+            except UnicodeError:
+                raise TextFormatError("the text is not UTF-8", token.position) from None
+            return Scalar("text", decoded, token.position)
+        if token.text == "-" and self._ahead.kind in ("number", "name"):
+            return Scalar("number", f"-{self._next().text}", token.position)
         if token.kind == "number":
-            return Scalar("number", token.text, position)
+            return Scalar("number", token.text, token.position)
         if token.kind == "name":
-            return Scalar("name", token.text, position)
-        raise self._error(f"expected a value of `{name.text}`{_not(token)}", token.offset)
-
-    def _unquoted(self, token: _Token) -> bytes:
-        body, content, begin = token.text[1:-1], b"", 0
-        for match in _ESCAPE.finditer(body):
-            content += body[begin : match.start()].encode() + self._escaped(match, token)
-            begin = match.end()
-        return content + body[begin:].encode()
-
-    def _escaped(self, match: re.Match[str], token: _Token) -> bytes:
-        if match["octal"] and int(match["octal"], 8) < 256:
-            return bytes([int(match["octal"], 8)])
-        if match["hex"]:
-            return bytes([int(match["hex"], 16)])
-        digits = match["four"] or match["eight"]
-        if digits and int(digits, 16) <= sys.maxunicode:
-            # Half of a pair becomes bytes that are no UTF-8, which is reported with its place.
-            return chr(int(digits, 16)).encode("utf-8", "surrogatepass")
-        if match["letter"] not in _LETTERS:
-            raise self._error(f"`{match.group()}` is no escape", token.offset + 1 + match.start())
-        return _LETTERS[match["letter"]].encode()
-
-    def _decoded(self, content: bytes, token: _Token) -> str:
-        try:
-            return content.decode()
-        except UnicodeDecodeError:
-            raise self._error("the text is not UTF-8", token.offset) from None
-
-    def _peek(self) -> _Token:
-        return self._tokens[self._at]
+            return Scalar("name", token.text, token.position)
+        raise token.in_place_of(f"a value of `{name.text}`")
 
     def _next(self) -> _Token:
-        token = self._tokens[self._at]
-        self._at = min(self._at + 1, len(self._tokens) - 1)
+        token, self._ahead = self._ahead, next(self._tokens, self._ahead)
         return token
 
     def _takes(self, sign: str) -> bool:
-        if self._peek().kind == "sign" and self._peek().text == sign:
+        is_there = self._ahead.text == sign
+        if is_there:
             self._next()
-            return True
-        return False
-
-    def _position(self, offset: int) -> Position:
-        line = bisect.bisect_right(self._starts, offset)
-        return Position(line, offset - self._starts[line - 1] + 1)
-
-    def _error(self, message: str, offset: int) -> TextFormatError:
-        return TextFormatError(message, self._position(offset))
+        return is_there
 
 
-def _not(token: _Token) -> str:
-    return ", and the file ends" if token.kind == "end" else f", not `{token.text}`"
+def _unescaped(token: _Token) -> str:
+    """Returns a text without quotes and escapes; bytes are as `surrogateescape` has them."""
+
+    def one(match: re.Match[str]) -> str:
+        octal, hexadecimal, four, eight, letter = match.groups()
+        if octal or hexadecimal:
+            byte = int(octal, 8) if octal else int(hexadecimal, 16)
+            if byte < 256:
+                return bytes([byte]).decode("ascii", "surrogateescape")
+        elif letter is None:
+            character = int(four or eight, 16)
+            if character <= sys.maxunicode:
+                return chr(character)
+        elif letter in _LETTERS:
+            return _LETTERS[letter]
+        line, column = token.position.line, token.position.column + 1 + match.start()
+        raise TextFormatError(f"`{match[0]}` is no escape", Position(line, column))
+
+    return _ESCAPE.sub(one, token.text[1:-1])
