@@ -105,9 +105,10 @@ PROSE := README.md CONTRIBUTING.md CHANGELOG.md docs samples benchmarks slipway 
   model_configs tests/containers
 
 .PHONY: lint
-lint: $(VENV)/.ready-dev ## Check style, types, and the prose of pages, docstrings and comments
+lint: $(VENV)/.ready-dev ## Check style, types, imports, and the prose of pages, docstrings and comments
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/python -m tools.prose $(PROSE)
 	@$(BIN)/python -m tools.docstrings slipway containers embedded_aws stacks tools benchmarks app.py demo.py
 	@$(BIN)/mypy

@@ -26,8 +26,8 @@ from moto.applicationautoscaling.models import (
 from moto.core.exceptions import JsonRESTError
 from moto.core.utils import get_service_model
 
-from embedded_aws.scaling.expressions import ScheduleError, parse_schedule
 from embedded_aws.scaling.tracking_alarms import make_tracking_alarms
+from slipway.facts.schedule_expressions import ScheduleError, parse_schedule
 
 _MISSING = "ObjectNotFoundException"
 _deregister = ApplicationAutoscalingBackend.deregister_scalable_target

@@ -33,13 +33,21 @@ from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
 from slipway.image_sources import IMAGE_SOURCES, image_digest
 from slipway.planning.artifacts import has_source
+from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.directory import Findings
 from slipway.planning.families import FAMILIES, known_situation, situation_of
 from slipway.planning.lock import Lock
-from slipway.planning.plan import DeploymentPlan, ImageBase, PlanWarning
+from slipway.planning.plan import DeploymentPlan, GuestPlan, ImageBase, PlanWarning
 from slipway.planning.resolve import known_problems, resolve
+from slipway.planning.sharing import (
+    compare_with_host,
+    guest_plan,
+    host_of,
+    invalid_guest,
+    invalid_host,
+    unknown_host,
+)
 from slipway.planning.situation import Situation
-from slipway.shared_endpoints import find_guests, host_problems
 
 # The folder of what programs make; git ignores it.
 _MADE_LATER = "build/"
@@ -146,6 +154,11 @@ class Project:
                     found[name] = content
         return found
 
+    def naming(self, host: str) -> list[str]:
+        """Returns the other models whose files may name a model as their host."""
+        word = host.encode()
+        return [name for name, text in self.naming_hosts.items() if name != host and word in text]
+
     def situation(self, name: str, environment: Environment) -> Situation:
         """Returns what planning knows of one model config in an environment.
 
@@ -174,38 +187,26 @@ class Project:
             UserError: the file is not a lock.
         """
         path = self.lock_path(name)
+
+        def refused(message: str, remedy: str) -> UserError:
+            place = Location(relative(path, self.root))
+            code, kind = Code.LOCK_UNREADABLE, Kind.SHAPE
+            return UserError([Problem(code, kind, message, remedy, location=place)])
+
         try:
             return Lock.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             return Lock()
         except OSError as error:
-            raise UserError(
-                [
-                    Problem(
-                        Code.LOCK_UNREADABLE,
-                        Kind.SHAPE,
-                        f"the lock file cannot be read: {error.strerror}",
-                        "Restore it with git.",
-                        location=Location(relative(path, self.root)),
-                    )
-                ]
-            ) from None
+            message = f"the lock file cannot be read: {error.strerror}"
+            raise refused(message, "Restore it with git.") from None
         except ValidationError as error:
             found = "; ".join(
                 f"{'.'.join(map(str, detail['loc'])) or 'file'}: {detail['msg']}"
                 for detail in error.errors(include_url=False)
             )
-            raise UserError(
-                [
-                    Problem(
-                        Code.LOCK_UNREADABLE,
-                        Kind.SHAPE,
-                        f"not a lock file: {found}",
-                        f"Restore it with git, or delete it and run `slipway publish {name}`.",
-                        location=Location(relative(path, self.root)),
-                    )
-                ]
-            ) from None
+            remedy = f"Restore it with git, or delete it and run `slipway publish {name}`."
+            raise refused(f"not a lock file: {found}", remedy) from None
 
     def image_bases(self, family: str, environment: Environment) -> list[ImageBase]:
         """Returns the images that a container of Slipway is built on, for the project's configs.
@@ -370,8 +371,8 @@ class Project:
         family = situation.image_family
         image_digests = {} if family is None else {family: self.image_digest(family)}
         findings = self.findings(situation)
-        guests, shared = find_guests(self, situation)
-        refused = [*findings.problems, *shared, *host_problems(self, situation)]
+        guests, shared = self._guests(situation)
+        refused = [*findings.problems, *shared, *self._host_problems(situation)]
         try:
             plan = resolve(
                 loaded.config,
@@ -389,3 +390,33 @@ class Project:
         if not findings.warnings:
             return plan
         return replace(plan, warnings=(*plan.warnings, *findings.warnings))
+
+    def _guests(self, situation: Situation) -> tuple[list[GuestPlan], list[Problem]]:
+        """Returns the models whose copies run on a model's endpoint; of unreadable ones, why."""
+        config, environment = situation.config, situation.environment
+        guests, problems = list[GuestPlan](), list[Problem]()
+        if config.endpoint.mode != SCALE_TO_ZERO or host_of(config) is not None:
+            return guests, problems
+        for name in self.naming(config.name):
+            try:
+                other = self.situation(name, environment)
+                if host_of(other.config) == config.name and has_source(other):
+                    plan = self.plan(name, environment, allow_unpublished=True)
+                    guests.append(guest_plan(plan))
+            except UserError:
+                problems.append(invalid_guest(config.name, name))
+        return guests, problems
+
+    def _host_problems(self, situation: Situation) -> list[Problem]:
+        """Returns the reasons for which a model cannot be a guest of the host that it names."""
+        host = host_of(situation.config)
+        if host is None:
+            return []
+        unknown = unknown_host(host, situation.config.name, self.files)
+        if unknown is not None:
+            return [unknown]
+        try:
+            there = self.situation(host, situation.environment)
+            return list(compare_with_host(situation, there))
+        except UserError:
+            return [invalid_host(host)]

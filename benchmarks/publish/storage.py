@@ -16,8 +16,8 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.machine import program_path
 from benchmarks.processes import BackgroundProcess, free_port
 from benchmarks.publish.projects import REGION
+from embedded_aws.cache import cache_directory
 from slipway.publishing.manifest import Manifest
-from tools.versitygw import VERSITYGW
 
 _KEY_ID, _SECRET = "benchmark", "benchmark-secret"  # of a server on loopback
 _START_SECONDS = 60.0
@@ -107,7 +107,7 @@ _FOLDERS = ("objects", "metadata")
 
 
 def find_server(environ: Mapping[str, str]) -> Path:
-    """Returns versitygw's program.
+    """Returns versitygw's program, as it was built last; its folder has the version's name.
 
     Args:
         environ: HOME or XDG_CACHE_HOME.
@@ -115,8 +115,10 @@ def find_server(environ: Mapping[str, str]) -> Path:
     Raises:
         BenchmarkError: it was not built.
     """
-    server = VERSITYGW.place(environ)
-    if server is None or not server.is_file():
+    kept = cache_directory(environ)
+    built = [] if kept is None else kept.glob("versitygw/*/versitygw")
+    server = max(built, key=lambda path: path.stat().st_mtime, default=None)
+    if server is None:
         raise BenchmarkError("versitygw is not built here: run `make versitygw` first")
     return server
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.asynchronous.requests import AsyncSettings, WrongRequestError
-from embedded_aws.hosting.components.variants import check_hosting, hosts_components
+from embedded_aws.hosting.async_requests import AsyncSettings, WrongRequestError
+from embedded_aws.hosting.component_variants import check_hosting, hosts_components
 from embedded_aws.hosting.declared import Declared, DeclaredResources
 from embedded_aws.hosting.published import PublishedMetrics
 from embedded_aws.hosting.records import VALIDATION, Records

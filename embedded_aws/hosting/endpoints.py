@@ -13,11 +13,11 @@ from embedded_aws.api import ApiError, Caller
 from embedded_aws.hosting.asynchronous.queue import AsyncQueue
 from embedded_aws.hosting.background import Background
 from embedded_aws.hosting.capacity import available_type
-from embedded_aws.hosting.components.instance_groups import InstanceGroup
-from embedded_aws.hosting.components.variants import hosts_components
+from embedded_aws.hosting.component_variants import hosts_components
 from embedded_aws.hosting.declared import Declared
 from embedded_aws.hosting.endpoint_configs import choices
 from embedded_aws.hosting.fleets import Endpoint, Fleet
+from embedded_aws.hosting.instance_groups import InstanceGroup
 from embedded_aws.hosting.limit import Limit
 from embedded_aws.hosting.records import VALIDATION, Records, now, page
 from embedded_aws.hosting.rollback_alarms import require_calm

@@ -8,21 +8,18 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from embedded_aws.api import without_none
-from embedded_aws.hosting.asynchronous.queue import AsyncQueue
-from embedded_aws.hosting.asynchronous.requests import AsyncSettings
+from embedded_aws.hosting.async_requests import AsyncRequest, AsyncSettings
 from embedded_aws.hosting.capacity import NO_CAPACITY
 from embedded_aws.hosting.capture import CaptureConfig
-from embedded_aws.hosting.components.instance_groups import InstanceGroup
 from embedded_aws.hosting.declared import Declared
+from embedded_aws.hosting.instance_groups import InstanceGroup
+from embedded_aws.hosting.placement import Size
 from embedded_aws.hosting.published import PublishedMetrics
 from embedded_aws.hosting.variant_base import Variant
 from embedded_aws.hosting.variants import RunningVariant, VariantStartError
-
-if TYPE_CHECKING:
-    from embedded_aws.hosting.components.component import Component
 
 
 class Fleet:
@@ -223,6 +220,28 @@ class Entered(NamedTuple):
     metrics: PublishedMetrics
 
 
+class Queue(Protocol):
+    """The queue of an asynchronous endpoint."""
+
+    def put(self, request: AsyncRequest) -> None:
+        """Adds a request at the end."""
+
+    def sample(self) -> None:
+        """Records the metrics of the backlog."""
+
+    def close(self) -> None:
+        """Drops every request."""
+
+
+class Hosted(Protocol):
+    """An inference component, as its endpoint knows it."""
+
+    variant_name: str
+
+    def copy_sizes(self) -> list[Size]:
+        """Returns the resources of each copy that takes its part of an instance."""
+
+
 @dataclass
 class Endpoint:
     """An endpoint; every field is read and written under `lock`.
@@ -258,8 +277,8 @@ class Endpoint:
     pending_share: float = 0.0
     retiring: list[Fleet] = field(default_factory=list)
     deployment_config: Mapping[str, Any] | None = None
-    queue: AsyncQueue | None = None
-    components: "dict[str, Component]" = field(default_factory=dict)
+    queue: Queue | None = None
+    components: dict[str, Hosted] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property

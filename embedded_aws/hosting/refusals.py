@@ -1,10 +1,23 @@
-"""Refuses settings that are not emulated, because a setting without effect would mislead."""
+"""Refuses settings that are not emulated, and on request what some accounts of AWS refuse.
+
+A setting without effect would mislead.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from embedded_aws.api import ApiError
 from embedded_aws.hosting.records import VALIDATION
+from embedded_aws.stricter import StricterRule
+
+# https://github.com/stdapi-ai/stdapi.ai/issues/43 (2026-08-27, read 2026-11-24) quotes both. AWS
+# documents 0 as the minimum of both numbers.
+_WORDS: Mapping[StricterRule, str] = {
+    StricterRule.COPY_COUNT_0: "Inference components copy count an integer larger than 0",
+    StricterRule.MIN_INSTANCE_COUNT_0: (
+        "Min instance count needs to be greater than 0 for enabled managed instance scaling"
+    ),
+}
 
 
 def refuse(
@@ -28,3 +41,8 @@ def refuse(
             f"The embedded AWS does not emulate {listed}. "
             f"docs/embedded-aws/{page}.md lists what it does.",
         )
+
+
+def refusal(rule: StricterRule) -> ApiError:
+    """Returns the error of a rule that is made only on request, with AWS's words."""
+    return ApiError(VALIDATION, _WORDS[rule])

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from embedded_aws.api import respond
 from embedded_aws.hosting import event_stream
-from embedded_aws.hosting.asynchronous.requests import WrongRequestError, read_request
+from embedded_aws.hosting.async_requests import WrongRequestError, read_request
 from embedded_aws.hosting.capture import CaptureConfig, CapturedVariant, Exchange
 from embedded_aws.hosting.components.invocation import enter_component
 from embedded_aws.hosting.connections import (
@@ -208,7 +208,8 @@ class InvocationApi:
                 f"Endpoint {name} of account {ACCOUNT_ID} is asynchronous: call "
                 "InvokeEndpointAsync."
             )
-        component = enter_component(self._hosting, endpoint, environ)
+        hosting = self._hosting
+        component = enter_component(endpoint, environ, hosting.find_component, hosting.metrics)
         if component is None:
             entered = _enter(endpoint, name, environ.get(_TARGET_VARIANT))
         else:

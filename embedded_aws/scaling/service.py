@@ -17,8 +17,8 @@ from moto.applicationautoscaling.models import applicationautoscaling_backends
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.scaling.capacity import BusyError, capacity, set_capacity
-from embedded_aws.scaling.expressions import ScheduleError, parse_schedule
 from embedded_aws.scaling.policies import stepped, tracked
+from slipway.facts.schedule_expressions import ScheduleError, parse_schedule
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.autoscaling import AutoscalingPlan
 from slipway.planning.capture import CapturePlan
 from slipway.planning.component import ComponentPlan
-from slipway.planning.memory import MemoryEstimate
+from slipway.planning.memory_estimate import MemoryEstimate
 from slipway.planning.metrics import MetricsPlan
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan, VariantPlan, counted
 from slipway.planning.rollout_text import describe_rollout

@@ -6,18 +6,14 @@ from typing import Any
 
 from slipway.access import Access
 from slipway.config.sections.alarms import ALARM_KINDS
-from slipway.operations.alarms import (
-    endpoint_alarms,
-    is_capacity_alarm,
-    kind_of,
-    variant_of,
-)
+from slipway.operations.alarms import endpoint_alarms
 from slipway.operations.component import live_component, live_settings, planned_settings
 from slipway.operations.live import described_config, instance_types_of, model_of
 from slipway.operations.metrics_differences import deployed_metrics, planned_metrics
 from slipway.operations.queue_differences import deployed_queue, planned_queue
 from slipway.operations.schedules import live_schedules, planned_schedules
 from slipway.planning.asynchronous import BACKLOG_PER_INSTANCE, WAKE_POLICY
+from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
 _NAMESPACE = "sagemaker"

@@ -14,7 +14,6 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, nearest
 from slipway.importing.endpoint.containers import data_of
 from slipway.importing.endpoint.described import Described, Package
-from slipway.operations.alarms import watches
 from slipway.operations.live import (
     describe_endpoint,
     described_component,
@@ -22,6 +21,7 @@ from slipway.operations.live import (
     described_model,
 )
 from slipway.operations.packages import read_package
+from slipway.planning.described_alarms import watches
 
 _NAMESPACE = "sagemaker"
 _LOG_GROUPS = "/aws/sagemaker/Endpoints/"

@@ -13,7 +13,7 @@ from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.config.names import KEPT_LOGS
 from slipway.errors import UserError
-from slipway.operations.alarms import endpoint_alarms, scales
+from slipway.operations.alarms import endpoint_alarms
 from slipway.operations.component import (
     Component,
     live_component,
@@ -33,6 +33,7 @@ from slipway.operations.live import (
 from slipway.operations.log_lines import LogLine, last_lines
 from slipway.operations.trips import Trip, find_trips
 from slipway.planning.artifact_place import artifact_label
+from slipway.planning.described_alarms import scales
 from slipway.planning.plan import DeploymentPlan
 
 _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")

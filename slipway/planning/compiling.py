@@ -8,7 +8,6 @@ from slipway.codes.code import Code
 from slipway.config.sections.artifacts import Compile
 from slipway.errors import Kind, Problem
 from slipway.planning.plan import ImagePlan
-from slipway.planning.situation import Situation
 
 SETTINGS_CHANNEL = "settings"
 """Input channel of the job with the files of `settings`; `weights` is the other one."""
@@ -65,18 +64,18 @@ class CompilePlan:
         )
 
 
-def no_target(situation: Situation, so: str, remedy: str) -> Problem:
+def no_target(instance_type: str, so: str, remedy: str) -> Problem:
     """Returns the problem of a GPU that no source knows.
 
     Args:
-        situation: names the GPU's instance type.
+        instance_type: has the GPU.
         so: the consequence, as a clause.
         remedy: what to do.
     """
     return Problem(
         Code.UNKNOWN_COMPUTE_CAPABILITY,
         Kind.COMPATIBILITY,
-        f"the compute capability of the GPU of {situation.instances[0].name} is not known, so {so}",
+        f"the compute capability of the GPU of {instance_type} is not known, so {so}",
         remedy,
         ("endpoint", "instances"),
     )

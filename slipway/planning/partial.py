@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from slipway.config.sections.base import UnknownValueError
 from slipway.errors import Problem
 from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.planning.memory_estimate import Layout
 from slipway.planning.situation import Situation
-
-if TYPE_CHECKING:
-    from slipway.planning.memory import Layout
 
 SituationT = TypeVar("SituationT", bound=Situation)
 

@@ -15,7 +15,7 @@ from slipway.planning.autoscaling import AutoscalingPlan
 from slipway.planning.capture import CapturePlan
 from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
-from slipway.planning.memory import MemoryEstimate
+from slipway.planning.memory_estimate import MemoryEstimate
 from slipway.planning.metrics import MetricsPlan
 from slipway.planning.rollout import RolloutPlan
 from slipway.planning.vpc import VpcPlan

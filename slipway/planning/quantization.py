@@ -7,11 +7,8 @@ Then its size is all that a config says of it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-# It asks its situation for the settings.
-if TYPE_CHECKING:
-    from slipway.planning.situation import Situation
+from slipway.planning.situation import Situation
 
 BYTES: Mapping[str, int] = {"auto": 2, "fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "fp8": 1}
 """Bytes of a weight by `dtype`. Engines make two of `auto`, whatever the checkpoint has."""
@@ -64,7 +61,7 @@ class StoredWeights:
     precision: str
 
 
-def stored_weights(situation: "Situation", dtype: str) -> StoredWeights:
+def stored_weights(situation: Situation, dtype: str) -> StoredWeights:
     """Returns the bytes of one copy.
 
     A quantisation's own bytes count, unless the checkpoint is about as large or smaller: then its

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
@@ -21,15 +21,12 @@ from slipway.config.sections.base import Section
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
+from slipway.planning.compiling import CompilePlan
 from slipway.planning.directory import Directory, Findings, PublishedDirectory
+from slipway.planning.memory_estimate import Layout, MemoryEstimate
 from slipway.planning.placements import Placement
 from slipway.planning.plan import ImagePlan, NeuronPlacement, PartitionPlan
 from slipway.planning.texts import TextProtocol
-
-# Its modules ask the situation.
-if TYPE_CHECKING:
-    from slipway.planning.compiling import CompilePlan
-    from slipway.planning.memory import Layout, MemoryEstimate
 
 CPU = "cpu"
 """Target of what the containers' CPU back ends serve; the embedded AWS has no accelerator."""

@@ -13,7 +13,7 @@ import pytest
 from slipway.config.async_alarms import watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.facts.instances import instance_types
-from slipway.operations.alarms import is_capacity_alarm, kind_of, variant_of
+from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack

@@ -10,7 +10,7 @@ import pytest
 
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.facts.instances import instance_types
-from slipway.operations.alarms import kind_of
+from slipway.planning.described_alarms import kind_of
 from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config

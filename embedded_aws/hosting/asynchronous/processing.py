@@ -3,31 +3,27 @@
 SageMaker does each step as the execution role, so a role without a right fails the step here too.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from embedded_aws.hosting.asynchronous.requests import AsyncRequest, AsyncSettings, Place
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.async_requests import AsyncRequest, AsyncSettings, Place
 from embedded_aws.hosting.connections import (
     ContainerRefusedError,
     ContainerTimeoutError,
     ContainerUnreachableError,
 )
+from embedded_aws.hosting.fleets import Endpoint
 from embedded_aws.hosting.metrics import NAMESPACE, MetricOwner, MetricPublisher
 from embedded_aws.hosting.permissions import may
 from embedded_aws.hosting.role_access import RoleAccess
-
-if TYPE_CHECKING:
-    from embedded_aws.clients import LoopbackClients
-    from embedded_aws.hosting.fleets import Endpoint
-    from embedded_aws.hosting.variants import RunningVariant
+from embedded_aws.hosting.variants import RunningVariant
 
 logger = logging.getLogger(__name__)
 

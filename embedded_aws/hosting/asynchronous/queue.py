@@ -1,22 +1,17 @@
 """The queue of an asynchronous endpoint: what waits, what is computed, and by how many workers."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.async_requests import AsyncRequest
 from embedded_aws.hosting.asynchronous.processing import Processing, ProcessingAgain
-from embedded_aws.hosting.asynchronous.requests import AsyncRequest
+from embedded_aws.hosting.fleets import Endpoint
 from embedded_aws.hosting.metrics import NAMESPACE, MetricOwner, MetricPublisher
-
-if TYPE_CHECKING:
-    from embedded_aws.clients import LoopbackClients
-    from embedded_aws.hosting.fleets import Endpoint
-    from embedded_aws.hosting.variants import RunningVariant
+from embedded_aws.hosting.variants import RunningVariant
 
 logger = logging.getLogger(__name__)
 

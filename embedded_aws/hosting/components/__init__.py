@@ -1,7 +1,5 @@
 """Inference components: models that share the instances of an endpoint.
 
-- `variants`: the rules of endpoint configurations whose variants host components.
-- `instance_groups`: the instances of such a variant, and `placement` of copies on them.
 - `component`: a component with its copies, and `requests` that are checked before it changes.
 - `changes`: how copies start, stop and are replaced, in the background.
 - `service`: the operations of the API.

@@ -15,14 +15,14 @@ from embedded_aws.hosting.components.component import (
     instances_needed,
     sizes_on,
 )
-from embedded_aws.hosting.components.instance_groups import InstanceGroup
-from embedded_aws.hosting.components.placement import (
+from embedded_aws.hosting.components.rollout import ComponentRollout
+from embedded_aws.hosting.instance_groups import InstanceGroup
+from embedded_aws.hosting.placement import (
     TOO_SMALL,
     Size,
     copies_that_fit,
     size_of_copy,
 )
-from embedded_aws.hosting.components.rollout import ComponentRollout
 from embedded_aws.hosting.records import now
 from embedded_aws.hosting.rollback_alarms import require_calm
 from embedded_aws.hosting.variants import HostingContext, RunningVariant, VariantStartError

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from embedded_aws.api import ApiError, without_none
-from embedded_aws.hosting.components.instance_groups import InstanceGroup
-from embedded_aws.hosting.components.placement import Size, instances_for, size_of_copy
 from embedded_aws.hosting.fleets import Endpoint
+from embedded_aws.hosting.instance_groups import InstanceGroup
 from embedded_aws.hosting.metrics import NAMESPACE, MetricOwner
 from embedded_aws.hosting.models import primary_container
+from embedded_aws.hosting.placement import Size, instances_for, size_of_copy
 from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.hosting.variants import RunningVariant
 
@@ -106,6 +106,11 @@ class Component:
         with self.lock:
             return [*self.copies, *self.pending, *self.starting, *self.retiring]
 
+    def copy_sizes(self) -> list[Size]:
+        """Returns the resources of each copy that takes its part of an instance."""
+        copies = len(self.copies) + len(self.pending) + len(self.starting)
+        return [self.copy_size] * copies
+
     def require_settled(self, verb: str) -> None:
         """Raises if a change is in progress.
 
@@ -187,10 +192,10 @@ def sizes_on(endpoint: Endpoint, variant_name: str) -> list[Size]:
     with endpoint.lock:
         components = list(endpoint.components.values())
     return [
-        component.copy_size
+        size
         for component in components
         if component.variant_name == variant_name
-        for _ in (*component.copies, *component.pending, *component.starting)
+        for size in component.copy_sizes()
     ]
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from embedded_aws.hosting.components.component import Component
+from embedded_aws.hosting.fleets import Endpoint
 from embedded_aws.hosting.invocation_errors import validation_error
+from embedded_aws.hosting.metrics import MetricPublisher
+from embedded_aws.hosting.published import PublishedMetrics
+from embedded_aws.hosting.variants import RunningVariant
 from embedded_aws.identity import ACCOUNT_ID
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-    from embedded_aws.hosting.fleets import Endpoint
-    from embedded_aws.hosting.published import PublishedMetrics
-    from embedded_aws.hosting.service import Hosting
-    from embedded_aws.hosting.variants import RunningVariant
 
 _HEADER = "HTTP_X_AMZN_SAGEMAKER_INFERENCE_COMPONENT"
 _TARGET_VARIANT = "HTTP_X_AMZN_SAGEMAKER_TARGET_VARIANT"
@@ -53,14 +55,18 @@ class EnteredComponent(NamedTuple):
 
 
 def enter_component(
-    hosting: Hosting, endpoint: Endpoint | None, environ: WSGIEnvironment
+    endpoint: Endpoint | None,
+    environ: WSGIEnvironment,
+    find_component: Callable[[str, str], Component | None],
+    metrics: MetricPublisher,
 ) -> EnteredComponent | None:
     """Chooses the copy of a request and counts the request in.
 
     Args:
-        hosting: has the components.
         endpoint: of the request; None if no endpoint has that name.
         environ: the request.
+        find_component: returns the component of a region and a name, or None.
+        metrics: counts a request that no copy can answer.
 
     Returns:
         None if the endpoint hosts models and the request names no component.
@@ -78,7 +84,7 @@ def enter_component(
         raise validation_error(_NOT_ALLOWED)
     if name is None:
         raise validation_error(_REQUIRED)
-    component = hosting.find_component(endpoint.region, name)
+    component = find_component(endpoint.region, name)
     if component is None or component.endpoint is not endpoint:
         # AWS's words are not public.
         raise validation_error(
@@ -91,6 +97,6 @@ def enter_component(
         raise validation_error(f"Inference Component {name} is not on variant {target}.")
     copy = component.enter()
     if copy is None:
-        hosting.metrics.record_values(component.owner, {"NoCapacityInvocationFailures": 1.0})
+        metrics.record_values(component.owner, {"NoCapacityInvocationFailures": 1.0})
         raise validation_error(_NO_CAPACITY)
     return EnteredComponent(name, copy, len(component.copies), endpoint.live.metrics)

@@ -13,13 +13,13 @@ from embedded_aws.hosting.components.component import (
     UPDATING,
     Component,
 )
-from embedded_aws.hosting.components.instance_groups import InstanceGroup
 from embedded_aws.hosting.components.requests import SpecifiedModels, specification_of
 from embedded_aws.hosting.components.rollout import component_rollout_of
-from embedded_aws.hosting.components.stricter import refusal
 from embedded_aws.hosting.fleets import Endpoint
+from embedded_aws.hosting.instance_groups import InstanceGroup
 from embedded_aws.hosting.models import Models
 from embedded_aws.hosting.records import VALIDATION, Records, now, page
+from embedded_aws.hosting.refusals import refusal
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.hosting.variants import HostingContext
 from embedded_aws.quotas import EndpointQuotas
@@ -188,8 +188,9 @@ class Components:
         https://github.com/huggingface/skills, hf-cloud-sagemaker (read 2026-11-24): components
         outlive their endpoint and keep their names.
         """
-        for component in list(endpoint.components.values()):
-            self._changes.take_down(component)
+        for component in self.records.all(endpoint.region):
+            if component.endpoint is endpoint:
+                self._changes.take_down(component)
 
     def close(self) -> None:
         """Stops every copy and every change in progress."""

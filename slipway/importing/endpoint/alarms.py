@@ -10,7 +10,7 @@ from slipway.config.sections.alarms import Alarms
 from slipway.importing.draft import DEFAULT_LATENCY_MILLISECONDS
 from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import Findings
-from slipway.operations.alarms import is_capacity_alarm, kind_of, variant_of
+from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 
 _PERIOD_SECONDS = 60
 _SERVER_ERRORS, _LATENCY = "server_error_rate_percent", "model_latency_p99_milliseconds"

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from embedded_aws.scaling.expressions import ScheduleError, parse_schedule, zone_of
 from slipway.codes.code import Code
 from slipway.config.sections.scale_to_zero import CopySchedule
 from slipway.config.sections.scaling import Schedule
 from slipway.errors import FieldPath, Problem
+from slipway.facts.schedule_expressions import ScheduleError, parse_schedule, zone_of
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.situation import Situation, problem
 

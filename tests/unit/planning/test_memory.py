@@ -13,7 +13,8 @@ from slipway.cli.plan_text import describe_memory
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.advice import ADVICE, Subject, memory_nearly_full
 from slipway.planning.families import situation_of
-from slipway.planning.memory import MemoryEstimate, estimate
+from slipway.planning.memory import estimate
+from slipway.planning.memory_estimate import MemoryEstimate
 from slipway.planning.plan import ArtifactPlan
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.unit.planning.models import (

@@ -8,7 +8,7 @@ from slipway.facts.images import ImageFacts, default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.neuron.drivers import neuron_inference_ami
 from slipway.planning.families.neuron.hardware import aws_neuron_image, aws_neuron_sdk
-from slipway.planning.memory import Layout
+from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
 from slipway.planning.precision import precision_of_two_bytes
 from slipway.planning.situation import Situation

@@ -22,7 +22,7 @@ from slipway.planning.families.lmi.partitioning import (
 from slipway.planning.families.lmi.properties import lmi_properties
 from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, rendered
 from slipway.planning.families.lmi.variables import variables
-from slipway.planning.memory import Layout, layout_over_cores
+from slipway.planning.memory_estimate import Layout, layout_over_cores
 from slipway.planning.plan import ImagePlan, PartitionPlan
 from slipway.planning.precision import precision_of_two_bytes
 from slipway.planning.situation import Fits, Situation
@@ -376,7 +376,7 @@ class Lmi(Situation):
             raise ValueError(f"{self.config.name} has nothing to partition")
         if target is None:
             return no_target(
-                self,
+                self.instances[0].name,
                 "nothing can be partitioned for it",
                 "Choose another type, or remove `compile`.",
             )

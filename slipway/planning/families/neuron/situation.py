@@ -12,7 +12,7 @@ from slipway.planning.families.neuron.hardware import TARGETS, instance_family
 from slipway.planning.families.neuron.image import NEURON_BASES, base_tag
 from slipway.planning.families.neuron.placement import place
 from slipway.planning.images import compiler_image
-from slipway.planning.memory import Layout, layout_over_cores
+from slipway.planning.memory_estimate import Layout, layout_over_cores
 from slipway.planning.plan import ImagePlan, NeuronPlacement
 from slipway.planning.situation import CPU, Situation
 

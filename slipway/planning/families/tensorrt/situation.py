@@ -11,7 +11,7 @@ from slipway.facts.tensorrt.releases import TensorRTRelease, newest_release_for,
 from slipway.planning.compiling import CompilePlan, no_target
 from slipway.planning.families.tensorrt.image import base_tag
 from slipway.planning.images import compiler_image
-from slipway.planning.memory import Layout
+from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
 from slipway.planning.situation import CPU, Situation
 
@@ -126,7 +126,7 @@ class TensorRT(Situation):
             raise ValueError(f"{self.config.name}: no TensorRT is known for its GPUs")
         if target is None:
             return no_target(
-                self,
+                self.instances[0].name,
                 "no engine can be built for it",
                 "Choose another type, or build the engine yourself and set `artifacts.release`.",
             )

@@ -15,7 +15,7 @@ from slipway.planning.families.triton.image import base_tag
 from slipway.planning.families.triton.kserve import KServeTexts
 from slipway.planning.families.triton.repository import CONFIG_NAME, check_repository
 from slipway.planning.images import compiler_image
-from slipway.planning.memory import Layout
+from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
 from slipway.planning.situation import CPU, Situation
 
@@ -190,7 +190,7 @@ class Triton(Situation):
             raise ValueError(f"{self.config.name} has nothing to compile")
         if target is None:
             return no_target(
-                self,
+                self.instances[0].name,
                 "no engine can be built for it",
                 "Choose another type, or build the engines yourself and set `artifacts.release`.",
             )

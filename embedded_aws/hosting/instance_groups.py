@@ -10,7 +10,7 @@ https://aws.amazon.com/blogs/machine-learning/unlock-cost-savings-with-the-new-s
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from embedded_aws.hosting.components.placement import Size, size_of_instance
+from embedded_aws.hosting.placement import Size, size_of_instance
 from embedded_aws.hosting.variant_base import Variant
 
 IDLE_RELEASE_SECONDS = 600.0

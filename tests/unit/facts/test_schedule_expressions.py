@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_aws.scaling.expressions import ScheduleError, parse_schedule
+from slipway.facts.schedule_expressions import ScheduleError, parse_schedule
 
 ZURICH = "Europe/Zurich"
 

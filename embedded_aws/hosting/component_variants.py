@@ -9,9 +9,8 @@ from typing import Any
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.components.stricter import refusal
 from embedded_aws.hosting.records import VALIDATION
-from embedded_aws.hosting.refusals import refuse
+from embedded_aws.hosting.refusals import refusal, refuse
 from embedded_aws.hosting.roles import require_role
 from embedded_aws.hosting.vpc import VpcConfig
 from embedded_aws.stricter import StricterRule

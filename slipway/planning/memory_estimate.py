@@ -1,0 +1,118 @@
+"""The use of an accelerator's memory as data, and how copies of a model lie on accelerators."""
+
+import math
+from dataclasses import dataclass
+
+from slipway.facts.instances import Accelerator
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """Memory use in GiB, for the most heavily loaded accelerator of one copy.
+
+    Args:
+        accelerator: maker and product.
+        memory_gib: memory of one accelerator.
+        available_gib: the part that the server may use: with vLLM the share that it allocates when
+            it starts, else all.
+        dtype: precision that the weights are served in, or their quantisation.
+        accelerators_per_copy: accelerators that one copy of the model is spread over, evenly.
+        copies: copies of the model on the instance.
+        copies_per_accelerator: copies that one accelerator holds, rounded up; 1 if it holds a part.
+        copy_weights_gib: weights of the released model, once.
+        weights_gib: weights on the accelerator: its part of one copy, or several copies.
+        cache_gib: keys and values of full batches; 0 for encoders, None if unknown.
+        cache_unknown: why `cache_gib` is None, as half a sentence.
+        overhead_gib: assumption for everything else.
+    """
+
+    accelerator: str
+    memory_gib: float
+    available_gib: float
+    dtype: str
+    accelerators_per_copy: int
+    copies: int
+    copies_per_accelerator: int
+    copy_weights_gib: float
+    weights_gib: float
+    cache_gib: float | None
+    cache_unknown: str | None
+    overhead_gib: float
+
+    @property
+    def total_gib(self) -> float:
+        """Returns the sum of the known parts."""
+        return self.weights_gib + (self.cache_gib or 0.0) + self.overhead_gib
+
+    @property
+    def room(self) -> str:
+        """Returns the memory of one accelerator, for people: `16.0 GiB (NVIDIA T4)`."""
+        text = f"{self.memory_gib:.1f} GiB ({self.accelerator})"
+        if self.available_gib < self.memory_gib:
+            text += f", of which vLLM takes {100 * self.available_gib / self.memory_gib:.0f} %"
+        return text
+
+    @property
+    def parts(self) -> str:
+        """Returns the sum, for people: weights with their precision and layout, cache, the rest."""
+        layout = self.dtype
+        if self.copies_per_accelerator > 1:
+            layout += f", {self.copies_per_accelerator} copies"
+        if self.accelerators_per_copy > 1:
+            layout += f", a copy over {self.accelerators_per_copy} accelerators"
+        cache = f"unknown ({self.cache_unknown})"
+        if self.cache_gib is not None:
+            cache = f"{self.cache_gib:.1f}"
+        return (
+            f"weights {self.weights_gib:.1f} ({layout}), cache {cache}, assumed for the rest "
+            f"{self.overhead_gib:.1f}"
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How copies lie on accelerators.
+
+    Args:
+        per_copy: accelerators that one copy is spread over.
+        copies: copies on the instance.
+        copies_on_one: copies that one accelerator holds, rounded up; 1 if it holds a part.
+        weights_share: part of one copy's weights on the fullest accelerator; above 1 where it holds
+            several copies.
+        tensor: parts that heads are divided into.
+        pipeline: parts that layers are divided into.
+        caches_on_one: caches of a full batch on the fullest accelerator.
+    """
+
+    per_copy: int = 1
+    copies: int = 1
+    copies_on_one: int = 1
+    weights_share: float = 1.0
+    tensor: int = 1
+    pipeline: int = 1
+    caches_on_one: float = 1.0
+
+
+def layout_over_cores(accelerator: Accelerator, cores_per_copy: int, copies: int) -> Layout | None:
+    """Returns the layout of copies over the cores of Neuron devices, which are taken in order.
+
+    The cores of a device share its memory.
+
+    Args:
+        accelerator: the devices.
+        cores_per_copy: cores that one copy is spread over.
+        copies: copies on the instance.
+    """
+    per_device = accelerator.neuron_cores_per_device
+    if per_device is None:
+        return None
+    cores = min(per_device, copies * cores_per_copy)
+    share = cores / cores_per_copy
+    return Layout(
+        per_copy=math.ceil(cores_per_copy / per_device),
+        copies=copies,
+        copies_on_one=math.ceil(share),
+        weights_share=share,
+        tensor=cores_per_copy,
+        caches_on_one=cores,
+    )
