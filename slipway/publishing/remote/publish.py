@@ -227,16 +227,6 @@ def _require_fit_for_a_build(
                 ("artifacts", "isolated"),
             )
         )
-    if not type(situation).__module__.startswith("slipway."):
-        problems.append(
-            Problem(
-                Code.NOT_FOR_A_BUILD,
-                Kind.COMPATIBILITY,
-                f"the container {situation.container} is of another package, which a build lacks",
-                "Publish without `--remote`.",
-                ("serving", "container"),
-            )
-        )
     if isinstance(weights, S3Weights) and not _is_below(weights.uri, settings.weights):
         name = environment.name
         problems.append(
