@@ -8,7 +8,7 @@ from slipway.codes.code import Code
 from slipway.config.sections.artifacts import Compile
 from slipway.errors import Kind, Problem
 from slipway.planning.plan import ImagePlan
-from slipway.planning.situation import Situation
+from slipway.planning.situation import CPU, Situation
 
 SETTINGS_CHANNEL = "settings"
 """Input channel of the job with the files of `settings`; `weights` is the other one."""
@@ -63,6 +63,14 @@ class CompilePlan:
             max_runtime_seconds=compiling.max_runtime_seconds,
             **rest,
         )
+
+
+def engine_hyperparameters(situation: Situation) -> dict[str, str]:
+    """Returns what the job is told that exports graphs, and builds engines of them on a GPU."""
+    serving = situation.config.serving.model_dump()
+    limits = ("max_batch_size", "max_input_tokens", "max_new_tokens")
+    dtype = "fp32" if situation.compile_target == CPU else serving["dtype"]
+    return {"dtype": dtype, **{name: str(serving[name]) for name in limits}}
 
 
 def no_target(situation: Situation, so: str, remedy: str) -> Problem:
