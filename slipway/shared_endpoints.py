@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from slipway.config.load import InvalidConfigError
 from slipway.config.sections.base import UnknownValueError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from slipway.config.schema import ModelConfig
     from slipway.planning.situation import Situation
     from slipway.project import Project
+
+_NAMES_HOST: Final = b"endpoint_of"
 
 
 def find_guests(project: Project, situation: Situation) -> tuple[list[GuestPlan], list[Problem]]:
@@ -101,7 +103,7 @@ def named_host(project: Project, name: str, environment: Environment) -> str | N
         name: of the model.
         environment: the environment to deploy to.
     """
-    if name not in project.naming_hosts:
+    if _NAMES_HOST not in project.texts.get(name, b""):
         return None
     try:
         return host_of(_known_config(project, name, environment))
@@ -155,4 +157,8 @@ def _has_no_source(project: Project, name: str, environment: Environment) -> boo
 def _naming(project: Project, host: str) -> list[str]:
     """Returns the other models whose files may name a model as their host."""
     word = host.encode()
-    return [name for name, text in project.naming_hosts.items() if name != host and word in text]
+    return [
+        name
+        for name, text in project.texts.items()
+        if name != host and _NAMES_HOST in text and word in text
+    ]
