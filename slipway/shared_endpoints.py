@@ -30,12 +30,7 @@ _NAMES_HOST: Final = b"endpoint_of"
 
 
 def find_guests(project: Project, situation: Situation) -> tuple[list[GuestPlan], list[Problem]]:
-    """Returns the models whose copies run on a model's endpoint, and those that cannot be read.
-
-    Args:
-        project: has the other configs.
-        situation: of the model.
-    """
+    """Returns the models whose copies run on a model's endpoint, and those that cannot be read."""
     config, environment = situation.config, situation.environment
     guests, problems = list[GuestPlan](), list[Problem]()
     if config.endpoint.mode != SCALE_TO_ZERO or host_of(config) is not None:
@@ -51,12 +46,7 @@ def find_guests(project: Project, situation: Situation) -> tuple[list[GuestPlan]
 
 
 def host_problems(project: Project, situation: Situation) -> list[Problem]:
-    """Returns the reasons for which a model cannot be a guest of the host that it names.
-
-    Args:
-        project: has the host's config.
-        situation: of the model.
-    """
+    """Returns the reasons for which a model cannot be a guest of the host that it names."""
     config = situation.config
     host = host_of(config)
     if host is None:
@@ -70,13 +60,7 @@ def host_problems(project: Project, situation: Situation) -> list[Problem]:
 
 
 def models_beside(project: Project, name: str, environment: Environment) -> list[str]:
-    """Returns the models that share an endpoint with a model: its host, or its guests.
-
-    Args:
-        project: has the configs.
-        name: of the model.
-        environment: the environment to deploy to.
-    """
+    """Returns the models that share an endpoint with a model: its host, or its guests."""
     host = named_host(project, name, environment)
     if host is not None:
         return [host] if host in project.files and host != name else []
@@ -97,11 +81,6 @@ def named_host(project: Project, name: str, environment: Environment) -> str | N
 
     The rest of the file may have problems. The copies of such a guest may run, and have to go
     before their host.
-
-    Args:
-        project: has the config.
-        name: of the model.
-        environment: the environment to deploy to.
     """
     if _NAMES_HOST not in project.texts.get(name, b""):
         return None

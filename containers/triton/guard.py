@@ -60,9 +60,6 @@ _LENGTH_HEADER: Final = b"inference-header-content-length"
 def check_json(document: bytes) -> None:
     """Checks that Triton's parser can read a document, whatever else is wrong with it.
 
-    Args:
-        document: as it was sent.
-
     Raises:
         InvalidRequestError: it has too many levels or objects.
     """

@@ -119,11 +119,7 @@ def pages(root: Path) -> dict[str, str]:
 
 
 def example(root: Path) -> UserError:
-    """Returns the report on a shipped config with two mistakes.
-
-    Args:
-        root: the repository.
-    """
+    """Returns the report on a shipped config with two mistakes."""
     text = (root / CONFIG_DIRECTORY / f"{_MODEL}.yaml").read_text("utf-8")
     for right, wrong in _MISTAKES:
         if right not in text:

@@ -163,13 +163,7 @@ class _Left:
         self._file.unlink(missing_ok=True)
 
     def take(self, builds: PublishBuilds, inputs: str, progress: Progress) -> Build | None:
-        """Returns the build of the same inputs that was left; None if there is none.
-
-        Args:
-            builds: describes builds.
-            inputs: digest of the inputs.
-            progress: shows that a build is joined.
-        """
+        """Returns the build of the same inputs that was left; None if there is none."""
         try:
             kept = json.loads(self._file.read_bytes())
             identifier, same = kept["build"], kept["inputs"] == inputs
