@@ -181,10 +181,6 @@ class _Load:
 def drive_through(connect: Connect, specification: LoadSpecification) -> LoadResult:
     """Drives a load from this process over any connection.
 
-    Args:
-        connect: opens the connection of one client.
-        specification: the load.
-
     Raises:
         BenchmarkError: a request failed.
     """

@@ -146,10 +146,6 @@ class _Load:
 def drive_open_through(connect: Connect, specification: OpenLoadSpecification) -> OpenLoadResult:
     """Drives a load of the open loop from this process over any connection.
 
-    Args:
-        connect: opens one connection.
-        specification: the load.
-
     Raises:
         BenchmarkError: a request failed, or no request arrived in the load's time.
     """

@@ -92,10 +92,6 @@ class StubServer:
 def stub_server(program: Program, variables: Mapping[str, str]) -> Iterator[StubServer]:
     """Starts a program; stops it at the end of the context.
 
-    Args:
-        program: Slipway's server, or the echo.
-        variables: its environment.
-
     Raises:
         BenchmarkError: it did not start.
     """
@@ -218,12 +214,7 @@ def summarize_overhead(costs: Costs, generator: np.random.Generator) -> Overhead
 
 # Any: JSON.
 def overhead_as_json(summary: OverheadSummary, costs: Sequence[Trial[Program, Cost]]) -> Any:
-    """Returns the results and every life; times are in milliseconds.
-
-    Args:
-        summary: the computed results.
-        costs: one trial for each life.
-    """
+    """Returns the results and every life; times are in milliseconds."""
     return {
         "connections": CONNECTIONS,
         "p50_goal_milliseconds": LONGEST_P50_SECONDS * MILLISECONDS,

@@ -46,13 +46,7 @@ def drive_signed(load: LoadSpecification, port: int) -> LoadResult:
 
 
 def measure(connections: int, processes: int, seconds: float) -> dict[str, Any]:
-    """Returns the rate, its share of the ideal, and the driver's processor time for a request.
-
-    Args:
-        connections: requests under way.
-        processes: processes of the driver.
-        seconds: that are measured.
-    """
+    """Returns the rate, its share of the ideal, and the driver's processor time for a request."""
     with (
         tempfile.TemporaryDirectory() as folder,
         idle_server(

@@ -69,13 +69,7 @@ class CellSummary(Generic[Cell]):
     def as_json(
         self, order: Sequence[Trial[Cell, LoadResult]], rate: str, names: Sequence[str]
     ) -> dict[str, Any]:
-        """Returns the figures, and the figures of every trial.
-
-        Args:
-            order: all trials of the run, in their order.
-            rate: name of the throughput.
-            names: names of the latencies' figures.
-        """
+        """Returns the figures, and the figures of every trial."""
         return {
             rate: round(self.requests_per_second, 3),
             **self.latencies.as_json(names),

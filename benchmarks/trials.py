@@ -40,13 +40,7 @@ def shuffled(rounds: Iterable[Iterable[Measured]], seed: int | str) -> list[list
 def rounds_of(
     cells: Sequence[Measured], trials: Callable[[Measured], int], seed: int | str
 ) -> list[list[Measured]]:
-    """Returns shuffled rounds in which every cell has its trials, the first of them in round 1.
-
-    Args:
-        cells: the things to measure.
-        trials: returns how often a cell is measured.
-        seed: seed of the order.
-    """
+    """Returns shuffled rounds in which every cell has its trials, the first of them in round 1."""
     most = max(map(trials, cells))
     return shuffled(([each for each in cells if trials(each) > done] for done in range(most)), seed)
 

@@ -244,13 +244,7 @@ def verify(environ: WSGIEnvironment, secret_access_key: str) -> Signature | Wron
 def refuse(
     wrong: WrongSignature, environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
-    """Answers a request as its service refuses it.
-
-    Args:
-        wrong: the error.
-        environ: the request.
-        start_response: from the WSGI server.
-    """
+    """Answers a request as its service refuses it."""
     signature = read_signature(environ)
     message = f"{wrong.message} {_NEW_KEYS}"
     told = f"<Message>{escape(message)}</Message>"

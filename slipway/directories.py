@@ -72,10 +72,6 @@ def find_escapes(
 def is_lfs_pointer(path: Path, size_bytes: int) -> bool:
     """Returns whether a file stands for another one that Git LFS did not fetch.
 
-    Args:
-        path: of the file.
-        size_bytes: its size.
-
     Raises:
         OSError: it cannot be read.
     """

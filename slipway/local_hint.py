@@ -12,13 +12,7 @@ from slipway.config.names import LOCAL
 
 
 def unset_variables_hint(root: Path, environment: str, variables: Mapping[str, str]) -> str | None:
-    """Returns a sentence with the remedy; None if none runs, or if the shell points at it.
-
-    Args:
-        root: the project.
-        environment: the environment that is synthesised.
-        variables: the shell's.
-    """
+    """Returns a sentence with the remedy; None if none runs, or if the shell points at it."""
     state = control.running(root) if environment == LOCAL else None
     if state is None:
         return None

@@ -52,6 +52,9 @@ from slipway.planning.situation import Situation
 # The folder of what programs make; git ignores it.
 _MADE_LATER = "build/"
 
+NAMES_HOST = b"endpoint_of"
+"""The word by which a file names a host; a file without it need not be read as YAML for that."""
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -145,19 +148,25 @@ class Project:
         return read_config(self.files[name], self.root)
 
     @functools.cached_property
-    def naming_hosts(self) -> Mapping[str, bytes]:
-        """Returns the files that name a host, by their models. Of hundreds, few do."""
+    def texts(self) -> Mapping[str, bytes]:
+        """Returns the readable files by model.
+
+        A word in them tells which are worth reading as YAML, which takes its time.
+        """
         found = {}
         for name, path in self.files.items():
             with contextlib.suppress(OSError):  # its own stack carries the report
-                if b"endpoint_of" in (content := path.read_bytes()):
-                    found[name] = content
+                found[name] = path.read_bytes()
         return found
 
     def naming(self, host: str) -> list[str]:
         """Returns the other models whose files may name a model as their host."""
-        word = host.encode()
-        return [name for name, text in self.naming_hosts.items() if name != host and word in text]
+        words = (NAMES_HOST, host.encode())
+        return [
+            name
+            for name, text in self.texts.items()
+            if name != host and all(word in text for word in words)
+        ]
 
     def situation(self, name: str, environment: Environment) -> Situation:
         """Returns what planning knows of one model config in an environment.
@@ -221,13 +230,12 @@ class Project:
         entry, found = FAMILIES[family], set[tuple[str, str]]()
         if entry.image_bases is None:
             raise ValueError(f"Slipway builds no image for the container {family}")
-        for name, path in self.files.items():
+        for name, text in self.texts.items():
+            if entry.marks_image is None or entry.marks_image not in text:
+                continue
             try:
-                # Of hundreds of files few say it, and reading YAML takes its time.
-                if entry.marks_image is None or entry.marks_image not in path.read_bytes():
-                    continue
                 situation = self.situation(name, environment)
-            except (OSError, UserError):
+            except UserError:
                 continue  # its own stack carries the report
             if situation.image_family == family and situation.aws_image_name is not None:
                 found.add(situation.aws_image_name)

@@ -8,17 +8,11 @@ from slipway.errors import UserError
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.sharing import host_of
-from slipway.project import Project
+from slipway.project import NAMES_HOST, Project
 
 
 def models_beside(project: Project, name: str, environment: Environment) -> list[str]:
-    """Returns the models that share an endpoint with a model: its host, or its guests.
-
-    Args:
-        project: has the configs.
-        name: of the model.
-        environment: the environment to deploy to.
-    """
+    """Returns the models that share an endpoint with a model: its host, or its guests."""
     host = named_host(project, name, environment)
     if host is not None:
         return [host] if host in project.files and host != name else []
@@ -39,13 +33,8 @@ def named_host(project: Project, name: str, environment: Environment) -> str | N
 
     The rest of the file may have problems. The copies of such a guest may run, and have to go
     before their host.
-
-    Args:
-        project: has the config.
-        name: of the model.
-        environment: the environment to deploy to.
     """
-    if name not in project.naming_hosts:
+    if NAMES_HOST not in project.texts.get(name, b""):
         return None
     try:
         return host_of(_known_config(project, name, environment))

@@ -55,12 +55,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
 
 
 def listed(text: str, folder: Path) -> str:
-    """Returns the page docs/fidelity.md with a line for each result.
-
-    Args:
-        text: the page as it is.
-        folder: has the results.
-    """
+    """Returns the page docs/fidelity.md with a line for each result."""
     results = sorted(folder.glob("verify-*.json"))
     lines = items(*(_line(json.loads(each.read_text("utf-8"))) for each in results)) or _NOTHING
     before, _, rest = text.partition(_BEGIN)

@@ -114,9 +114,6 @@ def question_answering(model_directory: Path) -> Application:
 def check_requirements(target: str) -> None:
     """Checks that everything is installed that the baselines need.
 
-    Args:
-        target: the target of make that installs it.
-
     Raises:
         BenchmarkError: the message names what is missing and how to install it.
     """

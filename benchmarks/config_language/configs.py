@@ -64,9 +64,6 @@ _DESCRIPTION = re.compile(r"^(description: .*)$", re.M)
 def find_templates(project: Path) -> list[Template]:
     """Returns the project's own configs, and this package's configs of families without one.
 
-    Args:
-        project: root of a project.
-
     Raises:
         BenchmarkError: there is no template whose name can be replaced.
     """
@@ -113,12 +110,6 @@ def write_project(
     folder: Path, templates: list[Template], config_count: int, seed: int
 ) -> dict[str, str]:
     """Writes a project whose configs are made of the templates in turn.
-
-    Args:
-        folder: an empty folder.
-        templates: at least one.
-        config_count: number of configs.
-        seed: seed of the variation.
 
     Returns:
         The first config of each template, by the template's name.

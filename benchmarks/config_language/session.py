@@ -16,23 +16,13 @@ _LEFT_OUT = ("AWS_", "PYDANTIC_", "PYTHON", "SLIPWAY_")
 
 
 def probe_variables(environ: Mapping[str, str], root: Path) -> dict[str, str]:
-    """Returns the user's variables, without those that change how Python works.
-
-    Args:
-        environ: the user's variables.
-        root: root of the measured Slipway.
-    """
+    """Returns the user's variables, without those that change how Python works."""
     kept = {name: value for name, value in environ.items() if not name.startswith(_LEFT_OUT)}
     return {**kept, "PYTHONPATH": str(root)}
 
 
 def run_probe(task: Task, folder: Path, variables: Mapping[str, str]) -> Readings:
     """Runs one task in a fresh process.
-
-    Args:
-        task: the work of the process.
-        folder: the project.
-        variables: the whole environment of the process.
 
     Raises:
         BenchmarkError: the process failed, or did not do its work.

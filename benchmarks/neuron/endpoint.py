@@ -152,12 +152,7 @@ def make_bodies(sentences: int, seed: int) -> tuple[str, ...]:
 
 
 def closed_summary(sentences: int, found: Sequence[LoadResult]) -> dict[str, Any]:
-    """Returns sentences per second, by Little's law as `benchmarks.load`, and latencies.
-
-    Args:
-        sentences: sentences of each request.
-        found: the results of the processes.
-    """
+    """Returns sentences per second, by Little's law as `benchmarks.load`, and latencies."""
     latencies = [latency for load in found for latency in load.all_latencies_seconds]
     spans = [span for load in found for span in load.spans_seconds]
     return {
@@ -168,12 +163,7 @@ def closed_summary(sentences: int, found: Sequence[LoadResult]) -> dict[str, Any
 
 
 def open_summary(sentences: int, found: Sequence[OpenLoadResult]) -> dict[str, Any]:
-    """Returns the rate of answers in sentences per second, and latencies from the arrivals.
-
-    Args:
-        sentences: sentences of each request.
-        found: the results of the processes.
-    """
+    """Returns the rate of answers in sentences per second, and latencies from the arrivals."""
     late = [each for load in found for each in load.late_seconds]
     return {
         "loop": "open",

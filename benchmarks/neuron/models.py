@@ -68,13 +68,7 @@ def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
 
 
 def make(model: Bert, folder: Path, seed: int) -> None:
-    """Writes a model directory.
-
-    Args:
-        model: shape and weights.
-        folder: receives the files.
-        seed: seed of random weights.
-    """
+    """Writes a model directory."""
     import torch
     from transformers import BertConfig, BertForQuestionAnswering
 

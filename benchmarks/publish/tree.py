@@ -36,12 +36,6 @@ def run_measured(
 ) -> Measured:
     """Runs a command to its end.
 
-    Args:
-        command: program and arguments.
-        folder: working directory.
-        environment: all of its variables.
-        log: file for its output.
-
     Raises:
         BenchmarkError: it failed or took too long; the message has its output.
     """

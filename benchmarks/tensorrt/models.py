@@ -72,13 +72,7 @@ def copy_sample(sample: Path, folder: Path) -> None:
 
 
 def make_random_model(model: Model, folder: Path, seed: int) -> None:
-    """Writes the checkpoint and the step graph of a GPT-2 with random weights.
-
-    Args:
-        model: the shape.
-        folder: receives the files.
-        seed: seed of the weights.
-    """
+    """Writes the checkpoint and the step graph of a GPT-2 with random weights."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -101,13 +95,7 @@ def make_random_model(model: Model, folder: Path, seed: int) -> None:
 
 
 def make(model: Model, folder: Path, seed: int) -> None:
-    """Writes a model directory.
-
-    Args:
-        model: shape and weights.
-        folder: receives the files.
-        seed: seed of random weights.
-    """
+    """Writes a model directory."""
     if model.sample:
         copy_sample(ROOT / model.sample, folder)
     else:

@@ -18,13 +18,7 @@ _ARGUMENTS = {
 def container_variables(
     model_directory: Path, *, max_batch_size: int, threads: int
 ) -> dict[str, str]:
-    """Returns the settings of Slipway's server, as an endpoint's container would get them.
-
-    Args:
-        model_directory: the model to serve.
-        max_batch_size: most rows of a batch.
-        threads: threads that compute.
-    """
+    """Returns the settings of Slipway's server, as an endpoint's container would get them."""
     return {
         **shared_settings(model_directory),
         "SLIPWAY_MAX_BATCH_SIZE": str(max_batch_size),

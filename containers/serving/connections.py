@@ -377,9 +377,6 @@ def cancelled_without_client(scope: Mapping[str, Any]) -> Generator[None, None, 
 
     Servers of other kinds than `BoundedConnection` do not tell, so that nothing is cancelled there.
 
-    Args:
-        scope: the request's.
-
     Raises:
         ClientDisconnect: the client closed the connection before the end of the context.
     """

@@ -26,13 +26,7 @@ class Field(NamedTuple):
 
 
 def is_whole(value: object, least: int, most: float = float("inf")) -> bool:
-    """Returns whether a value is a whole number within bounds.
-
-    Args:
-        value: any value of JSON.
-        least: the smallest number that counts.
-        most: the largest number that counts.
-    """
+    """Returns whether a value is a whole number within bounds."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 

@@ -13,15 +13,13 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
-import uvicorn
-from starlette.applications import Starlette
-
 from containers.serving.app import create_app
-from containers.serving.connections import BoundedConnection, connections_up_to
+from containers.serving.connections import connections_up_to
 from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
+from containers.serving.listening import HttpServer, listen
 from containers.serving.logs import log_event
 from containers.serving.metrics import Metrics
 from containers.serving.predictor import ModelLoadError, ModelLostError
@@ -30,25 +28,13 @@ from containers.serving.settings import ServingSettings
 
 _logger = logging.getLogger(__name__)
 
-_BACKLOG_CONNECTIONS: Final = 2048
 # Idle ones and refused ones need room beside those that wait in the queue.
 _CONNECTIONS_PER_PLACE: Final = 4
 _SPARE_CONNECTIONS: Final = 256
-# Above SageMaker's 60 s for a request, so that the caller closes a kept connection. A caller
-# therefore never meets a connection that the server closed at the same moment.
-_KEEP_ALIVE_SECONDS: Final = 75
 
 
 class _ListenError(Exception):
     """A port cannot be opened; the message names the port and the reason."""
-
-
-class _Uvicorn(uvicorn.Server):
-    """uvicorn without its signal handlers, which end the process by the signal they caught."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
 
 
 class ModelServer:
@@ -73,7 +59,7 @@ class ModelServer:
         self._settings = settings
         self._metrics = metrics or open_metrics(settings)
         self.service = InferenceService(predictor, settings, self._metrics)
-        self._uvicorn = _new_uvicorn(
+        self._uvicorn = HttpServer(
             create_app(self.service, settings, document if settings.serves_docs else None),
             settings.drain_timeout_seconds,
             connections_up_to(
@@ -154,7 +140,7 @@ class ModelServer:
             address=self._settings.bind_address,
             port=self.metrics_port,
         )
-        server = _new_uvicorn(create_metrics_app(self._metrics), drain_timeout_seconds=1)
+        server = HttpServer(create_metrics_app(self._metrics), drain_timeout_seconds=1)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             yield
@@ -180,7 +166,7 @@ class ModelServer:
     def _listen(self, port: int) -> socket.socket:
         address = self._settings.bind_address
         try:
-            return _listen(address, port)
+            return listen(address, port)
         except OSError as error:
             raise _ListenError(
                 f"cannot listen on {address} port {port}: {error.strerror}"
@@ -290,49 +276,9 @@ def _signals_stop(server: ModelServer, loop: asyncio.AbstractEventLoop) -> Itera
             loop.remove_reader(woken)
 
 
-def _new_uvicorn(
-    app: Starlette,
-    drain_timeout_seconds: int,
-    connection: Callable[..., asyncio.Protocol] = BoundedConnection,
-) -> _Uvicorn:
-    return _Uvicorn(
-        uvicorn.Config(
-            app,
-            # Named, not "auto", so that production runs what the tests run, whatever else is
-            # installed.
-            http=connection,  # type: ignore[arg-type]  # called only
-            loop="asyncio",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            # Nobody reads the client's address.
-            proxy_headers=False,
-            server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=drain_timeout_seconds,
-        )
-    )
-
-
 def _allow_many_connections() -> None:
     """Raises the process's limit on open files to its maximum, since each connection is a file."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     # Some systems report a limit that they do not accept.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _listen(address: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    # asyncio turns Nagle's algorithm off only if the protocol is named. With it, the last packet of
-    # every answer waits for the client's delayed acknowledgement, 40 ms on Linux.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address, port))
-        listener.listen(_BACKLOG_CONNECTIONS)
-    except OSError:
-        listener.close()
-        raise
-    return listener

@@ -200,40 +200,28 @@ def _one_of(allowed: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class ServingSettings:
-    """The settings of every family's server, from its environment.
+class SharedSettings:
+    """The settings that every container of Slipway has.
 
-    `read` says what each field means, beside its variable. None is no metrics port, and a limit of
-    the buffers that follows the container's memory.
+    `read_shared` says what each field means, beside its variable.
     """
 
-    port: int = 8080
     bind_address: str = "127.0.0.1"
     model_dir: Path = Path("/opt/ml/model")
     max_batch_size: int = 8
-    max_batch_delay_milliseconds: int = 5
     max_queue_length: int = 256
-    request_timeout_seconds: int = 55
     max_request_bytes: int = 6_291_456
-    max_buffered_bytes: int | None = None
-    drain_timeout_seconds: int = 25
-    log_level: str = "INFO"
-    metrics_port: int | None = None
-    serves_docs: bool = False
 
-    @classmethod
-    def read(cls, reader: EnvironmentReader) -> Self:
-        """Reads the settings; problems stay with `reader` until its `finish`."""
-        default = cls()
-        settings = cls(
-            port=reader.integer(
-                "SAGEMAKER_BIND_TO_PORT",
-                default=default.port,
-                minimum=0,
-                maximum=65_535,
-                meaning="TCP port of the requests. SageMaker sets it for images with the label "
-                "`accept-bind-to-port`. 0 takes any free port and logs it.",
-            ),
+    @staticmethod
+    def read_shared(reader: EnvironmentReader, waiting: str) -> SharedSettings:
+        """Reads these settings; problems stay with `reader` until its `finish`.
+
+        Args:
+            reader: has the variables.
+            waiting: what the queue counts, as a noun.
+        """
+        default = SharedSettings()
+        settings = SharedSettings(
             bind_address=reader.text(
                 "SLIPWAY_BIND_ADDRESS",
                 default=default.bind_address,
@@ -253,29 +241,13 @@ class ServingSettings:
                 maximum=1024,
                 meaning="Largest number of inputs that are computed together.",
             ),
-            max_batch_delay_milliseconds=reader.integer(
-                "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS",
-                default=default.max_batch_delay_milliseconds,
-                minimum=0,
-                maximum=1000,
-                meaning="Longest wait for more inputs straight after a batch. An idle server never "
-                "waits.",
-            ),
             max_queue_length=reader.integer(
                 "SLIPWAY_MAX_QUEUE_LENGTH",
                 default=default.max_queue_length,
                 minimum=1,
                 maximum=100_000,
-                meaning="Largest number of inputs that wait for a batch. Further requests are "
+                meaning=f"Largest number of {waiting} that wait for a batch. Further requests are "
                 "answered 503. It is at least `SLIPWAY_MAX_BATCH_SIZE`.",
-            ),
-            request_timeout_seconds=reader.integer(
-                "SLIPWAY_REQUEST_TIMEOUT_SECONDS",
-                default=default.request_timeout_seconds,
-                minimum=1,
-                maximum=3600,
-                meaning="Time from a request's headers to its answer. A later answer becomes 504. "
-                "SageMaker's own limit is 60 s, or 3600 s for asynchronous endpoints.",
             ),
             max_request_bytes=reader.integer(
                 "SLIPWAY_MAX_REQUEST_BYTES",
@@ -284,6 +256,62 @@ class ServingSettings:
                 maximum=1024**3,
                 meaning="Largest body of a request. SageMaker's own limit is 6,291,456 bytes, or "
                 "1 GB for asynchronous endpoints.",
+            ),
+        )
+        if settings.max_queue_length < settings.max_batch_size:
+            reader.problem(
+                f"SLIPWAY_MAX_QUEUE_LENGTH={settings.max_queue_length} is below "
+                f"SLIPWAY_MAX_BATCH_SIZE={settings.max_batch_size}: no batch could fill"
+            )
+        return settings
+
+
+@dataclass(frozen=True)
+class ServingSettings(SharedSettings):
+    """The settings of every family's server, from its environment.
+
+    `read` says what each field means, beside its variable. None is no metrics port, and a limit of
+    the buffers that follows the container's memory.
+    """
+
+    port: int = 8080
+    max_batch_delay_milliseconds: int = 5
+    request_timeout_seconds: int = 55
+    max_buffered_bytes: int | None = None
+    drain_timeout_seconds: int = 25
+    log_level: str = "INFO"
+    metrics_port: int | None = None
+    serves_docs: bool = False
+
+    @classmethod
+    def read(cls, reader: EnvironmentReader) -> Self:
+        """Reads the settings; problems stay with `reader` until its `finish`."""
+        default = cls()
+        settings = cls(
+            port=reader.integer(
+                "SAGEMAKER_BIND_TO_PORT",
+                default=default.port,
+                minimum=0,
+                maximum=65_535,
+                meaning="TCP port of the requests. SageMaker sets it for images with the label "
+                "`accept-bind-to-port`. 0 takes any free port and logs it.",
+            ),
+            **vars(cls.read_shared(reader, waiting="inputs")),
+            max_batch_delay_milliseconds=reader.integer(
+                "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS",
+                default=default.max_batch_delay_milliseconds,
+                minimum=0,
+                maximum=1000,
+                meaning="Longest wait for more inputs straight after a batch. An idle server never "
+                "waits.",
+            ),
+            request_timeout_seconds=reader.integer(
+                "SLIPWAY_REQUEST_TIMEOUT_SECONDS",
+                default=default.request_timeout_seconds,
+                minimum=1,
+                maximum=3600,
+                meaning="Time from a request's headers to its answer. A later answer becomes 504. "
+                "SageMaker's own limit is 60 s, or 3600 s for asynchronous endpoints.",
             ),
             max_buffered_bytes=reader.optional_integer(
                 "SLIPWAY_MAX_BUFFERED_BYTES",
@@ -322,11 +350,6 @@ class ServingSettings:
                 "embedded AWS.",
             ),
         )
-        if settings.max_queue_length < settings.max_batch_size:
-            reader.problem(
-                f"SLIPWAY_MAX_QUEUE_LENGTH={settings.max_queue_length} is below "
-                f"SLIPWAY_MAX_BATCH_SIZE={settings.max_batch_size}: no batch could fill"
-            )
         if settings.max_buffered_bytes is not None and (
             settings.max_buffered_bytes < settings.max_request_bytes
         ):

@@ -87,9 +87,6 @@ class BeamSearch:
     def advance(self, logits: npt.NDArray[np.float32]) -> list[tuple[int, int]]:
         """Takes one step.
 
-        Args:
-            logits: [rows, vocabulary].
-
         Returns:
             For each row of the next step, the row that it continues and the token that it adds;
                 empty when the search has ended.

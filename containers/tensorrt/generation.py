@@ -145,9 +145,6 @@ class DecodingBatch:
     def join(self, prompts: Sequence[Prompt]) -> list[Continuation]:
         """Adds prompts and computes their first tokens.
 
-        Args:
-            prompts: at least one.
-
         Returns:
             One continuation per prompt; some may be finished already.
         """

@@ -71,12 +71,7 @@ class Logits(Protocol):
         """Returns the token of the greatest logit in each row."""
 
     def of_rows(self, first: int, end: int) -> Float32Array:
-        """Returns all logits of neighbouring rows, [rows, vocabulary].
-
-        Args:
-            first: the first row.
-            end: the row after the last.
-        """
+        """Returns all logits of neighbouring rows, [rows, vocabulary]."""
 
     def candidates(self, row: int) -> Candidates | None:
         """Returns the likeliest tokens of a row; None if only all logits are known."""

@@ -99,9 +99,6 @@ def longest_token_bytes(document: Mapping[str, Any]) -> int | None:
     It is certain for a byte-level tokenizer with all bytes in its vocabulary that changes no text
     beforehand. Its added tokens must not take the spaces beside them.
 
-    Args:
-        document: a tokenizer.json.
-
     Returns:
         None if text may vanish before it becomes tokens.
     """

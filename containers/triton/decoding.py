@@ -47,12 +47,7 @@ class SequenceSession(Protocol[StateT]):
         """
 
     def select(self, state: StateT, rows: Sequence[int]) -> StateT:
-        """Returns the state of some rows.
-
-        Args:
-            state: taken over.
-            rows: rows of the state, ascending.
-        """
+        """Returns the state of some rows."""
 
 
 def answers(

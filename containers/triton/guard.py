@@ -11,18 +11,15 @@ This module keeps to Python 3.10.
 import asyncio
 import json
 import re
-import socket
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 import numpy as np
-import uvicorn
 import uvloop
 from starlette.requests import ClientDisconnect, Request
 
 from containers.serving.bodies import read_body
-from containers.serving.connections import BoundedConnection
 from containers.serving.errors import (
     InvalidRequestError,
     NotReadyError,
@@ -32,6 +29,7 @@ from containers.serving.errors import (
     UnsupportedMediaTypeError,
     classify,
 )
+from containers.serving.listening import HttpServer, listen
 from containers.serving.memory import (
     MemoryGuard,
     ProcessMemory,
@@ -42,7 +40,6 @@ from containers.triton.settings import TritonSettings
 
 _LOOPBACK: Final = "127.0.0.1"
 _BODY_SECONDS: Final = 60
-_KEEP_ALIVE_SECONDS: Final = 75
 # SageMaker sends SIGKILL 30 s after SIGTERM, and Triton needs some of them for itself.
 _DRAIN_SECONDS: Final = 20
 _LARGEST_HEAD_BYTES: Final = 64 * 1024
@@ -63,9 +60,6 @@ _LENGTH_HEADER: Final = b"inference-header-content-length"
 
 def check_json(document: bytes) -> None:
     """Checks that Triton's parser can read a document, whatever else is wrong with it.
-
-    Args:
-        document: as it was sent.
 
     Raises:
         InvalidRequestError: it has too many levels or objects.
@@ -109,28 +103,8 @@ class Guard:
             limit_bytes=limit_bytes,
             read_process_bytes=ProcessMemory().read_bytes,
         )
-        family = socket.AF_INET6 if ":" in settings.bind_address else socket.AF_INET
-        # asyncio turns Nagle's algorithm off only if the protocol is named.
-        self._listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._listener.bind((settings.bind_address, settings.port))
-        self._listener.listen(2048)
-        self._uvicorn = uvicorn.Server(
-            uvicorn.Config(
-                self._serve,
-                interface="asgi3",
-                http=BoundedConnection,
-                loop="asyncio",
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=_DRAIN_SECONDS,
-            )
-        )
+        self._listener = listen(settings.bind_address, settings.port)
+        self._uvicorn = HttpServer(self._serve, _DRAIN_SECONDS)
 
     def run(self) -> None:
         """Serves until `stop`, and until the requests in flight are answered."""

@@ -37,11 +37,7 @@ _logger = logging.getLogger(__name__)
 
 
 def address(process_id: int) -> str:
-    """Returns the name of the socket that copies connect to.
-
-    Args:
-        process_id: of the process that runs the server.
-    """
+    """Returns the name of the socket that copies connect to."""
     return f"\0slipway-triton-{process_id}"
 
 
@@ -61,11 +57,6 @@ def run(command: Sequence[str], environment: Mapping[str, str], guard: "Guard") 
 
     It is the server's own, or 1 after the loss of a copy. After SIGTERM or SIGINT the guard answers
     what is in flight, and then the server ends.
-
-    Args:
-        command: program and arguments.
-        environment: of the server.
-        guard: stands before it.
 
     Raises:
         OSError: the program cannot be run.

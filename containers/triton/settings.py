@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from containers.serving.settings import EnvironmentReader
+from containers.serving.settings import EnvironmentReader, SharedSettings
 
 if TYPE_CHECKING:
     from typing import Self
@@ -21,21 +21,16 @@ _MEBIBYTE: Final = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class TritonSettings:
+class TritonSettings(SharedSettings):
     """Where the server listens, and the limits of its model.
 
     `read` says what each field means, beside its variable.
     """
 
     port: int = 8080
-    bind_address: str = "127.0.0.1"
-    model_dir: Path = Path("/opt/ml/model")
     server: Path = Path("/opt/tritonserver/bin/tritonserver")
     model_name: str = "model"
-    max_batch_size: int = 8
     max_batch_delay_microseconds: int = 0
-    max_queue_length: int = 256
-    max_request_bytes: int = 6 * _MEBIBYTE
     instance_count: int = 1
     max_input_tokens: int = 64
     max_new_tokens: int = 64
@@ -56,18 +51,7 @@ class TritonSettings:
                 maximum=65_535,
                 meaning="TCP port of the requests.",
             ),
-            bind_address=reader.text(
-                "SLIPWAY_BIND_ADDRESS",
-                default=default.bind_address,
-                meaning="Address to listen on.",
-            ),
-            model_dir=Path(
-                reader.text(
-                    "SM_MODEL_DIR",
-                    default=str(default.model_dir),
-                    meaning="Directory with the model's files. SageMaker puts them at the default.",
-                )
-            ),
+            **vars(cls.read_shared(reader, waiting="requests")),
             server=Path(
                 reader.text(
                     "SLIPWAY_TRITON_SERVER",
@@ -80,13 +64,6 @@ class TritonSettings:
                 default=default.model_name,
                 meaning="Name of the model in Triton's repository.",
             ),
-            max_batch_size=reader.integer(
-                "SLIPWAY_MAX_BATCH_SIZE",
-                default=default.max_batch_size,
-                minimum=1,
-                maximum=1024,
-                meaning="Largest number of texts that are computed together.",
-            ),
             max_batch_delay_microseconds=reader.integer(
                 "SLIPWAY_MAX_BATCH_DELAY_MICROSECONDS",
                 default=default.max_batch_delay_microseconds,
@@ -94,22 +71,6 @@ class TritonSettings:
                 maximum=10_000_000,
                 meaning="Longest time that a request waits for others. With 0 a batch takes the "
                 "requests that are there.",
-            ),
-            max_queue_length=reader.integer(
-                "SLIPWAY_MAX_QUEUE_LENGTH",
-                default=default.max_queue_length,
-                minimum=1,
-                maximum=100_000,
-                meaning="Largest number of requests that wait for a batch. Further ones are "
-                "answered 503.",
-            ),
-            max_request_bytes=reader.integer(
-                "SLIPWAY_MAX_REQUEST_BYTES",
-                default=default.max_request_bytes,
-                minimum=1,
-                maximum=1024**3,
-                meaning="Largest body of a request. SageMaker's own limit is 6,291,456 bytes, or "
-                "1 GB for asynchronous endpoints.",
             ),
             instance_count=reader.integer(
                 "SLIPWAY_INSTANCE_COUNT",
@@ -160,11 +121,6 @@ class TritonSettings:
                 without="any free port",
             ),
         )
-        if settings.max_queue_length < settings.max_batch_size:
-            reader.problem(
-                f"SLIPWAY_MAX_QUEUE_LENGTH={settings.max_queue_length} is below "
-                f"SLIPWAY_MAX_BATCH_SIZE={settings.max_batch_size}: no batch could fill"
-            )
         # It becomes the name of a directory.
         if "/" in settings.model_name or settings.model_name in (".", ".."):
             reader.problem(f"{DEFAULT_MODEL}={settings.model_name!r} cannot be a directory's name")

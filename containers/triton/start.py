@@ -31,11 +31,7 @@ _logger = logging.getLogger(__name__)
 
 
 def serve(environ: Mapping[str, str]) -> NoReturn:
-    """Runs the server; never returns.
-
-    Args:
-        environ: the container's variables.
-    """
+    """Runs the server; never returns."""
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(environ)
     settings = TritonSettings.read(reader)
@@ -79,9 +75,6 @@ def _writable_home(environ: Mapping[str, str]) -> str | None:
 
 def text_model(settings: TritonSettings) -> TextModel:
     """Returns the model of the repository, for the files in the model directory.
-
-    Args:
-        settings: the container's.
 
     Raises:
         ModelLoadError: a file is missing or not usable.

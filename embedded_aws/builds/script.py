@@ -18,13 +18,7 @@ PHASE, COMMAND, FAILED, PHASE_OVER = "phase", "command", "failed", "over"
 
 
 def write_script(buildspec: Buildspec, folder: Path, mark: str) -> Path:
-    """Writes the program and its commands into a folder; returns the program's path.
-
-    Args:
-        buildspec: what to run.
-        folder: an empty folder.
-        mark: the word that marks begin with.
-    """
+    """Writes the program and its commands into a folder; returns the program's path."""
     lines = ["CODEBUILD_BUILD_SUCCEEDING=1", "export CODEBUILD_BUILD_SUCCEEDING", "_status=0"]
     for phase in buildspec.phases:
         lines += _phase_lines(phase, folder, mark)

@@ -50,9 +50,6 @@ def scalar_text(value: Any) -> str:
 def read_document(text: str) -> dict[str, Any]:
     """Parses a template's text.
 
-    Args:
-        text: JSON or YAML.
-
     Returns:
         The template with every function in its long form.
 

@@ -10,11 +10,7 @@ SUB_VARIABLE = re.compile(r"\$\{(?P<name>[^!${}][^${}]*)\}")
 
 
 def entries(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields every key with its value, of every mapping in a value, at any depth.
-
-    Args:
-        value: any part of a template.
-    """
+    """Yields every key with its value, of every mapping in a value, at any depth."""
     if isinstance(value, list):
         for item in value:
             yield from entries(item)

@@ -107,9 +107,6 @@ class Template:
 def parse_template(text: str) -> Template:
     """Reads and checks a template.
 
-    Args:
-        text: JSON or YAML.
-
     Raises:
         ApiError: the template is malformed, has a circle, or refers to something that it does not
             have.

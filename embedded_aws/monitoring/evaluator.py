@@ -138,11 +138,6 @@ class AlarmEvaluator:
         CloudWatch does so within a minute, and SageMaker takes minutes to start the fleet that a
         changed alarm guards. Here a fleet starts in seconds, and would be undone for the fault of
         another one.
-
-        Args:
-            region: the alarm's region.
-            before: moto's alarm that was replaced.
-            alarm: moto's alarm as it is now.
         """
         if alarm.state_value != State.ALARM:
             return

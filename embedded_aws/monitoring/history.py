@@ -21,11 +21,7 @@ class _Stay(NamedTuple):
 
 
 def state_updates(alarm: Any) -> Iterator[dict[str, Any]]:
-    """Yields the AlarmHistoryItem of each change of state, the latest first.
-
-    Args:
-        alarm: an alarm of moto.
-    """
+    """Yields the AlarmHistoryItem of each change of state, the latest first."""
     stays = [
         _Stay(state, reason, data, since)
         for kind, reason, data, state, since in alarm.history

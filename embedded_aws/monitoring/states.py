@@ -35,10 +35,6 @@ class AlarmStates:
 
         moto sets OK each time. In CloudWatch, a new alarm has insufficient data, and an alarm that
         is put again keeps its state.
-
-        Args:
-            alarms: moto's alarms of a region.
-            name: AlarmName.
         """
         with self._lock:
             before = alarms.get(name)

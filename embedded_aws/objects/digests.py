@@ -36,10 +36,6 @@ def find_wrong_digest(environ: WSGIEnvironment, body: bytes) -> Refusal | None:
     """Returns S3's error where a digest in a header is not the body's.
 
     Checksums that follow a body in parts are not checked.
-
-    Args:
-        environ: the request.
-        body: its whole body.
     """
     md5 = environ.get("HTTP_CONTENT_MD5")
     if md5 is not None:

@@ -44,9 +44,6 @@ _PREDEFINED = {
 def make_tracking_alarms(policy: Any) -> None:
     """Makes the alarms of a policy of a variant or a component; moto deletes them with the policy.
 
-    Args:
-        policy: moto's policy.
-
     Raises:
         AWSValidationException: the policy's metric is not emulated.
     """

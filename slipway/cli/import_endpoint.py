@@ -125,12 +125,7 @@ class Live:
         return given, guesses
 
     def made(self, made: Made, target: Target) -> Made:
-        """Returns the result with the endpoint's own sections, and the steps around it.
-
-        Args:
-            made: the config of the container.
-            target: the place of the config.
-        """
+        """Returns the result with the endpoint's own sections, and the steps around it."""
         draft = self.hosted.complete(made.draft)
         if "artifacts" in draft.content and self._is_sample(target):
             draft = self._as_sample(draft)

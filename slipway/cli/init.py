@@ -229,14 +229,7 @@ def _missing(starter: Starter, given: Mapping[str, Any]) -> list[str]:
 def _answered(
     starter: Starter, given: dict[str, Any], container: str, root: Path
 ) -> dict[str, Any]:
-    """Asks for missing answers on a terminal; without a terminal, names all of them in an error.
-
-    Args:
-        starter: the container's.
-        given: the options.
-        container: family of the container.
-        root: the project.
-    """
+    """Asks for missing answers on a terminal; without a terminal, names all of them in an error."""
     missing = _missing(starter, given)
     if missing and not sys.stdin.isatty():
         options = ", ".join(

@@ -24,11 +24,6 @@ def queue_of(project: "Project", name: str, environment: str) -> "AsyncPlan | No
     """Returns the queue of a model's endpoint; None for an endpoint that answers at once.
 
     An endpoint can be asked although its config is gone or has mistakes elsewhere.
-
-    Args:
-        project: has the config.
-        name: of the model.
-        environment: of the endpoint.
     """
     from slipway.config.load import InvalidConfigError
     from slipway.config.sections.base import UnknownValueError

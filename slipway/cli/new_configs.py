@@ -58,11 +58,6 @@ def new_file(
 def planned(project: Project, name: str, environments: Sequence[Environment]) -> ModelConfig:
     """Returns a written config if every environment accepts it.
 
-    Args:
-        project: has the config's file.
-        name: name of the model.
-        environments: every environment of the project.
-
     Raises:
         UserError: every problem in any of the environments.
     """

@@ -50,11 +50,6 @@ def current_project() -> Project:
 def write_file(path: Path, text: str, shown: str) -> None:
     """Writes a file that the user asked for.
 
-    Args:
-        path: the file.
-        text: its content.
-        shown: its name in messages.
-
     Raises:
         UserError: it cannot be written.
     """
@@ -65,10 +60,6 @@ def write_file(path: Path, text: str, shown: str) -> None:
 @contextmanager
 def reported(shown: str, path: Path) -> Iterator[None]:
     """Turns an error of writing a file into what the user can do.
-
-    Args:
-        shown: the file's name in messages.
-        path: the file.
 
     Raises:
         UserError: it cannot be written.

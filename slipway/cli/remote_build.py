@@ -24,12 +24,7 @@ _BUILD_ID = "CODEBUILD_BUILD_ID"
 
 
 def main(root: Path, variables: Mapping[str, str]) -> int:
-    """Publishes; returns the exit code.
-
-    Args:
-        root: the project.
-        variables: of the build.
-    """
+    """Publishes; returns the exit code."""
     project = Project(root)
     environment = project.environment(variables[ENVIRONMENT])
     access = open_own_access(environment)

@@ -78,12 +78,7 @@ Every other alarm reads the same metrics as in real time.
 
 
 def watch_of(kind: AlarmKind, *, is_async: bool) -> Watch | None:
-    """Returns what an alarm watches; None if the endpoint has no data for the alarm.
-
-    Args:
-        kind: the alarm.
-        is_async: whether the endpoint is asynchronous.
-    """
+    """Returns what an alarm watches; None if the endpoint has no data for the alarm."""
     if not is_async:
         return None if kind.watch.group is QUEUE else kind.watch
     if kind.field in ASYNC_WATCHES:

@@ -68,10 +68,6 @@ class CheckpointFacts:
 def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
     """Returns the facts of a checkpoint; empty facts where the folder holds no config.json.
 
-    Args:
-        directory: the checkpoint.
-        shown_as: its name in messages.
-
     Raises:
         UserError: a file is not what its name says.
     """

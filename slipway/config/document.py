@@ -111,10 +111,6 @@ def _merged(
 def read_document(path: Path, shown_as: str) -> Document:
     """Parses one YAML file.
 
-    Args:
-        path: the file to read.
-        shown_as: name of the file in messages.
-
     Raises:
         UserError: the file cannot be read, is not YAML, or is not a mapping.
     """

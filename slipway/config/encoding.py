@@ -17,10 +17,6 @@ _MARKS = (
 def decode(raw: bytes, shown_as: str) -> str:
     """Returns the text of a file.
 
-    Args:
-        raw: the file's bytes.
-        shown_as: name of the file in messages.
-
     Raises:
         UserError: they are not UTF-8.
     """

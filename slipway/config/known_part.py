@@ -80,12 +80,7 @@ class Doubts:
 
     @classmethod
     def of(cls, text: Collection[Problem], values: Collection[Problem]) -> "Doubts":
-        """Returns the doubts that follow from problems.
-
-        Args:
-            text: problems with the text of the file.
-            values: problems with its fields and values.
-        """
+        """Returns the doubts that follow from problems."""
         unknown = (problem for problem in values if problem.code is Code.UNKNOWN_FIELD)
         return cls(
             frozenset(problem.field for problem in text),
@@ -96,14 +91,7 @@ class Doubts:
 def known_part(
     section: type[_SectionT], content: Mapping[str, Any], doubts: Doubts, path: FieldPath = ()
 ) -> _SectionT:
-    """Returns a section whose wrong and missing fields raise `UnknownValueError`.
-
-    Args:
-        section: the class.
-        content: the section as the file has it.
-        doubts: further values that are unknown.
-        path: field of the section in the file.
-    """
+    """Returns a section whose wrong and missing fields raise `UnknownValueError`."""
     values: dict[str, Any] = {}
     fields = section.model_fields
     meant = {nearest(name, fields) for name in content if name not in fields} | doubts.names

@@ -308,11 +308,7 @@ def _validate(
 
 
 def follows_from_another(detail: ErrorDetails) -> bool:
-    """Returns whether a list is "too short" only because its wrong items were not counted.
-
-    Args:
-        detail: a finding of pydantic's.
-    """
+    """Returns whether a list is "too short" only because its wrong items were not counted."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 

@@ -8,10 +8,6 @@ def find_queue(queue: AsyncPlan, place: Place) -> list[Statement]:
     """Returns the rights with which preflight looks for everything that a queue needs.
 
     They let a caller tell an answer that does not exist yet from one that is closed, too.
-
-    Args:
-        queue: the plan's.
-        place: account and region.
     """
     buckets = (f"arn:{place.partition}:s3:::{bucket}" for bucket in queue.buckets)
     statements = [allow("FindQueueBuckets", ["s3:ListBucket"], *buckets)]
@@ -23,12 +19,7 @@ def find_queue(queue: AsyncPlan, place: Place) -> list[Statement]:
 
 
 def use_queue(queue: AsyncPlan, place: Place) -> list[Statement]:
-    """Returns the rights to put requests, and to read answers and failures.
-
-    Args:
-        queue: the plan's.
-        place: account and region.
-    """
+    """Returns the rights to put requests, and to read answers and failures."""
     s3 = f"arn:{place.partition}:s3:::"
     answers = (f"{s3}{prefix.bucket}/{prefix.key}*" for prefix in queue.written)
     statements = [

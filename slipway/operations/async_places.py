@@ -13,10 +13,6 @@ from slipway.planning.asynchronous import AsyncPlan
 def find_places(queue: AsyncPlan, access: Access) -> tuple[list[str], list[Problem]]:
     """Looks for everything that a queue needs in the account.
 
-    Args:
-        queue: the plan's.
-        access: clients of the account.
-
     Returns:
         What was found, and what is missing or unusable.
 

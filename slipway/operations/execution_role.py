@@ -21,12 +21,7 @@ _CLOSED = ("AccessDenied", "AccessDeniedException")
 
 
 def role_policy(plan: DeploymentPlan, environment: Environment) -> dict[str, Any]:
-    """Returns the policy of the execution role; Slipway gives the same rights to a role it makes.
-
-    Args:
-        plan: of the model.
-        environment: the plan's.
-    """
+    """Returns the policy of the execution role; Slipway gives its own roles the same rights."""
     place = Place(environment)
     groups = () if plan.vpc is None else plan.vpc.security_group_ids
     if plan.vpc is not None and not groups:

@@ -147,11 +147,7 @@ def described_component(sagemaker: Any, name: str) -> dict[str, Any] | None:
 
 
 def hosts_components(config: Mapping[str, Any]) -> bool:
-    """Returns whether the variants of an endpoint configuration name no model.
-
-    Args:
-        config: DescribeEndpointConfig's answer.
-    """
+    """Returns whether the variants of an endpoint configuration name no model."""
     return "ModelName" not in config["ProductionVariants"][0]
 
 

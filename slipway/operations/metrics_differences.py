@@ -20,11 +20,7 @@ def planned_metrics(metrics: MetricsPlan | None) -> dict[str, Any]:
 
 
 def deployed_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings that an endpoint configuration has.
-
-    Args:
-        config: DescribeEndpointConfig's answer.
-    """
+    """Returns the settings that an endpoint configuration has."""
     metrics, default = config.get("MetricsConfig", {}), Metrics.model_validate({})
     return _settings(
         enhanced=metrics.get("EnableEnhancedMetrics", default.enhanced),

@@ -25,10 +25,6 @@ _WORDS = {
 def compare_mode(plan: DeploymentPlan, access: Access) -> tuple[list[str], list[Problem]]:
     """Compares the live endpoint's mode with a plan: AWS documents no update between the modes.
 
-    Args:
-        plan: of the model.
-        access: clients of the account.
-
     Returns:
         A line where the mode cannot be told, and the problem of another mode.
 

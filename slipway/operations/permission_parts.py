@@ -36,10 +36,6 @@ def artifact_key(place: Place, artifacts: ArtifactPlace) -> Key:
     """Returns the key of artifacts; of a key that a stack makes, its alias.
 
     Nobody knows the id of such a key beforehand.
-
-    Args:
-        place: account and region of the key.
-        artifacts: the place that the key encrypts.
     """
     if artifacts.key_arn is not None:
         return Key(artifacts.key_arn)
@@ -52,14 +48,7 @@ def alias_condition(artifacts: ArtifactPlace) -> dict[str, dict[str, str | list[
 
 
 def use_key(sid: str, actions: list[str], place: Place, artifacts: ArtifactPlace) -> Statement:
-    """Returns a statement about the key of artifacts, which S3 uses in the caller's name.
-
-    Args:
-        sid: name of the statement.
-        actions: calls of KMS.
-        place: account and region of the key.
-        artifacts: the place that the key encrypts.
-    """
+    """Returns a statement about the key of artifacts, which S3 uses in the caller's name."""
     key = artifact_key(place, artifacts)
     condition: Statement = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
     return {**allow(sid, actions, key.arn), "Condition": {**condition, **key.conditions}}

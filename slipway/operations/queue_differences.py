@@ -24,11 +24,7 @@ def planned_queue(queue: AsyncPlan | None) -> dict[str, Any]:
 
 
 def deployed_queue(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings that an endpoint configuration has.
-
-    Args:
-        config: DescribeEndpointConfig's answer.
-    """
+    """Returns the settings that an endpoint configuration has."""
     queue = config.get("AsyncInferenceConfig")
     if queue is None:
         return {}

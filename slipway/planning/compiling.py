@@ -6,8 +6,13 @@ from typing import Any
 
 from slipway.codes.code import Code
 from slipway.config.sections.artifacts import Compile
+from slipway.config.sections.serving.tensorrt import TensorRTServing
+from slipway.config.sections.serving.triton import TritonServing
 from slipway.errors import Kind, Problem
 from slipway.planning.plan import ImagePlan
+
+CPU = "cpu"
+"""Target of what the containers' CPU back ends serve; the embedded AWS has no accelerator."""
 
 SETTINGS_CHANNEL = "settings"
 """Input channel of the job with the files of `settings`; `weights` is the other one."""
@@ -62,6 +67,23 @@ class CompilePlan:
             max_runtime_seconds=compiling.max_runtime_seconds,
             **rest,
         )
+
+
+def engine_hyperparameters(
+    serving: TensorRTServing | TritonServing, target: str | None
+) -> dict[str, str]:
+    """Returns what the job is told that exports graphs, and builds engines of them on a GPU.
+
+    Args:
+        serving: the config's section.
+        target: what the artifact runs on; None if no source knows.
+    """
+    return {
+        "dtype": "fp32" if target == CPU else serving.dtype,
+        "max_batch_size": str(serving.max_batch_size),
+        "max_input_tokens": str(serving.max_input_tokens),
+        "max_new_tokens": str(serving.max_new_tokens),
+    }
 
 
 def no_target(instance_type: str, so: str, remedy: str) -> Problem:

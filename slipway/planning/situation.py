@@ -21,15 +21,12 @@ from slipway.config.sections.base import Section
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
-from slipway.planning.compiling import CompilePlan
+from slipway.planning.compiling import CPU, CompilePlan
 from slipway.planning.directory import Directory, Findings, PublishedDirectory
 from slipway.planning.memory_estimate import Layout, MemoryEstimate
 from slipway.planning.placements import Placement
 from slipway.planning.plan import ImagePlan, NeuronPlacement, PartitionPlan
 from slipway.planning.texts import TextProtocol
-
-CPU = "cpu"
-"""Target of what the containers' CPU back ends serve; the embedded AWS has no accelerator."""
 
 SectionT = TypeVar("SectionT", bound=Section)
 ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")

@@ -110,12 +110,7 @@ def _job_key(recipe: Recipe, environment: Environment, place: ArtifactPlace) -> 
 
 
 def compile_recipe(plan: CompilePlan, weights: LockedPart) -> Recipe:
-    """Returns the inputs that decide the result, without the job's place and time limit.
-
-    Args:
-        plan: the training job.
-        weights: the published checkpoint.
-    """
+    """Returns the inputs that decide the result, without the job's place and time limit."""
     inputs: dict[str, Any] = {
         "weights": weights.digest,
         "image": f"{plan.image.repository}:{plan.image.tag}",

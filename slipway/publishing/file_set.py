@@ -92,13 +92,7 @@ Check = Callable[[FileSet], None]
 
 
 def directory_files(directory: Path, shown_as: str, names: Collection[str]) -> FileSet:
-    """Returns files of a directory, to be checked.
-
-    Args:
-        directory: has the files.
-        shown_as: name of the directory in messages.
-        names: paths of the files in it.
-    """
+    """Returns files of a directory, to be checked."""
 
     def read(path: str, start: int, length: int) -> bytes:
         with (directory / path).open("rb") as file:

@@ -113,12 +113,6 @@ class Hub:
     def read(self, revision: str, path: str, start: int, length: int) -> bytes:
         """Returns bytes of a file.
 
-        Args:
-            revision: the commit.
-            path: the file.
-            start: its first byte.
-            length: number of bytes.
-
         Raises:
             UserError: the Hub sends the file only as a whole.
         """

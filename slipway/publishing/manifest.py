@@ -174,11 +174,7 @@ class Snapshot:
         return cls(directory, shown_as, Manifest(tuple(entries)), states, begun_ns, empty)
 
     def changed(self, paths: Collection[str]) -> list[str]:
-        """Returns which files may have had other content since, and which were added.
-
-        Args:
-            paths: the files to compare.
-        """
+        """Returns which files may have had other content since, and which were added."""
         try:
             files, refused, _ = _listed(self.directory)
         except OSError:
@@ -200,12 +196,7 @@ class Snapshot:
 
 
 def long_keys(prefix: str, manifest: Manifest) -> list[Problem]:
-    """Returns a problem for each file whose key in S3 would be too long.
-
-    Args:
-        prefix: what the keys begin with.
-        manifest: the files.
-    """
+    """Returns a problem for each file whose key in S3 would be too long."""
     problems = []
     for entry in manifest.entries:
         length = len(f"{prefix}{entry.path}".encode())

@@ -100,12 +100,6 @@ def publish_package(
 ) -> tuple[LockedPart, int]:
     """Publishes a package to one environment.
 
-    Args:
-        package: what to publish.
-        store: the environment's artifacts.
-        access: clients of the account.
-        progress: shows what is done.
-
     Returns:
         The lock's part, with the digest that every environment has, and how many bytes were sent.
 

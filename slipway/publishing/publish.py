@@ -271,12 +271,7 @@ def _parts(locked: LockedArtifact) -> PublishedParts | None:
 
 
 def located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]:
-    """Fills in the places of problems that are about a field; others are about the account.
-
-    Args:
-        loaded: the config that the fields are of.
-        problems: with or without a field.
-    """
+    """Fills in the places of problems that are about a field; others are about the account."""
     about_fields = [problem for problem in problems if problem.field and problem.location is None]
     rest = [problem for problem in problems if problem not in about_fields]
     return [*(loaded.locate(about_fields) if about_fields else ()), *rest]

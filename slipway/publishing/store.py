@@ -155,10 +155,6 @@ class ArtifactStore:
     def missing(self, digest: str, contents: Manifest) -> list[ManifestEntry]:
         """Returns the files that have to be sent: what arrived with the right content does not.
 
-        Args:
-            digest: content address of the artifact.
-            contents: its files as they are sent.
-
         Raises:
             UserError: keys would be longer than S3 allows.
         """

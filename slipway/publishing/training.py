@@ -303,11 +303,6 @@ def require_image(access: Access, plan: CompilePlan, environment: Environment) -
 
     AWS's own images are not checked, because their registry does not let users list them.
 
-    Args:
-        access: clients of the account.
-        plan: names the image.
-        environment: for the command in the message.
-
     Raises:
         UserError: the image does not exist; the remedy is the command that builds it.
     """

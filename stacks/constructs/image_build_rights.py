@@ -73,13 +73,7 @@ def build_statements(
 
 
 def network_interfaces_arn(partition: str, region: str, account: str) -> str:
-    """Returns the network interfaces that a build in a VPC may attach.
-
-    Args:
-        partition: of the stack.
-        region: of the build.
-        account: of the build.
-    """
+    """Returns the network interfaces that a build in a VPC may attach."""
     return f"arn:{partition}:ec2:{region}:{account}:network-interface/*"
 
 
@@ -91,12 +85,6 @@ def network_statements(
     https://docs.aws.amazon.com/codebuild/latest/userguide/auth-and-access-control-iam-identity-based-access-control.html
     ("Allow CodeBuild access to AWS services required to create a VPC network interface"), read in
     aws-cdk-lib 2.275.0, which gives its projects the same.
-
-    Args:
-        partition: of the stack.
-        region: of the build.
-        account: of the build.
-        vpc: the network that it runs in.
     """
     subnets = [
         f"arn:{partition}:ec2:{region}:{account}:subnet/{subnet}" for subnet in vpc.subnet_ids

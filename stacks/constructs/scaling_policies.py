@@ -189,13 +189,7 @@ class StepPolicy(ScalingPolicy):
 def tracking_policy(
     scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan
 ) -> TrackingPolicy:
-    """Returns the target tracking policy of a variant.
-
-    Args:
-        scaling: the target and the pauses.
-        endpoint: EndpointName.
-        variant: with its GPUs.
-    """
+    """Returns the target tracking policy of a variant."""
     dimensions = {"EndpointName": endpoint, "VariantName": variant.name}
     if scaling.target_concurrent_requests_per_instance is not None:
         construct_id, target = (
@@ -243,13 +237,7 @@ def tracking_policy(
 
 
 def step_policy(scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan) -> StepPolicy | None:
-    """Returns the step policy of a variant, by the metric of its target; None without steps.
-
-    Args:
-        scaling: the target and the steps.
-        endpoint: EndpointName.
-        variant: with its GPUs.
-    """
+    """Returns the step policy of a variant, by the metric of its target; None without steps."""
     if not scaling.steps:
         return None
     tracking = tracking_policy(scaling, endpoint, variant)
@@ -268,11 +256,7 @@ def step_policy(scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan) -
 
 
 def of_queue(endpoint: str) -> dict[str, str]:
-    """Returns the only dimension that the metrics of a queue have.
-
-    Args:
-        endpoint: EndpointName.
-    """
+    """Returns the only dimension that the metrics of a queue have."""
     return {"EndpointName": endpoint}
 
 
@@ -283,10 +267,6 @@ def wake_policy(scaling: AutoscalingPlan, endpoint: str) -> StepPolicy | None:
     the same pause: an instance takes minutes to start, and its queue has no capacity until then.
     Source, read 2026-11-24:
     https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-autoscale.html
-
-    Args:
-        scaling: of the plan.
-        endpoint: EndpointName.
     """
     if not scaling.wakes:
         return None
@@ -302,13 +282,7 @@ def wake_policy(scaling: AutoscalingPlan, endpoint: str) -> StepPolicy | None:
 def step_policies(
     scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan
 ) -> list[StepPolicy]:
-    """Returns the policies of a variant that need an alarm.
-
-    Args:
-        scaling: of the plan.
-        endpoint: EndpointName.
-        variant: with its GPUs.
-    """
+    """Returns the policies of a variant that need an alarm."""
     found = (step_policy(scaling, endpoint, variant), wake_policy(scaling, endpoint))
     return [policy for policy in found if policy is not None]
 
@@ -316,12 +290,6 @@ def step_policies(
 def policies_of(
     scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan
 ) -> list[ScalingPolicy]:
-    """Returns every policy of a variant.
-
-    Args:
-        scaling: of the plan.
-        endpoint: EndpointName.
-        variant: with its GPUs.
-    """
+    """Returns every policy of a variant."""
     tracking = tracking_policy(scaling, endpoint, variant)
     return [tracking, *step_policies(scaling, endpoint, variant)]

@@ -10,11 +10,7 @@ from slipway.planning.schedules import CopySchedulePlan, SchedulePlan
 def scheduled_actions(
     schedules: Sequence[SchedulePlan | CopySchedulePlan],
 ) -> list[autoscaling.CfnScalableTarget.ScheduledActionProperty] | None:
-    """Returns the actions that set other bounds at certain times; None without any.
-
-    Args:
-        schedules: of the plan.
-    """
+    """Returns the actions that set other bounds at certain times; None without any."""
     return [_scheduled_action(each) for each in schedules] or None
 
 

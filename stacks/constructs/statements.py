@@ -37,26 +37,14 @@ def allow(
     *resources: str,
     conditions: Mapping[str, Mapping[str, str]] | None = None,
 ) -> iam.PolicyStatement:
-    """Returns a statement that allows actions on resources.
-
-    Args:
-        sid: its name.
-        actions: of the services' APIs.
-        resources: their ARNs.
-        conditions: by operator and key.
-    """
+    """Returns a statement that allows actions on resources."""
     return iam.PolicyStatement(
         sid=sid, actions=actions, resources=list(resources), conditions=conditions
     )
 
 
 def acknowledge_wildcards(role: IConstruct, reasons: Mapping[str, str]) -> None:
-    """Gives cdk-nag the reason of each wildcard; any further wildcard would be a finding.
-
-    Args:
-        role: the role with the statements.
-        reasons: by the resource with the wildcard.
-    """
+    """Gives cdk-nag the reason of each wildcard; any further wildcard would be a finding."""
     partition = cdk.Stack.of(role).partition
     for resource, reason in reasons.items():
         # If the partition is a token, cdk-nag shows it in this form.

@@ -11,13 +11,7 @@ from stacks.constructs.scaling_policies import PERIOD_SECONDS, ScalingPolicy, St
 def add_policy(
     scope: Construct, *, policy: ScalingPolicy, target_id: str
 ) -> autoscaling.CfnScalingPolicy:
-    """Adds a policy to a construct, under the policy's own id, and returns it.
-
-    Args:
-        scope: the construct that receives it.
-        policy: its name and configuration.
-        target_id: reference to the scalable target.
-    """
+    """Adds a policy to a construct, under the policy's own id, and returns it."""
     resource = autoscaling.CfnScalingPolicy(
         scope,
         policy.construct_id,

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from slipway.config.sections.serving import SECTIONS, Serving
+from slipway.config.sections.serving import Serving
 from slipway.config.starters import STARTERS
 from slipway.planning.families import FAMILIES
 from slipway.publishing.families import PACKAGING
@@ -85,7 +85,7 @@ def test_every_registry_has_every_family_of_the_schema() -> None:
     union = get_args(get_args(Serving)[0])
     containers = {get_args(each.model_fields["container"].annotation)[0] for each in union}
     assert containers == set(NAMES)
-    for registry in (SECTIONS, STARTERS, FAMILIES, PACKAGING):
+    for registry in (STARTERS, FAMILIES, PACKAGING):
         assert set(registry) == set(NAMES)
 
 

@@ -232,7 +232,3 @@ def test_a_host_with_problems_has_its_guests(tmp_path: Path) -> None:
     project = Project(write_project(tmp_path, texts, published=["tags", "titles"]))
     assert models_beside(project, "search", LOCAL) == ["tags", "titles"]
     assert models_beside(project, "titles", LOCAL) == ["search"]
-
-
-def test_only_files_that_name_a_host_are_looked_into(project: Project) -> None:
-    assert set(project.naming_hosts) == {"tags", "titles"}

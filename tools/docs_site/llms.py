@@ -118,14 +118,7 @@ def index(name: str, description: str, nav: object, pages: Mapping[str, TextPage
 
 
 def full_text(name: str, description: str, nav: object, pages: Mapping[str, TextPage]) -> str:
-    """Returns llms-full.txt: every page of the navigation but the optional ones.
-
-    Args:
-        name: of the site.
-        description: of the site, one sentence.
-        nav: as mkdocs.yml has it.
-        pages: by their addresses in the navigation.
-    """
+    """Returns llms-full.txt: every page of the navigation but the optional ones."""
     chosen = (uri for title, uris in sections(nav).items() if title != _OPTIONAL for uri in uris)
     parts = [f"# {name}\n\n> {description}\n"]
     parts += [f"---\n\nSource: {uri}\n\n{pages[uri].markdown.strip()}\n" for uri in chosen]

@@ -60,10 +60,6 @@ class Package:
 def packages_of(engine: Engine, image: str) -> list[Package]:
     """Returns the packages of an image, by name; none for an image that only adds files.
 
-    Args:
-        engine: has the image.
-        image: its name.
-
     Raises:
         InstallError: the licence of a package is unknown or not allowed; all are named.
     """

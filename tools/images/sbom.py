@@ -29,11 +29,6 @@ def write_sbom(engine: Engine, built: Built, directory: Path) -> None:
     Python where it is not the base's. No Dockerfile of Slipway's adds a package of the base's
     system. The base has a bill of its own publisher, and is named.
 
-    Args:
-        engine: has the image.
-        built: the image.
-        directory: receives the files.
-
     Raises:
         InstallError: the licence of a package is unknown or not allowed.
     """

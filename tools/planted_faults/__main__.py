@@ -20,12 +20,7 @@ _DATA: Final = Path("build", "planted_faults", "coverage")
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = _ROOT) -> int:
-    """Runs the command; returns the exit status.
-
-    Args:
-        arguments: None reads the command line.
-        root: the project.
-    """
+    """Runs the command; returns the exit status."""
     options = _parser().parse_args(arguments)
     try:
         status: int = options.run(options, root)

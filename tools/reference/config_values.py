@@ -14,22 +14,12 @@ _NUMBERS = {"integer": "whole number", "number": "number"}
 
 
 def values(model: type[BaseModel], name: str) -> str:
-    """Returns the type and the bounds of a field, such as `whole number from 1 to 256`.
-
-    Args:
-        model: the section.
-        name: of the field.
-    """
+    """Returns the type and the bounds of a field, such as `whole number from 1 to 256`."""
     return _CHECKED.get(name) or _values(_schema(model, name))
 
 
 def pattern(model: type[BaseModel], name: str) -> str | None:
-    """Returns the regular expression that a text, or each text of a list, has to match.
-
-    Args:
-        model: the section.
-        name: of the field.
-    """
+    """Returns the regular expression that a text, or each text of a list, has to match."""
     schema = _schema(model, name)
     found: str | None = schema.get("items", schema).get("pattern")
     return found

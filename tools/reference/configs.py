@@ -71,14 +71,7 @@ def _page(path: str, model: type[BaseModel], examples: Mapping[str, Example]) ->
 def _section(
     model: type[BaseModel], examples: Mapping[str, Example], path: tuple[str, ...], tag: str = ""
 ) -> Iterator[str]:
-    """Yields the lines of a section and of those inside it.
-
-    Args:
-        model: the section.
-        examples: by the headings' titles.
-        path: of the section in the file.
-        tag: which member of a union it is.
-    """
+    """Yields the lines of a section and of those inside it."""
     title = _title(path, tag)
     if path:
         yield f"### {_shown(path, tag)}\n"

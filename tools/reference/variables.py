@@ -243,11 +243,7 @@ def render() -> str:
 
 
 def read_by(read: Callable[[EnvironmentReader], object]) -> tuple[Variable, ...]:
-    """Returns every variable that a parser reads, in its order.
-
-    Args:
-        read: the parser.
-    """
+    """Returns every variable that a parser reads, in its order."""
     reader = EnvironmentReader({})
     read(reader)
     return reader.variables

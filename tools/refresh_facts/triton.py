@@ -99,10 +99,6 @@ def _type(field: FieldDescriptorProto, message: DescriptorProto, package: str) -
 def table(wheels: Path, as_of: datetime.date) -> str:
     """Returns the table's text.
 
-    Args:
-        wheels: directory of the clients.
-        as_of: date of the table.
-
     Raises:
         SourceError: a wheel is missing or has changed its form.
     """

@@ -99,11 +99,7 @@ class Verification:
 
 
 def lacking(modules: Mapping[str, str]) -> list[str]:
-    """Returns a line for each Python module that is not installed, with its remedy.
-
-    Args:
-        modules: the remedy for each module.
-    """
+    """Returns a line for each Python module that is not installed, with its remedy."""
     return [
         f"the Python module {name} is not installed: {remedy}"
         for name, remedy in modules.items()

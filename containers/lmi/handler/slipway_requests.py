@@ -109,11 +109,6 @@ def parse_body(
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Returns the texts and the parameters of a body; of the parameters only the names are checked.
 
-    Args:
-        body: the JSON text.
-        known: names of the parameters that exist.
-        max_inputs: most texts in a request.
-
     Raises:
         InvalidRequestError: the message names the field, its value and the allowed values.
     """

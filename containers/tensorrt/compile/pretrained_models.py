@@ -43,12 +43,7 @@ def load_model(model_class: Any, directory: Path, precision: Precision) -> Any:
 
 
 def example_prompts(vocabulary_size: int, longest: int = max(_PROMPT_LENGTHS)) -> list[list[int]]:
-    """Returns prompts to compare, the same in every run for the same vocabulary.
-
-    Args:
-        vocabulary_size: the tokens to choose from.
-        longest: most tokens of a prompt.
-    """
+    """Returns prompts to compare, the same in every run for the same vocabulary."""
     numbers = np.random.default_rng(vocabulary_size)
     return [
         numbers.integers(vocabulary_size, size=min(length, longest)).tolist()

@@ -103,12 +103,7 @@ def write_configs(checkpoint: CheckpointFiles, model: Any, scratch: Path) -> Non
 
 
 def copy_chat_files(checkpoint_directory: Path, scratch: Path) -> None:
-    """Copies the files that may have a chat template, as far as a checkpoint has them.
-
-    Args:
-        checkpoint_directory: Hugging Face's directory.
-        scratch: the model directory.
-    """
+    """Copies the files that may have a chat template, as far as a checkpoint has them."""
     for name in (TOKENIZER_CONFIG_FILE, CHAT_TEMPLATE_FILE):
         if (checkpoint_directory / name).is_file():
             shutil.copyfile(checkpoint_directory / name, scratch / name)

@@ -9,7 +9,6 @@ from embedded_aws.cloudformation.resources.custom_resources import (
 from embedded_aws.cloudformation.resources.ecr import RepositoryHandler
 from embedded_aws.cloudformation.resources.iam import (
     InlinePolicyHandler,
-    InstanceProfileHandler,
     ManagedPolicyHandler,
     RoleHandler,
 )
@@ -63,7 +62,6 @@ def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:
         FunctionHandler(runtime or LambdaRuntime()),
         InferenceComponentHandler(),
         InlinePolicyHandler(),
-        InstanceProfileHandler(),
         KeyHandler(),
         LogGroupHandler(),
         ManagedPolicyHandler(),

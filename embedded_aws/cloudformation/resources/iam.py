@@ -1,4 +1,4 @@
-"""Roles, policies and instance profiles."""
+"""Roles and policies."""
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
 
@@ -234,50 +234,6 @@ class ManagedPolicyHandler(ResourceHandler):
         for kind, name in sorted(before - after):
             with ignoring(_MISSING):
                 call(client, f"Detach{kind}Policy", {f"{kind}Name": name, "PolicyArn": arn})
-
-
-class InstanceProfileHandler(ResourceHandler):
-    """AWS::IAM::InstanceProfile."""
-
-    type_name = "AWS::IAM::InstanceProfile"
-    properties = frozenset({"InstanceProfileName", "Path", "Roles"})
-    name_property = "InstanceProfileName"
-    attributes = frozenset({"Arn"})
-
-    def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateInstanceProfile and adds its role."""
-        client = context.client("iam")
-        name = properties.get("InstanceProfileName") or context.physical_name(maximum=128)
-        request = {"InstanceProfileName": name, **selected(properties, "Path")}
-        profile = call(client, "CreateInstanceProfile", request)["InstanceProfile"]
-        context.initiated(name)
-        self._set_roles(client, name, [], properties["Roles"])
-        return Physical(name, {"Arn": profile["Arn"]})
-
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Replaces the role."""
-        client = context.client("iam")
-        self._set_roles(client, physical_id, old["Roles"], new["Roles"])
-        profile = client.get_instance_profile(InstanceProfileName=physical_id)["InstanceProfile"]
-        return {"Arn": profile["Arn"]}
-
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Removes the role and calls DeleteInstanceProfile."""
-        client = context.client("iam")
-        with ignoring(_MISSING):
-            self._set_roles(client, physical_id, properties["Roles"], [])
-        with ignoring(_MISSING):
-            client.delete_instance_profile(InstanceProfileName=physical_id)
-
-    def _set_roles(self, client: Any, name: str, old: list[str], new: list[str]) -> None:
-        for role in old:
-            if role not in new:
-                client.remove_role_from_instance_profile(InstanceProfileName=name, RoleName=role)
-        for role in new:
-            if role not in old:
-                client.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
 
 
 def _principals(properties: Properties) -> set[tuple[str, str]]:

@@ -39,11 +39,6 @@ def set_log_key(context: ResourceContext, group_name: str, key_arn: str | None) 
 def check_log_key(context: ResourceContext, group_name: str, key_arn: str) -> None:
     """Checks that a key exists and that its policy lets CloudWatch Logs use it for a log group.
 
-    Args:
-        context: the resource that sets the key.
-        group_name: name of the log group.
-        key_arn: ARN of the key.
-
     Raises:
         ResourceFailedError: AWS would refuse the key; the message has AWS's words.
     """

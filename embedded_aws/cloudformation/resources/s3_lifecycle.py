@@ -25,9 +25,6 @@ _RULE = (*_NESTED, *_TRANSITIONS, *_SAME, *_FILTERS, "Id", "TagFilters")
 def lifecycle_rules(configuration: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Translates a bucket's LifecycleConfiguration.
 
-    Args:
-        configuration: the property's value.
-
     Returns:
         The rules in the form of PutBucketLifecycleConfiguration.
 

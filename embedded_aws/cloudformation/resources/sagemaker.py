@@ -52,14 +52,7 @@ def ignoring_missing() -> Iterator[None]:
 def update_sagemaker_tags(
     context: ResourceContext, arn: str, old: Properties, new: Properties
 ) -> None:
-    """Gives a resource the tags of its new properties.
-
-    Args:
-        context: the stack and the resource.
-        arn: the resource.
-        old: its properties so far.
-        new: its properties from now on.
-    """
+    """Gives a resource the tags of its new properties."""
     client = context.client("sagemaker")
     update_tags(
         old,

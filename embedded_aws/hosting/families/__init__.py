@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
@@ -46,13 +45,8 @@ PROGRAMS: Mapping[str, ContainerProgram] = {
     **triton.PROGRAMS,
     **neuron.PROGRAMS,
     **custom.PROGRAMS,
-    **{each.name: each.load()() for each in entry_points(group="embedded_aws.programs")},
 }
-"""The program that stands for the images of a repository, by the repository's name.
-
-Installed packages may add to it by entry points: a name is a repository, and a value is a
-function that returns the program.
-"""
+"""The program that stands for the images of a repository, by the repository's name."""
 
 
 def find_program(programs: Mapping[str, ContainerProgram], image: str) -> ContainerProgram:

@@ -43,11 +43,7 @@ def neuron_driver_need(sdk: str) -> NeuronDriverNeed | None:
 
 @functools.cache
 def newest_neuron_version(framework: str) -> str:
-    """Returns the newest version whose runtime is not known to need a newer host than there is.
-
-    Args:
-        framework: one whose images have a Neuron SDK.
-    """
+    """Returns the newest version whose runtime is not known to need a newer host than there is."""
     sdks: dict[str, str | None] = {
         name: row["neuron_sdk"] for name, row in image_table()["images"][framework].items()
     }

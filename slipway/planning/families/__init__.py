@@ -1,8 +1,7 @@
 """The serving families: one folder each, with everything that planning does for one container.
 
-`FAMILIES` is the only place that names them all; installed packages may add to it
-(`slipway.extensions`). Shared code asks a `Situation`, whose class is the family's, and never names
-a family.
+`FAMILIES` is the only place that names them all. Shared code asks a `Situation`, whose class is the
+family's, and never names a family.
 """
 
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from slipway.config.environments import Environment
 from slipway.config.known_part import UnknownItems
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
-from slipway.extensions import extensions
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.families import custom, lmi, neuron, tensorrt, triton
 from slipway.planning.families.family import Family
@@ -26,7 +24,6 @@ FAMILIES: Mapping[str, Family[Any]] = {
     "triton": triton.FAMILY,
     "neuron": neuron.FAMILY,
     "custom": custom.FAMILY,
-    **extensions("family"),
 }
 
 

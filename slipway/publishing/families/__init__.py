@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from slipway.extensions import extensions
 from slipway.publishing.families.lmi import LmiPackaging
 from slipway.publishing.packaging import Packaging
 
@@ -12,5 +11,4 @@ PACKAGING: Mapping[str, Packaging] = {
     "triton": Packaging(),
     "neuron": Packaging(),
     "custom": Packaging(),
-    **extensions("packaging"),
 }

@@ -163,13 +163,7 @@ class _Left:
         self._file.unlink(missing_ok=True)
 
     def take(self, builds: PublishBuilds, inputs: str, progress: Progress) -> Build | None:
-        """Returns the build of the same inputs that was left; None if there is none.
-
-        Args:
-            builds: describes builds.
-            inputs: digest of the inputs.
-            progress: shows that a build is joined.
-        """
+        """Returns the build of the same inputs that was left; None if there is none."""
         try:
             kept = json.loads(self._file.read_bytes())
             identifier, same = kept["build"], kept["inputs"] == inputs
@@ -225,16 +219,6 @@ def _require_fit_for_a_build(
                 "the build's role may not use the key of an isolated model",
                 "Publish without `--remote`, for example on an instance in the region.",
                 ("artifacts", "isolated"),
-            )
-        )
-    if not type(situation).__module__.startswith("slipway."):
-        problems.append(
-            Problem(
-                Code.NOT_FOR_A_BUILD,
-                Kind.COMPATIBILITY,
-                f"the container {situation.container} is of another package, which a build lacks",
-                "Publish without `--remote`.",
-                ("serving", "container"),
             )
         )
     if isinstance(weights, S3Weights) and not _is_below(weights.uri, settings.weights):

@@ -44,10 +44,6 @@ class Source:
 def make_source(project: Project, situation: Situation) -> Source:
     """Makes the source of the build that publishes a model.
 
-    Args:
-        project: has the files.
-        situation: of a config that can be published.
-
     Raises:
         UserError: Slipway does not run from a checkout, or a file is missing.
     """

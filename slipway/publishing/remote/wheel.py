@@ -28,11 +28,7 @@ def code_root() -> Path:
 
 
 def wheel(root: Path) -> bytes:
-    """Returns a wheel of the code in a checkout.
-
-    Args:
-        root: the checkout.
-    """
+    """Returns a wheel of the code in a checkout."""
     files = {
         path.relative_to(root).as_posix(): path.read_bytes()
         for package in _PACKAGES
@@ -51,11 +47,7 @@ def wheel(root: Path) -> bytes:
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Returns a ZIP file; the same files give the same bytes.
-
-    Args:
-        files: path to content.
-    """
+    """Returns a ZIP file; the same files give the same bytes."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, data in sorted(files.items()):

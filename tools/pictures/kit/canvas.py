@@ -153,15 +153,7 @@ class Canvas:
         dash: str = "",
         thickness: float = 1,
     ) -> None:
-        """Paints a straight line.
-
-        Args:
-            start: a point.
-            end: another point.
-            colour: its name.
-            dash: as SVG writes it.
-            thickness: in pixels.
-        """
+        """Paints a straight line."""
         data = f"M{number(start[0])} {number(start[1])}L{number(end[0])} {number(end[1])}"
         self.path(data, colour=colour, dash=dash, thickness=thickness)
 

@@ -36,25 +36,13 @@ class Way:
 
 
 def sides(source: Rect, target: Rect, way: Way) -> tuple[Side, Side]:
-    """Returns the sides that an arrow leaves and enters by.
-
-    Args:
-        source: its first box.
-        target: its last box.
-        way: what is chosen already.
-    """
+    """Returns the sides that an arrow leaves and enters by."""
     leave = way.leave or _facing(source, target)
     return leave, way.enter or OPPOSITE[leave]
 
 
 def points(source: Rect, target: Rect, way: Way) -> list[Point]:
-    """Returns the corners of an arrow, with its ends.
-
-    Args:
-        source: its first box.
-        target: its last box.
-        way: how it goes.
-    """
+    """Returns the corners of an arrow, with its ends."""
     leave, enter = sides(source, target, way)
     if leave == OPPOSITE[enter] and not (way.leave_shift or way.enter_shift):
         straight = _straight(source, target, leave)

@@ -37,14 +37,7 @@ class Scale:
 
 
 def scale(greatest: float, *, start_pixel: float, end_pixel: float, most_ticks: int = 6) -> Scale:
-    """Returns an axis from zero to the first round number that is not less than all values.
-
-    Args:
-        greatest: of the values.
-        start_pixel: where zero is.
-        end_pixel: where the axis ends.
-        most_ticks: beside zero.
-    """
+    """Returns an axis from zero to the first round number that is not less than all values."""
     power = 10.0 ** math.floor(math.log10(greatest / most_ticks))
     step = next(
         power * factor for factor in (1, 2, 5, 10) if power * factor * most_ticks >= greatest - 1e-9

@@ -204,11 +204,6 @@ def check_logits(engine: Engine, context: trt.IExecutionContext, metadata: Engin
     The memory for the logits has no room for more, and the engine reports the shape only for given
     inputs.
 
-    Args:
-        engine: an engine with logits.
-        context: a context of its first profile.
-        metadata: describes the engine.
-
     Raises:
         ModelLoadError: the shape differs.
     """

@@ -264,12 +264,6 @@ def open_engine_session(
 ) -> TensorRTSession:
     """Opens model.engine, and logs what serves.
 
-    Args:
-        model_dir: holds model.engine and engine.json.
-        config: values of the model's config.json.
-        settings: limits of requests.
-        max_batch_size: most rows of a batch.
-
     Raises:
         ModelLoadError: says in one line why the engine cannot serve here.
     """

@@ -55,11 +55,6 @@ class TokenMemory:
         """Copies all inputs with one copy, and sets their shapes and addresses.
 
         The stream must be synchronised before the next call.
-
-        Args:
-            engine: the engine that is about to run.
-            context: runs it.
-            inputs: the arrays, by name.
         """
         end = 0
         for name, array in inputs.items():
@@ -94,12 +89,7 @@ class LogitsMemory:
         engine.accept(context.set_tensor_address(LOGITS, self._address), LOGITS)
 
     def read(self, first: int, end: int) -> Float32Array:
-        """Waits for the stream; returns the logits of rows, [rows, vocabulary].
-
-        Args:
-            first: the first row.
-            end: the row after the last.
-        """
+        """Waits for the stream; returns the logits of rows, [rows, vocabulary]."""
         row_bytes = self._vocabulary_size * self._float_type.itemsize
         logits = self._host[first * row_bytes : end * row_bytes]
         self._stream.download(self._address + first * row_bytes, logits)
@@ -181,13 +171,7 @@ class CandidateMemory:
         self._host = np.zeros(size_bytes, dtype=np.uint8)
 
     def bind(self, engine: Engine, context: trt.IExecutionContext, rows: int) -> None:
-        """Sets the addresses of the candidates and of all logits.
-
-        Args:
-            engine: the engine that is about to run.
-            context: runs it.
-            rows: of the step.
-        """
+        """Sets the addresses of the candidates and of all logits."""
         self._logits.bind(engine, context)
         names = (CANDIDATE_TOKENS, CANDIDATE_LOGITS, TOTAL_WEIGHTS)
         for name, (start, _) in zip(names, self._places(rows), strict=True):
@@ -241,12 +225,7 @@ class AllLogits:
 
 
 def candidate_bytes(rows: int, count: int) -> int:
-    """Returns the bytes of the likeliest tokens.
-
-    Args:
-        rows: most rows.
-        count: tokens of a row.
-    """
+    """Returns the bytes of the likeliest tokens."""
     return _places((rows * count, rows * count, rows))[-1][1]
 
 

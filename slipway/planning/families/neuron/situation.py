@@ -7,14 +7,14 @@ from typing import Any
 from slipway.config.sections.serving.neuron import NeuronServing
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.neuron.drivers import newest_neuron_version
-from slipway.planning.compiling import CompilePlan
+from slipway.planning.compiling import CPU, CompilePlan
 from slipway.planning.families.neuron.hardware import TARGETS, instance_family
 from slipway.planning.families.neuron.image import NEURON_BASES, base_tag
 from slipway.planning.families.neuron.placement import place
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout, layout_over_cores
 from slipway.planning.plan import ImagePlan, NeuronPlacement
-from slipway.planning.situation import CPU, Situation
+from slipway.planning.situation import Situation
 
 
 class Neuron(Situation):

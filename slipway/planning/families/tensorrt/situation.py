@@ -8,12 +8,12 @@ from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.tensorrt.releases import TensorRTRelease, newest_release_for, tensorrt_releases
-from slipway.planning.compiling import CompilePlan, no_target
+from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters, no_target
 from slipway.planning.families.tensorrt.image import base_tag
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
-from slipway.planning.situation import CPU, Situation
+from slipway.planning.situation import Situation
 
 # As many as the container allocates: tests/containers/tensorrt/runtimes/test_start_on_standins.py
 CACHES = 3
@@ -103,16 +103,9 @@ class TensorRT(Situation):
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
         """Returns the release that compiles, and what the job is told."""
-        return {"tensorrt_version": self.release and self.release.version, **self._hyperparameters}
-
-    @property
-    def _hyperparameters(self) -> dict[str, str]:
-        serving = self.serving
         return {
-            "dtype": "fp32" if self.compile_target == CPU else serving.dtype,
-            "max_batch_size": str(serving.max_batch_size),
-            "max_input_tokens": str(serving.max_input_tokens),
-            "max_new_tokens": str(serving.max_new_tokens),
+            "tensorrt_version": self.release and self.release.version,
+            **engine_hyperparameters(self.serving, self.compile_target),
         }
 
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
@@ -135,5 +128,8 @@ class TensorRT(Situation):
             target,
             "onnx" if target == CPU else f"tensorrt {self.release.version}",
             compiler_image(serving_image),
-            hyperparameters={**self._hyperparameters, "target": target},
+            hyperparameters={
+                **engine_hyperparameters(self.serving, self.compile_target),
+                "target": target,
+            },
         )

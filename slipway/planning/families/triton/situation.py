@@ -9,7 +9,7 @@ from slipway.config.sections.serving.triton import TritonServing
 from slipway.errors import Problem
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.triton.releases import TRITON, triton_releases
-from slipway.planning.compiling import CompilePlan, no_target
+from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters, no_target
 from slipway.planning.directory import Directory, Findings, PublishedDirectory
 from slipway.planning.families.triton.image import base_tag
 from slipway.planning.families.triton.kserve import KServeTexts
@@ -17,7 +17,7 @@ from slipway.planning.families.triton.repository import CONFIG_NAME, check_repos
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
-from slipway.planning.situation import CPU, Situation
+from slipway.planning.situation import Situation
 
 _MEBIBYTE: Final = 1024 * 1024
 # A token of text has some four bytes; four characters of four bytes each are far above that.
@@ -167,16 +167,9 @@ class Triton(Situation):
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
         """Returns the release that compiles, and what the job is told."""
-        return {"version": self.serving.version, **self._hyperparameters}
-
-    @property
-    def _hyperparameters(self) -> dict[str, str]:
-        serving = self.serving
         return {
-            "dtype": "fp32" if self.compile_target == CPU else serving.dtype,
-            "max_batch_size": str(serving.max_batch_size),
-            "max_input_tokens": str(serving.max_input_tokens),
-            "max_new_tokens": str(serving.max_new_tokens),
+            "version": self.serving.version,
+            **engine_hyperparameters(self.serving, self.compile_target),
         }
 
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
@@ -199,7 +192,10 @@ class Triton(Situation):
             target,
             "onnx" if target == CPU else self._compiler,
             compiler_image(serving_image),
-            hyperparameters={**self._hyperparameters, "target": target},
+            hyperparameters={
+                **engine_hyperparameters(self.serving, self.compile_target),
+                "target": target,
+            },
         )
 
     @property

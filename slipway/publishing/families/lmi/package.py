@@ -147,9 +147,6 @@ def require_plain_weights(files: Iterable[str]) -> None:
     There the server reads settings, which count more than variables, runs what looks like a
     handler, and installs what a list of requirements names.
 
-    Args:
-        files: paths within the weights.
-
     Raises:
         UserError: some of them are more than weights.
     """
