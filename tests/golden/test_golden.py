@@ -2,9 +2,9 @@
 
 `cases/NAME.yaml` -> `templates/NAME.json`, and for some -> `plans/NAME.txt`;
 `cases/error_NAME.yaml` -> `errors/error_NAME.txt`. Comments at the head of a case choose its
-environment (`# environment: production`), its lock (`# lock: none`, `# lock: stale`), and the case
-whose copies run on its endpoint (`# guests: guest`). A template is golden if it shows a property
-that no other one shows.
+environment (`# environment: production`), its lock (`# lock: none`), and the case whose copies run
+on its endpoint (`# guests: guest`). A template is golden if it shows a property that no other one
+shows. A golden report has problems of several rules, or one that no other test words.
 `pytest tests/golden --update-golden` writes the results anew.
 """
 

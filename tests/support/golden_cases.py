@@ -11,12 +11,11 @@ from slipway.config.load import InvalidConfigError, LoadedConfig, load_config
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.families import known_situation
-from slipway.planning.lock import Lock, LockedArtifact
+from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import known_problems, resolve
 from slipway.planning.sharing import guest_plan
 from tests.support.projects import (
-    DIGEST,
     ENCRYPTED,
     IMAGE_DIGESTS,
     LOCAL,
@@ -83,13 +82,7 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
         UserError: what is wrong with it, each problem in its place.
     """
     loaded, options = load_case(case, root), options_of(case)
-    lock = lock_for(loaded.config)
-    if options.get("lock") == "none":
-        lock = Lock()
-    elif options.get("lock") == "stale":
-        sample = lock.sample
-        assert sample is not None
-        lock = Lock(sample=LockedArtifact(inputs_digest=DIGEST, compiled=sample.compiled))
+    lock = Lock() if options.get("lock") == "none" else lock_for(loaded.config)
     # A name: `make_plan` of the guest needs nothing of its host.
     guest = options.get("guests")
     try:
