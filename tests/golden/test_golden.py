@@ -1,56 +1,56 @@
-"""Cases: a config, and exactly the plan and the template, or the report, that come of it.
+"""Cases: a config, and exactly the template, the plan or the report that comes of it.
 
-`cases/NAME.yaml` -> `plans/NAME.json` -> `templates/NAME.json`;
+`cases/NAME.yaml` -> `templates/NAME.json`, and for some -> `plans/NAME.txt`;
 `cases/error_NAME.yaml` -> `errors/error_NAME.txt`. Comments at the head of a case choose its
-environment (`# environment: production`), its lock (`# lock: none`, `# lock: stale`), and the case
-whose copies run on its endpoint (`# guests: guest`).
+environment (`# environment: production`), its lock (`# lock: none`), and the case whose copies run
+on its endpoint (`# guests: guest`). A template is golden if it shows a property that no other one
+shows. A golden report has problems of several rules, or one that no other test words.
 `pytest tests/golden --update-golden` writes the results anew.
 """
 
 import hashlib
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import aws_cdk as cdk
 import pytest
 from cfnlint.rules import Match
 
-from slipway.config.environments import Environment
-from slipway.config.load import InvalidConfigError, LoadedConfig, load_config
+from slipway.cli.plan_text import describe_plan
 from slipway.errors import UserError
-from slipway.facts.instances import instance_types
-from slipway.planning.families import known_situation
-from slipway.planning.lock import Lock, LockedArtifact
-from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import known_problems, resolve
-from slipway.planning.sharing import guest_plan
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.assembly import plan_stack
 from stacks.constructs.foundation_guard import FOUNDATION_VERSION
 from stacks.foundation_stack import FoundationStack
-from tests.support.linting import lint
-from tests.support.projects import (
-    DIGEST,
-    ENCRYPTED,
-    IMAGE_DIGESTS,
-    LOCAL,
-    NETWORKED,
-    PRODUCTION,
-    lock_for,
+from tests.support.golden_cases import (
+    BAD,
+    GOLDEN,
+    GOOD,
+    environment_of,
+    load_case,
+    make_plan,
+    plan_content,
 )
+from tests.support.linting import lint
+from tests.support.projects import NETWORKED, PRODUCTION
 
-HERE = Path(__file__).parent
-CONTEXT = json.loads((HERE.parents[1] / "cdk.json").read_text("utf-8"))["context"]
-ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED, NETWORKED)}
-CASES = sorted((HERE / "cases").glob("*.yaml"))
-GOOD = [path.stem for path in CASES if not path.stem.startswith("error_")]
+CONTEXT = json.loads((GOLDEN.parents[1] / "cdk.json").read_text("utf-8"))["context"]
 ISOLATED = [case for case in GOOD if case.startswith("isolated")]
 FOUNDATIONS = {"foundation": PRODUCTION, "foundation-network": NETWORKED}
 STACKS = [*GOOD, *(f"artifacts-{case}" for case in ISOLATED), *FOUNDATIONS]
-BAD = [path.stem for path in CASES if path.stem.startswith("error_")]
+# Their templates show nothing that another one does not show.
+WITHOUT_TEMPLATE = {
+    "isolated-lmi", "lmi-own-script", "lmi-partition", "neuron-latency", "tensorrt-v100",
+}  # fmt: skip
+TEMPLATES = [name for name in STACKS if name not in WITHOUT_TEMPLATE]
+# Each family, and each section that changes what a plan says.
+PLANS = (
+    "async", "custom-image", "data-capture", "guest", "instance-pool", "lmi-partition",
+    "neuron-latency", "scale-to-zero-vpc", "schedules", "shadow", "tensorrt-v100",
+    "triton-tensorrt",
+)  # fmt: skip
+PLAN_AS_JSON = "lmi-partition"
 
 
 @pytest.fixture
@@ -58,64 +58,13 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compares a text with a golden file, or writes it."""
 
     def compare(name: str, text: str) -> None:
-        path = HERE / name
+        path = GOLDEN / name
         if request.config.getoption("--update-golden"):
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert text == path.read_text("utf-8")
 
     return compare
-
-
-def load_case(case: str, root: Path) -> tuple[LoadedConfig, Environment, dict[str, str]]:
-    """Loads a case as a project would that keeps it in model_configs/, and its comments."""
-    text = (HERE / "cases" / f"{case}.yaml").read_text("utf-8")
-    options = dict(re.findall(r"^# ([a-z-]+): (\S+)$", text, re.MULTILINE))
-    environment = ENVIRONMENTS[options.get("environment", "local")]
-    path = root / "model_configs" / f"{case.removeprefix('error_')}.yaml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    try:
-        loaded = load_config(path, root, environment.name, tuple(ENVIRONMENTS))
-    except InvalidConfigError as error:
-        known = known_situation(error.known, environment, instance_types())
-        raise error.joined_by(known_problems(known)) from None
-    return loaded, environment, options
-
-
-def make_plan(case: str, root: Path) -> DeploymentPlan:
-    """Plans a case."""
-    loaded, environment, options = load_case(case, root)
-    lock = lock_for(loaded.config)
-    if options.get("lock") == "none":
-        lock = Lock()
-    elif options.get("lock") == "stale":
-        sample = lock.sample
-        assert sample is not None
-        lock = Lock(sample=LockedArtifact(inputs_digest=DIGEST, compiled=sample.compiled))
-    # A name: `make_plan` of the guest needs nothing of its host.
-    guest = options.get("guests")
-    try:
-        return resolve(
-            loaded.config,
-            instance_types(),
-            environment,
-            lock,
-            IMAGE_DIGESTS,
-            guests=[guest_plan(make_plan(guest, root))] if guest else (),
-            allow_unpublished=options.get("allow-unpublished") == "true",
-        )
-    except UserError as error:
-        raise UserError(loaded.locate(error.problems)) from None
-
-
-def without_unset(value: Any) -> Any:
-    """Returns a plan's content without unset fields: a new optional field changes no other case."""
-    if isinstance(value, dict):
-        return {key: without_unset(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list | tuple):
-        return [without_unset(item) for item in value]
-    return value
 
 
 @pytest.fixture(scope="module")
@@ -134,12 +83,11 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         target = cdk.Environment(account=plan.account, region=plan.region)
         plan_stack(app, case, plan=plan, env=target)
         if case in ISOLATED:
-            loaded, environment, _ = load_case(case, tmp_path_factory.mktemp(case))
             ArtifactsStack(
                 app,
                 plan.artifact_place.stack_id,
-                config=loaded.config,
-                environment=environment,
+                config=load_case(case, tmp_path_factory.mktemp(case)).config,
+                environment=environment_of(case),
                 env=target,
             )
     target = cdk.Environment(account=PRODUCTION.account, region=PRODUCTION.region)
@@ -154,13 +102,17 @@ def findings(templates: dict[str, Path]) -> dict[Path, list[Match]]:
     return lint(templates[case] for case in STACKS)
 
 
-@pytest.mark.parametrize("case", GOOD)
+@pytest.mark.parametrize("case", PLANS)
 def test_plan(case: str, tmp_path: Path, golden: Callable[[str, str], None]):
-    content = without_unset(make_plan(case, tmp_path).as_json())
-    golden(f"plans/{case}.json", json.dumps(content, indent=2) + "\n")
+    golden(f"plans/{case}.txt", describe_plan(make_plan(case, tmp_path)) + "\n")
 
 
-@pytest.mark.parametrize("case", STACKS)
+def test_plan_as_json(golden: Callable[[str, str], None]):
+    content = plan_content(PLAN_AS_JSON)
+    golden(f"plans/{PLAN_AS_JSON}.json", json.dumps(content, indent=2) + "\n")
+
+
+@pytest.mark.parametrize("case", TEMPLATES)
 def test_template(case: str, templates: dict[str, Path], golden: Callable[[str, str], None]):
     golden(f"templates/{case}.json", templates[case].read_text("utf-8") + "\n")
 
@@ -194,12 +146,13 @@ def test_report(case: str, tmp_path: Path, golden: Callable[[str, str], None]):
 
 def test_every_golden_file_has_its_case():
     found = {
-        path.relative_to(HERE).as_posix()
+        path.relative_to(GOLDEN).as_posix()
         for folder in ("plans", "templates", "errors")
-        for path in (HERE / folder).iterdir()
+        for path in (GOLDEN / folder).iterdir()
     }
     assert found == {
-        *(f"plans/{case}.json" for case in GOOD),
-        *(f"templates/{case}.json" for case in STACKS),
+        f"plans/{PLAN_AS_JSON}.json",
+        *(f"plans/{case}.txt" for case in PLANS),
+        *(f"templates/{case}.json" for case in TEMPLATES),
         *(f"errors/{case}.txt" for case in BAD),
     }

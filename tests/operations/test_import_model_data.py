@@ -4,7 +4,6 @@ import io
 import json
 import struct
 import tarfile
-from pathlib import Path
 
 import boto3
 import pytest
@@ -16,6 +15,7 @@ from slipway.planning.families import situation_of
 from slipway.project import Project
 from tests.support.accounts import SECRET_ACCESS_KEY, object_storage
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
+from tests.support.golden_cases import plan_content
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
 
 BUCKET = "acme-models"
@@ -28,7 +28,7 @@ option.max_model_len=4096
 """
 WEIGHTS = "s3://acme-models/llama-2-7b/"
 # The package of an image that Slipway built, with other weights.
-PLAN = json.loads((Path(__file__).parents[1] / "golden/plans/lmi-built.json").read_text("utf-8"))
+PLAN = plan_content("lmi-built")
 BUILT = {
     **PLAN["serving_properties"],
     "option.model_id": WEIGHTS,

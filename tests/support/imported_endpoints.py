@@ -12,6 +12,7 @@ from slipway.facts.instances import instance_types
 from slipway.planning.resolve import resolve
 from slipway.project import Project
 from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.golden_cases import without_unset
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, write_project
 from tests.support.stacks import Stacks
 
@@ -94,13 +95,4 @@ class ImportedPlan:
         config = Project(self._root).config(name, LOCAL.name).config
         lock = lock_for(config, sets=("sample",))
         made = resolve(config, instance_types(), LOCAL, lock, IMAGE_DIGESTS)
-        return told(_plain(made.as_json()))
-
-
-def _plain(value: Any) -> Any:
-    """Returns a plan's content as golden files have it: lists, and no unset fields."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
+        return told(without_unset(made.as_json()))

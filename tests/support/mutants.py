@@ -7,7 +7,6 @@ config that is accepted and a template that is refused are to be found.
 
 import copy
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,26 +16,19 @@ import yaml
 from hypothesis import strategies as st
 
 from slipway.config.environments import Environment
-from slipway.config.load import InvalidConfigError, load_config, load_environment
+from slipway.config.load import load_environment
 from slipway.config.schema import ModelConfig, is_model_name
 from slipway.config.sections.base import INSTANCE_TYPE_REFERENCE, LOG_RETENTION_DAYS
 from slipway.errors import FieldPath, UserError
 from slipway.facts.instances import instance_types
-from slipway.planning.families import known_situation
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import known_problems, resolve
-from tests.support.projects import (
-    ENCRYPTED,
-    IMAGE_DIGESTS,
-    LOCAL,
-    NETWORKED,
-    PRODUCTION,
-    lock_for,
-)
+from slipway.planning.resolve import resolve
+from tests.support import golden_cases as cases
+from tests.support.projects import IMAGE_DIGESTS, lock_for
 
 ROOT = Path(__file__).parents[2]
 CI = load_environment("ci", ROOT)
-ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED, NETWORKED, CI)}
+ENVIRONMENTS = {**cases.ENVIRONMENTS, CI.name: CI}
 FILE = "mutant"
 
 Schema = Mapping[str, Any]
@@ -92,15 +84,9 @@ def shipped_configs() -> list[Base]:
 def golden_cases() -> list[Base]:
     """The golden cases that have a plan, each in its own environment."""
     return [
-        Base(path.stem, path.read_bytes(), _environment_of(path))
-        for path in sorted((ROOT / "tests" / "golden" / "cases").glob("*.yaml"))
-        if not path.stem.startswith("error_")
+        Base(name, (cases.CASES / f"{name}.yaml").read_bytes(), cases.environment_of(name))
+        for name in cases.GOOD
     ]
-
-
-def _environment_of(case: Path) -> Environment:
-    named = re.search(r"^# environment: (\S+)$", case.read_text("utf-8"), re.MULTILINE)
-    return ENVIRONMENTS[named[1]] if named else LOCAL
 
 
 def plan_of(raw: bytes, stem: str, root: Path, environment: Environment) -> DeploymentPlan:
@@ -109,14 +95,7 @@ def plan_of(raw: bytes, stem: str, root: Path, environment: Environment) -> Depl
     Raises:
         UserError: what is wrong with it, each problem in its place.
     """
-    path = root / "model_configs" / f"{stem}.yaml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(raw)
-    try:
-        loaded = load_config(path, root, environment.name, tuple(ENVIRONMENTS))
-    except InvalidConfigError as error:
-        known = known_situation(error.known, environment, instance_types())
-        raise error.joined_by(known_problems(known)) from None
+    loaded = cases.load(raw, stem, root, environment, ENVIRONMENTS)
     try:
         return resolve(
             loaded.config,

@@ -16,12 +16,12 @@ from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place
 from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.golden_cases import GOLDEN, GOOD, environment_of, plan_content
 from tests.support.imported_endpoints import ImportedPlan, told
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.slipway_stack import lay_foundation, publish_functions
 from tests.support.stacks import Stacks
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
 STAND_IN = ContainerProgram((sys.executable, str(PROGRAM)))
 REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
@@ -29,30 +29,20 @@ REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 
 # The cases in every run of the tests; `make test-all` has the others.
 _FIRST = ("every-alarm", "rollout-canary", "scale-to-zero", "schedules", "weighted-variants")
-_OF_OTHER_TESTS = {"vpc", "volume_key_arn", "asynchronous", "execution_role_arn", "host"}
-
-
-def local_plans() -> dict[str, dict[str, Any]]:
-    """The plans whose stacks need nothing of their own in the account.
-
-    `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py`, `test_execution_role.py` and
-    `test_shared_endpoint.py` deploy the others: with a network, keys, a queue, a role, a host.
-    """
-    plans = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("plans/*.json")}
-    return {
-        name: plan
-        for name, plan in sorted(plans.items())
-        if plan["environment"] == "local"
-        and plan["artifact"]["published"]
-        and not (_OF_OTHER_TESTS & plan.keys() or plan["guests"])
-    }
+# `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py`, `test_execution_role.py` and
+# `test_shared_endpoint.py` deploy these: with a network, keys, a queue, a role, a host.
+_OF_OTHER_TESTS = {
+    "async", "async-from-zero", "execution-role", "guest", "host", "scale-to-zero-vpc",
+    "volume-key", "vpc",
+}  # fmt: skip
 
 
 def cases() -> Iterator[Any]:
     """The cases, each with the size of the runs that have it."""
-    for name in local_plans():
-        marks = () if name in _FIRST else (pytest.mark.size("all"),)
-        yield pytest.param(name, marks=marks)
+    for name in GOOD:
+        if environment_of(name) == LOCAL and name not in _OF_OTHER_TESTS:
+            marks = () if name in _FIRST else (pytest.mark.size("all"),)
+            yield pytest.param(name, marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +80,7 @@ def lay_own_artifacts(stacks: Stacks, plan: dict[str, Any]) -> None:
 def deployed(stacks: Stacks, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """Deploys a case for all tests of it, and lets none of it stay; gives its plan."""
     case = request.param
-    plan = local_plans()[case]
+    plan = plan_content(case)
     template = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
     publish_functions(stacks, json.loads(template))
     if plan["artifact_place"]["root"]:

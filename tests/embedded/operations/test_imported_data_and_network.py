@@ -5,13 +5,13 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from slipway.operations.endpoint_reader import read_endpoint
 from slipway.operations.import_permissions import import_policy
+from tests.support.golden_cases import GOLDEN, plan_content
 from tests.support.imported_endpoints import ImportedPlan, told
 from tests.support.networks import make_network
 from tests.support.projects import LOCAL
@@ -19,8 +19,6 @@ from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 
 pytestmark = pytest.mark.size("all")
-
-_GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +75,8 @@ def _key(stack: SlipwayStack) -> str:
 def test_its_import_gives_the_same_plan(
     stack: SlipwayStack, imported: ImportedPlan, case: str, make: Any
 ) -> None:
-    texts = [
-        (_GOLDEN / folder / f"{case}.json").read_text("utf-8") for folder in ("plans", "templates")
-    ]
+    template_text = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
+    texts = [json.dumps(plan_content(case)), template_text]
     digest = stack.publish("ok")
     for golden, made in {**make(stack), "ab" * 32: digest}.items():
         texts = [text.replace(golden, made) for text in texts]

@@ -1,30 +1,27 @@
 """`slipway import --endpoint`: an image of Slipway's says again what the config said."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from slipway.planning.families import situation_of
 from slipway.project import Project
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
+from tests.support.golden_cases import plan_content
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
-
-PLANS = Path(__file__).parents[2] / "golden" / "plans"
 
 
 @pytest.mark.parametrize(
     ("case", "guessed"),
     [
         ("neuron-inf2", {"objective", "sequence_length"}),
-        ("neuron-throughput", {"objective", "sequence_length"}),
         ("neuron-latency", {"objective", "sequence_length"}),
         ("tensorrt-v100", {"dtype"}),
         ("triton-tensorrt", {"backend"}),
     ],
 )
 def test_the_plan_has_the_same_container(tmp_path, monkeypatch, slipway_command, case, guessed):
-    plan = json.loads((PLANS / f"{case}.json").read_text("utf-8"))
+    plan = plan_content(case)
     environments = "production:" + ENVIRONMENTS.partition("production:")[2]
     monkeypatch.chdir(write_project(tmp_path, {}, environments=environments))
     given = answers()

@@ -165,3 +165,10 @@ def test_a_variant_has_the_host_image_of_its_own_types(instance_type: str, ami: 
     found = plan(model_config(serving=serving, endpoint={"variants": variants})).variants
     assert found[0].inference_ami_version == "al2-ami-sagemaker-inference-gpu-3-1"
     assert found[1].inference_ami_version == ami
+
+
+@pytest.mark.parametrize("path", ["search:1.4.2", f"search@sha256:{'ab' * 32}"])
+def test_an_image_of_ones_own_keeps_its_tag_or_digest(path: str):
+    uri = f"123456789012.dkr.ecr.us-east-1.amazonaws.com/{path}"
+    image = plan(model_config(serving={"container": "custom", "image_uri": uri})).image
+    assert (image.uri, image.repository) == (uri, "search")

@@ -1,0 +1,115 @@
+"""The cases of tests/golden: a config each, loaded and planned as a project would that has it."""
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from slipway.config.environments import Environment
+from slipway.config.load import InvalidConfigError, LoadedConfig, load_config
+from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.planning.families import known_situation
+from slipway.planning.lock import Lock
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import known_problems, resolve
+from slipway.planning.sharing import guest_plan
+from tests.support.projects import (
+    ENCRYPTED,
+    IMAGE_DIGESTS,
+    LOCAL,
+    NETWORKED,
+    PRODUCTION,
+    lock_for,
+)
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+CASES = GOLDEN / "cases"
+ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED, NETWORKED)}
+GOOD = sorted(path.stem for path in CASES.glob("*.yaml") if not path.stem.startswith("error_"))
+BAD = sorted(path.stem for path in CASES.glob("error_*.yaml"))
+
+
+def load(
+    raw: bytes, stem: str, root: Path, environment: Environment, names: Collection[str]
+) -> LoadedConfig:
+    """Loads a config as a project would that keeps it in model_configs/.
+
+    Args:
+        raw: the file.
+        stem: its name.
+        root: the project.
+        environment: where it is to be right.
+        names: those of the project's environments.
+
+    Raises:
+        UserError: what is wrong with it, each problem in its place.
+    """
+    path = root / "model_configs" / f"{stem}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(raw)
+    try:
+        return load_config(path, root, environment.name, tuple(names))
+    except InvalidConfigError as error:
+        known = known_situation(error.known, environment, instance_types())
+        raise error.joined_by(known_problems(known)) from None
+
+
+def options_of(case: str) -> dict[str, str]:
+    """Returns what the comments at the head of a case choose."""
+    text = (CASES / f"{case}.yaml").read_text("utf-8")
+    return dict(re.findall(r"^# ([a-z-]+): (\S+)$", text, re.MULTILINE))
+
+
+def environment_of(case: str) -> Environment:
+    return ENVIRONMENTS[options_of(case).get("environment", "local")]
+
+
+def load_case(case: str, root: Path) -> LoadedConfig:
+    raw = (CASES / f"{case}.yaml").read_bytes()
+    return load(raw, case.removeprefix("error_"), root, environment_of(case), ENVIRONMENTS)
+
+
+def make_plan(case: str, root: Path) -> DeploymentPlan:
+    """Plans a case.
+
+    Args:
+        case: its name.
+        root: an empty folder for its project.
+
+    Raises:
+        UserError: what is wrong with it, each problem in its place.
+    """
+    loaded, options = load_case(case, root), options_of(case)
+    lock = Lock() if options.get("lock") == "none" else lock_for(loaded.config)
+    # A name: `make_plan` of the guest needs nothing of its host.
+    guest = options.get("guests")
+    try:
+        return resolve(
+            loaded.config,
+            instance_types(),
+            environment_of(case),
+            lock,
+            IMAGE_DIGESTS,
+            guests=[guest_plan(make_plan(guest, root))] if guest else (),
+            allow_unpublished=options.get("allow-unpublished") == "true",
+        )
+    except UserError as error:
+        raise UserError(loaded.locate(error.problems)) from None
+
+
+def without_unset(value: Any) -> Any:
+    """Returns a plan's content without unset fields: a new optional field changes no other case."""
+    if isinstance(value, dict):
+        return {key: without_unset(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [without_unset(item) for item in value]
+    return value
+
+
+def plan_content(case: str) -> dict[str, Any]:
+    """Returns the content of a case's plan, as JSON has it."""
+    with TemporaryDirectory() as root:
+        content: dict[str, Any] = without_unset(make_plan(case, Path(root)).as_json())
+    return content
