@@ -59,7 +59,8 @@ def test_links_of_a_pages_markdown_lead_to_files_of_the_site(site: Path) -> None
     found = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8"))
     assert len(found) > 3
     assert [link for link in found if not (page.parent / link).is_file()] == []
-    assert "# BERT on Inferentia: throughput or latency" in (site / "llms-full.txt").read_text("utf-8")
+    full = (site / "llms-full.txt").read_text("utf-8")
+    assert "# BERT on Inferentia: throughput or latency" in full
 
 
 def test_no_page_asks_another_host_for_anything(site: Path) -> None:
