@@ -31,6 +31,8 @@ LEFT_OUT = [
     ("Set up", "make setup"),
     ("Set up", "cp -rL ~/models/my-model my-checkpoint"),
     ("A T5 checkpoint or a Triton repository", "make triton"),
+    ("A T5 checkpoint or a Triton repository", "slipway init my-t5 --weights my-checkpoint"),
+    ("A T5 checkpoint or a Triton repository", "slipway init my-models --container triton"),
     ("An image of your own", "docker build --platform linux/amd64"),
     ("An image of your own", "aws ecr create-repository --repository-name my-container"),
     ("Deploy to an account", "cdk bootstrap -c env=production"),
