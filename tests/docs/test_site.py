@@ -55,11 +55,12 @@ def test_the_index_for_language_models_lists_each_page(site: Path) -> None:
 
 
 def test_links_of_a_pages_markdown_lead_to_files_of_the_site(site: Path) -> None:
-    page = site / "cases" / "bert-qa.md"
+    page = site / "guides" / "neuron.md"
     found = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8"))
     assert len(found) > 3
     assert [link for link in found if not (page.parent / link).is_file()] == []
-    assert "# BERT question answering on Inferentia" in (site / "llms-full.txt").read_text("utf-8")
+    full = (site / "llms-full.txt").read_text("utf-8")
+    assert "# BERT on Inferentia: throughput or latency" in full
 
 
 def test_no_page_asks_another_host_for_anything(site: Path) -> None:

@@ -1,4 +1,8 @@
-"""The tutorials, run from the pages' own text as a reader copies it."""
+"""The tutorials, run from the pages' own text as a reader copies it.
+
+The page on own models has a section for each kind of model. Each one runs with the steps before and
+after it that all of them share.
+"""
 
 import json
 from collections.abc import Iterator
@@ -11,24 +15,30 @@ from embedded_aws import control
 from tests.support.page_runs import free_port, run_page
 from tests.support.pages import ROOT, blocks
 
-TUTORIALS = ROOT / "docs" / "tutorials"
-# The shell blocks that are not run, by their first lines: the set-up, which CI does before its
-# tests, the copy of the reader's own checkpoint, and what needs Docker or an AWS account.
-LEFT_OUT = {
-    "own-gpt2.md": ["make setup", "cp -rL ~/models/my-gpt2 my-checkpoint"],
-    "own-bert.md": ["make setup", "cp -rL ~/models/my-bert my-checkpoint"],
-    "vllm-on-a-gpu.md": [
-        "make setup",
-        "cdk bootstrap -c env=production",
-        "slipway invoke my-llm --env production",
-        "cdk destroy my-llm -c models=my-llm -c env=production",
-    ],
-    "own-container.md": [
-        "docker build --platform linux/amd64",
-        "aws ecr create-repository --repository-name my-container",
-    ],
-    "failing-canary.md": [],
+OWN_MODEL = ROOT / "docs" / "own-model.md"
+CANARY = ROOT / "docs" / "tutorials" / "failing-canary.md"
+START, STOP = "Start the embedded AWS", "Stop the embedded AWS"
+# The sections that a run takes from the page, by the kind of model.
+RUNS = {
+    "A GPT-2 checkpoint": {START, "A GPT-2 checkpoint", STOP},
+    "A BERT checkpoint": {START, "A BERT checkpoint", STOP},
+    "A large language model": {"A large language model"},
+    "An image of your own": {"An image of your own"},
 }
+# The shell blocks that are not run, by their first lines: the set-up, which CI does before its
+# tests, the copy of the reader's own checkpoint, Triton, and what needs Docker or an AWS account.
+LEFT_OUT = [
+    ("Set up", "make setup"),
+    ("Set up", "cp -rL ~/models/my-model my-checkpoint"),
+    ("A T5 checkpoint or a Triton repository", "make triton"),
+    ("A T5 checkpoint or a Triton repository", "slipway init my-t5 --weights my-checkpoint"),
+    ("A T5 checkpoint or a Triton repository", "slipway init my-models --container triton"),
+    ("An image of your own", "docker build --platform linux/amd64"),
+    ("An image of your own", "aws ecr create-repository --repository-name my-container"),
+    ("Deploy to an account", "cdk bootstrap -c env=production"),
+    ("Deploy to an account", "slipway invoke my-llm --env production"),
+    ("Deploy to an account", "cdk destroy my-llm -c models=my-llm -c env=production"),
+]
 
 
 @pytest.fixture
@@ -42,15 +52,15 @@ def project(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.torch
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    "name",
+    "section",
     [
-        pytest.param("own-gpt2.md", marks=pytest.mark.size("all")),
+        pytest.param("A GPT-2 checkpoint", marks=pytest.mark.size("all")),
         # tests/embedded/lifecycle/test_neuron_compiled.py goes the same way in `make test-all`.
-        pytest.param("own-bert.md", marks=pytest.mark.size("deep")),
+        pytest.param("A BERT checkpoint", marks=pytest.mark.size("deep")),
     ],
 )
-def test_an_own_checkpoint_answers_on_the_embedded_aws(project: Path, name: str) -> None:
-    run_page(TUTORIALS / name, project)
+def test_an_own_checkpoint_answers_on_the_embedded_aws(project: Path, section: str) -> None:
+    run_page(OWN_MODEL, project, sections=RUNS[section])
     # What the reader changed is as it was, but for the model.
     environments = project / "environments.yaml"
     assert environments.read_bytes() == (ROOT / "environments.yaml").read_bytes()
@@ -61,16 +71,16 @@ def test_an_own_checkpoint_answers_on_the_embedded_aws(project: Path, name: str)
 
 @pytest.mark.size("all")
 def test_a_language_model_is_planned_as_the_page_says(project: Path) -> None:
-    page = TUTORIALS / "vllm-on-a-gpu.md"
-    (production,) = (each.text for each in blocks(page) if each.labels == ("environments",))
+    (production,) = (each.text for each in blocks(OWN_MODEL) if each.labels == ("environments",))
     with (project / "environments.yaml").open("a", encoding="utf-8") as environments:
         environments.write(f"\n{production}")
-    run_page(page, project)
+    run_page(OWN_MODEL, project, sections=RUNS["A large language model"])
 
 
 @pytest.mark.size("all")
 def test_a_container_of_ones_own_keeps_the_contract(project: Path) -> None:
-    run_page(TUTORIALS / "own-container.md", project, {"8080": str(free_port())})
+    port = {"8080": str(free_port())}
+    run_page(OWN_MODEL, project, port, sections=RUNS["An image of your own"])
 
 
 @pytest.mark.cdk
@@ -78,22 +88,24 @@ def test_a_container_of_ones_own_keeps_the_contract(project: Path) -> None:
 @pytest.mark.timeout(900)
 def test_a_failing_canary_is_undone_and_told(project: Path) -> None:
     before = (project / "model_configs/gpt2-autocomplete.yaml").read_bytes()
-    run_page(TUTORIALS / "failing-canary.md", project)
+    run_page(CANARY, project)
     assert (project / "model_configs/gpt2-autocomplete.yaml").read_bytes() == before
     assert not (project / "ask.py").exists()
 
 
-def test_every_tutorial_is_run() -> None:
-    assert sorted(LEFT_OUT) == sorted(path.name for path in TUTORIALS.glob("*.md"))
+def test_every_section_is_run() -> None:
+    run = {block.section for block in blocks(OWN_MODEL) if block.labels == ("run",)}
+    assert run == set().union(*RUNS.values())
 
 
-@pytest.mark.parametrize("name", LEFT_OUT)
-def test_only_what_cannot_run_here_is_left_out(name: str) -> None:
+def test_only_what_cannot_run_here_is_left_out() -> None:
     left_out = [
-        block.text.splitlines()[0]
-        for block in blocks(TUTORIALS / name)
+        (block.section, block.text.splitlines()[0])
+        for page in (OWN_MODEL, CANARY)
+        for block in blocks(page)
         if block.language == "sh" and block.labels != ("run",)
     ]
-    assert len(left_out) == len(LEFT_OUT[name])
-    for line, expected in zip(left_out, LEFT_OUT[name], strict=True):
+    assert len(left_out) == len(LEFT_OUT)
+    for (section, line), (expected_section, expected) in zip(left_out, LEFT_OUT, strict=True):
+        assert section == expected_section
         assert line.startswith(expected)

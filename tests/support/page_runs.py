@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,7 @@ def run_page(
     replaced: Mapping[str, str] | None = None,
     *,
     prepares_by_cli: bool = False,
+    sections: Collection[str] = (),
 ) -> str:
     """Runs every `run` block of a page, and checks every `output` block.
 
@@ -101,6 +102,7 @@ def run_page(
         project: a copy of the project, in which the commands run.
         replaced: texts of the commands that are others here, such as a port.
         prepares_by_cli: whether the CDK CLI prepares the account, which takes it eight seconds.
+        sections: headings of the sections that run; all of them if there is none.
 
     Returns:
         What the last block printed.
@@ -109,6 +111,8 @@ def run_page(
     printed = ""
     try:
         for block in blocks(page):
+            if sections and block.section not in sections:
+                continue
             if block.labels == ("run",):
                 for command in ("cdk", "slipway"):
                     for _ in range(block.text.count(f"{command} ")):

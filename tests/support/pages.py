@@ -28,6 +28,7 @@ import yaml
 import slipway
 
 ROOT = Path(slipway.__file__).parents[1]
+_SECTION = re.compile(r"^## (?P<heading>.+)$", re.MULTILINE)
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
 )
@@ -42,12 +43,14 @@ class Block:
         language: the first word behind the fence; empty where there is none.
         labels: the other words.
         text: without the fences.
+        section: the heading of the second level above it; empty where there is none.
     """
 
     place: str
     language: str
     labels: tuple[str, ...]
     text: str
+    section: str = ""
 
 
 def pages() -> list[Path]:
@@ -63,7 +66,10 @@ def blocks(page: Path) -> Iterator[Block]:
     for match in _FENCE.finditer(text):
         language, *labels = match["info"].split() or [""]
         line = text.count("\n", 0, match.start()) + 1
-        yield Block(f"{name}:{line}", language, tuple(labels), match["text"])
+        section = ""
+        for heading in _SECTION.finditer(text, 0, match.start()):
+            section = heading["heading"]
+        yield Block(f"{name}:{line}", language, tuple(labels), match["text"], section)
 
 
 def with_environments(page: Path) -> str:

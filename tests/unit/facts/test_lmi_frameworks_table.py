@@ -119,7 +119,7 @@ def test_a_section_lists_what_holds_for_every_version_and_has_rows_for_the_rest(
 
 
 def test_the_guide_has_exactly_these_sections():
-    _, _, after = GUIDE.read_text("utf-8").partition("## Which framework\n")
+    _, _, after = GUIDE.read_text("utf-8").partition("## The frameworks, version by version\n")
     section, _, _ = after.partition("\n## ")
     begin = section.index("### ")
     assert section[begin:].startswith(f"{sections()}\n### Where the tables come from\n"), (
