@@ -21,10 +21,10 @@ from slipway.config.load import (
     InvalidConfigError,
     LoadedConfig,
     config_files,
+    config_for,
     environment_names,
     load_environment,
     read_config,
-    seen_by,
 )
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.config.sections.base import UnknownValueError
@@ -139,7 +139,7 @@ class Project:
         Raises:
             UserError: every problem of the config.
         """
-        return seen_by(environment, self._read(name), self.environment_names)
+        return config_for(environment, self._read(name), self.environment_names)
 
     def _read(self, name: str) -> ConfigFile:
         if name not in self.files:
@@ -295,7 +295,9 @@ class Project:
                 section = ""
             try:
                 if section not in loaded:
-                    loaded[section] = seen_by(environment.name, read(name), self.environment_names)
+                    loaded[section] = config_for(
+                        environment.name, read(name), self.environment_names
+                    )
                 there = loaded[section]
                 situation = situation_of(there.config, environment)
                 if not has_source(situation):

@@ -11,7 +11,7 @@ from slipway.planning.sharing import host_of
 from slipway.project import NAMES_HOST, Project
 
 
-def models_beside(project: Project, name: str, environment: Environment) -> list[str]:
+def models_sharing_endpoint(project: Project, name: str, environment: Environment) -> list[str]:
     """Returns the models that share an endpoint with a model: its host, or its guests."""
     host = named_host(project, name, environment)
     if host is not None:

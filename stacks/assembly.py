@@ -32,7 +32,7 @@ from slipway.planning.families import situation_of
 from slipway.planning.plan import DeploymentPlan, ImagePlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
-from slipway.shared_endpoints import models_beside, named_host
+from slipway.shared_endpoints import models_sharing_endpoint, named_host
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
@@ -158,7 +158,7 @@ def _with_those_beside(
         name = left.pop()
         if name not in found:
             found.add(name)
-            left += models_beside(project, name, environment)
+            left += models_sharing_endpoint(project, name, environment)
     return [name for name in project.files if name in found]
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from slipway.access import Access
-    from slipway.cli.import_report import Made, Target
+    from slipway.cli.import_report import ImportResult, Target
     from slipway.importing.call import Call
-    from slipway.importing.draft import Draft, FieldName, Given, Guess
+    from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts
     from slipway.importing.endpoint.described import Described, Package
     from slipway.importing.endpoint.endpoints import Hosted
     from slipway.importing.weights import WeightsPlace
@@ -27,7 +27,7 @@ _BYTES_OF_A_WEIGHT = 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Live:
+class LiveEndpoint:
     """The endpoint that is imported.
 
     Args:
@@ -40,7 +40,7 @@ class Live:
     described: Described
     hosted: Hosted
     access: Access
-    given: Given
+    given: KnownFacts
 
     @property
     def call(self) -> Call:
@@ -97,7 +97,9 @@ class Live:
             self.hosted.found.change("weights", uri, f"not looked at, because {stored.unread}")
         return dataclasses.replace(place, facts=stored.facts, size_gb=stored.size_gb)
 
-    def roughly(self, given: Given, place: WeightsPlace) -> tuple[Given, Mapping[FieldName, Guess]]:
+    def roughly(
+        self, given: KnownFacts, place: WeightsPlace
+    ) -> tuple[KnownFacts, Mapping[FieldName, Guess]]:
         """Returns facts of the network that nothing tells, as far as a guess is of use.
 
         Args:
@@ -124,7 +126,7 @@ class Live:
             )
         return given, guesses
 
-    def made(self, made: Made, target: Target) -> Made:
+    def made(self, made: ImportResult, target: Target) -> ImportResult:
         """Returns the result with the endpoint's own sections, and the steps around it."""
         draft = self.hosted.complete(made.draft)
         if "artifacts" in draft.content and self._is_sample(target):
@@ -210,7 +212,7 @@ def copy_steps(call: Call, folder: str) -> tuple[str, ...]:
     return (f"First: `{command}`.",)
 
 
-def read_live(name: str, region: str | None, given: Given) -> Live:
+def read_live(name: str, region: str | None, given: KnownFacts) -> LiveEndpoint:
     """Reads an endpoint with the shell's credentials.
 
     Args:
@@ -233,7 +235,7 @@ def read_live(name: str, region: str | None, given: Given) -> Live:
     if given.instance is not None:
         host.found.change("instances", endpoint["instances"], "as `--instance` says now.")
         endpoint["instances"] = [given.instance]
-    return Live(
+    return LiveEndpoint(
         described,
         dataclasses.replace(host, call=dataclasses.replace(call, endpoint=endpoint)),
         access,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Made:
+class ImportResult:
     """The result of an import.
 
     Args:
@@ -43,7 +43,7 @@ class Made:
 
 
 def finish(
-    made: Made,
+    made: ImportResult,
     target: Target,
     *,
     dry_run: bool,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.import_report import Made, Target, finish
+from slipway.cli.import_report import ImportResult, Target, finish
 from slipway.cli.new_configs import flag, new_file
 from slipway.cli.output import JsonOption, current_project
 from slipway.codes.code import Code
@@ -18,9 +18,9 @@ from slipway.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from slipway.cli.import_endpoint import Live
+    from slipway.cli.import_endpoint import LiveEndpoint
     from slipway.config.environments import Environment
-    from slipway.importing.draft import FieldName, Given, Guess
+    from slipway.importing.draft import FieldName, Guess, KnownFacts
     from slipway.importing.lmi.source import LmiSource
     from slipway.importing.weights import WeightsPlace
 
@@ -91,7 +91,7 @@ def import_config(
 
     Each guess has a comment in the config. Settings that the config cannot say are listed.
     """
-    from slipway.importing.draft import Given
+    from slipway.importing.draft import KnownFacts
 
     sources = {"--properties": properties, "--call": call, "--hub": hub, "--endpoint": endpoint}
     named = [option for option, value in sources.items() if value is not None]
@@ -112,7 +112,7 @@ def import_config(
         project.root, name, overwrite=overwrite or dry_run, otherwise="add `--overwrite`"
     )
     environments = [project.environment(each) for each in project.environment_names]
-    given = Given(
+    given = KnownFacts(
         name,
         instance=instance,
         framework=framework,
@@ -133,7 +133,9 @@ def import_config(
     finish(made, target, dry_run=dry_run, as_json=as_json)
 
 
-def _of_properties(directory: Path, given: Given, weights: str | None, target: Target) -> Made:
+def _of_properties(
+    directory: Path, given: KnownFacts, weights: str | None, target: Target
+) -> ImportResult:
     from slipway.importing.lmi.source import read_directory
 
     source = read_directory(directory, directory.as_posix().rstrip("/"))
@@ -141,8 +143,12 @@ def _of_properties(directory: Path, given: Given, weights: str | None, target: T
 
 
 def _lmi_made(
-    source: LmiSource, given: Given, weights: str | None, target: Target, live: Live | None = None
-) -> Made:
+    source: LmiSource,
+    given: KnownFacts,
+    weights: str | None,
+    target: Target,
+    live: LiveEndpoint | None = None,
+) -> ImportResult:
     from slipway.importing.lmi.images import suitable_draft
     from slipway.importing.lmi.weights import weights_place
 
@@ -151,10 +157,10 @@ def _lmi_made(
         place = live.placed(place, weights)
     given, guesses = _completed(given, weights, place, live)
     made = suitable_draft(source, given, guesses, _reference(target.environments))
-    return Made(made.draft, source.origin, made.added)
+    return ImportResult(made.draft, source.origin, made.added)
 
 
-def _of_call(path: Path, given: Given, weights: str | None, target: Target) -> Made:
+def _of_call(path: Path, given: KnownFacts, weights: str | None, target: Target) -> ImportResult:
     """Returns the config of a notebook's call: of an LMI image, of Triton, or of any other image.
 
     Raises:
@@ -191,14 +197,14 @@ def _of_call(path: Path, given: Given, weights: str | None, target: Target) -> M
         place = dataclasses.replace(weights_place(call), section={"source": "path", "path": folder})
         given, guesses = _completed(given, weights, place)
         draft = repository_draft(call, given, guesses, release, folder)
-        return Made(draft, call.origin, {}, first=copy_steps(call, folder))
+        return ImportResult(draft, call.origin, {}, first=copy_steps(call, folder))
     given, guesses = _completed(given, weights, weights_place(call))
-    return Made(custom_draft(call, given, guesses), call.origin, {})
+    return ImportResult(custom_draft(call, given, guesses), call.origin, {})
 
 
 def _of_endpoint(
-    endpoint: str, region: str | None, given: Given, weights: str | None, target: Target
-) -> Made:
+    endpoint: str, region: str | None, given: KnownFacts, weights: str | None, target: Target
+) -> ImportResult:
     """Returns the config of an endpoint that is there.
 
     Raises:
@@ -231,10 +237,10 @@ def _of_endpoint(
         draft = repository_draft(call, given, guesses, release, live.folder)
     else:
         draft = custom_draft(call, given, guesses)
-    return live.made(Made(draft, live.origin, {}), target)
+    return live.made(ImportResult(draft, live.origin, {}), target)
 
 
-def _lmi_source(live: Live) -> LmiSource:
+def _lmi_source(live: LiveEndpoint) -> LmiSource:
     """Returns the settings of an LMI endpoint: of its variables, or of the package beside them."""
     from slipway.importing.lmi.packages import source_of_package
     from slipway.importing.lmi.variables import source_of_call
@@ -243,7 +249,9 @@ def _lmi_source(live: Live) -> LmiSource:
     return source_of_package(live.call, package) if package.files else source_of_call(live.call)
 
 
-def _of_checkpoint(checkpoint: str, given: Given, weights: str | None, target: Target) -> Made:
+def _of_checkpoint(
+    checkpoint: str, given: KnownFacts, weights: str | None, target: Target
+) -> ImportResult:
     """Returns the config of a checkpoint: in a folder, or on the Hub.
 
     Raises:
@@ -274,12 +282,12 @@ def _of_checkpoint(checkpoint: str, given: Given, weights: str | None, target: T
     made = checkpoint_draft(
         place.facts, given, guesses, _reference(target.environments), origin=checkpoint
     )
-    return Made(made.draft, checkpoint, made.added)
+    return ImportResult(made.draft, checkpoint, made.added)
 
 
 def _completed(
-    given: Given, weights: str | None, place: WeightsPlace, live: Live | None = None
-) -> tuple[Given, dict[FieldName, Guess]]:
+    given: KnownFacts, weights: str | None, place: WeightsPlace, live: LiveEndpoint | None = None
+) -> tuple[KnownFacts, dict[FieldName, Guess]]:
     """Returns all facts that a config needs; asks on a terminal for those that nothing tells.
 
     Args:

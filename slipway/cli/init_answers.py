@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from slipway.codes.code import Code
-from slipway.config.load import follows_from_another
+from slipway.config.load import is_secondary_error
 from slipway.config.messages import describe
 from slipway.config.schema import ModelConfig
 from slipway.config.starter import parse_weights
@@ -115,5 +115,5 @@ def _validated(content: Mapping[str, Any]) -> Iterator[Problem]:
         ModelConfig.model_validate(content)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            if not follows_from_another(detail):
+            if not is_secondary_error(detail):
                 yield describe(detail, ModelConfig, {})

@@ -18,13 +18,13 @@ from slipway.config.environments import (
     ProjectName,
 )
 from slipway.config.image_build_rules import image_build_problems
-from slipway.config.known_part import Doubts, known_part
 from slipway.config.messages import describe
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, PROJECT_KEY
 from slipway.config.network_rules import network_problems
 from slipway.config.remote_publishing_rules import remote_publishing_problems
 from slipway.config.schema import ModelConfig
 from slipway.config.secrets import secrets_in
+from slipway.config.valid_subset import Doubts, valid_subset
 from slipway.errors import Kind, Problem, UserError, nearest, relative
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -109,7 +109,7 @@ def load_config(
         InvalidConfigError: every problem of the file's form and values.
         UserError: the file cannot be read.
     """
-    return seen_by(environment, read_config(path, root), known_environments)
+    return config_for(environment, read_config(path, root), known_environments)
 
 
 def read_config(path: Path, root: Path) -> ConfigFile:
@@ -126,7 +126,7 @@ def read_config(path: Path, root: Path) -> ConfigFile:
     return ConfigFile(path, document, (*document.problems, *_twins(path), *secrets_in(document)))
 
 
-def seen_by(
+def config_for(
     environment: str, file: ConfigFile, known_environments: Collection[str]
 ) -> LoadedConfig:
     """Returns a model config as an environment sees it.
@@ -159,7 +159,7 @@ def seen_by(
         )
     if problems or config is None:
         doubts = Doubts.of(document.problems, problems)
-        known = known_part(ModelConfig, document.content, doubts)
+        known = valid_subset(ModelConfig, document.content, doubts)
         raise InvalidConfigError(_in_file_order(document, problems), known, document)
     return LoadedConfig(config, document)
 
@@ -299,7 +299,7 @@ def _validate(
         return model.model_validate(document.content if content is None else content)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            if follows_from_another(detail):
+            if is_secondary_error(detail):
                 continue
             problem = describe(detail, model, document.written, prefix)
             if problem.field not in known:
@@ -307,7 +307,7 @@ def _validate(
         return None
 
 
-def follows_from_another(detail: ErrorDetails) -> bool:
+def is_secondary_error(detail: ErrorDetails) -> bool:
     """Returns whether a list is "too short" only because its wrong items were not counted."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 

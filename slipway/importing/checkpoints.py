@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, UserError, relative
-from slipway.importing.draft import Given
+from slipway.importing.draft import KnownFacts
 from slipway.importing.weights import WeightsPlace
 from slipway.planning.situation import ENCODERS
 from slipway.publishing.file_set import checkpoint_facts, directory_files
@@ -42,7 +42,7 @@ def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
     return replace(place, section={"source": "path", "path": path})
 
 
-def require_generator(given: Given, place: WeightsPlace) -> None:
+def require_generator(given: KnownFacts, place: WeightsPlace) -> None:
     """Refuses an encoder, which the container that this command writes does not serve.
 
     Args:

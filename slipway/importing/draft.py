@@ -25,7 +25,7 @@ DEFAULT_LATENCY_MILLISECONDS = 30_000
 
 
 @dataclass(frozen=True)
-class Given:
+class KnownFacts:
     """The facts that the user gave, or the source tells; None for those that neither does.
 
     Args:
@@ -164,7 +164,7 @@ def printable(text: str, longest: int | None = _LONGEST_SHOWN) -> str:
     return shown if longest is None or len(shown) <= longest else f"{shown[:longest]}..."
 
 
-def alarms_of(given: Given, reader: str) -> tuple[dict[str, Any], dict[FieldName, Guess]]:
+def alarms_of(given: KnownFacts, reader: str) -> tuple[dict[str, Any], dict[FieldName, Guess]]:
     """Returns the section `alarms`, and its guess where the user gave no objective.
 
     Args:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from slipway.importing.draft import FieldName, Given, Guess
+from slipway.importing.draft import FieldName, Guess, KnownFacts
 from slipway.importing.weights import WeightsPlace
 
 # The first of these texts in a name decides. `mixtral`, `falcon` and others have no family here.
@@ -65,7 +65,9 @@ def parameters_of(name: str) -> int | None:
     return round(experts * float(found[2]) * _UNITS[found[3]])
 
 
-def read_network(given: Given, place: WeightsPlace) -> tuple[Given, dict[FieldName, Guess]]:
+def read_network(
+    given: KnownFacts, place: WeightsPlace
+) -> tuple[KnownFacts, dict[FieldName, Guess]]:
     """Returns the facts with those that the checkpoint's own files say, and the guesses among them.
 
     Args:
@@ -86,7 +88,7 @@ def read_network(given: Given, place: WeightsPlace) -> tuple[Given, dict[FieldNa
     return replace(given, size_gb=place.size_gb), guesses
 
 
-def guessed_network(given: Given, *names: str) -> tuple[Given, dict[FieldName, Guess]]:
+def guessed_network(given: KnownFacts, *names: str) -> tuple[KnownFacts, dict[FieldName, Guess]]:
     """Returns the facts with the family and the parameters that names tell, and these guesses.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.importing.call import Call
-from slipway.importing.draft import Draft, FieldName, Given, Guess, Setting, alarms_of
+from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts, Setting, alarms_of
 
 _IMAGE = re.compile(r"/slipway/(?:[a-z][a-z0-9]*/)?([a-z]+):([\w.-]+)$")
 _NO_VARIABLES = "the section has no field for a variable of this name."
@@ -66,7 +66,7 @@ class Variables:
 
 def own_draft(
     call: Call,
-    given: Given,
+    given: KnownFacts,
     guesses: Mapping[FieldName, Guess],
     section: Mapping[str, Any],
     *,

@@ -51,7 +51,7 @@ def preflight(
     problems: list[Problem] = []
     if why_not_served is not None:
         remedy = "Deploy it to an account, or change what the message names."
-        problems.append(_missing(Code.NOT_SERVED_HERE, why_not_served, remedy))
+        problems.append(_missing(Code.NOT_SERVED_HERE, why_not_served.rstrip("."), remedy))
     passed: list[str] = []
     place = plan.artifact_place
     own_key_arn, key_arn, made_group = None, None, None

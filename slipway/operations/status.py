@@ -31,7 +31,7 @@ from slipway.operations.live import (
     served_by,
 )
 from slipway.operations.log_lines import LogLine, last_lines
-from slipway.operations.trips import Trip, find_trips
+from slipway.operations.rollback_causes import Trip, find_trips
 from slipway.planning.artifact_place import artifact_label
 from slipway.planning.described_alarms import scales
 from slipway.planning.plan import DeploymentPlan

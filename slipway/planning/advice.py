@@ -71,7 +71,7 @@ def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
     aws = subject.situation.aws_image
     if aws is None or aws.legacy is None:
         return
-    role, living = subject.situation.living_alternative
+    role, living = subject.situation.supported_replacement
     yield PlanWarning(
         "legacy-image",
         f"{aws.framework} {aws.version}{role} is a legacy image: {aws.legacy.reason}. {living} "

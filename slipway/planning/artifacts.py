@@ -58,7 +58,7 @@ def parts(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> Parts
     if locked is not None and mismatch is None and is_current(locked, situation):
         weights = locked.compiled if compiled else locked.weights
         model_data = locked.code if packaged else locked.compiled
-        if situation.is_told_by_variables:
+        if situation.configured_by_environment:
             model_data = weights
         elif model_data is None and not packaged and situation.serves_plain_weights:
             model_data = locked.weights

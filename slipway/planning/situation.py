@@ -174,7 +174,7 @@ class Situation(ABC):
         return self.aws_image.inference_ami if self.aws_image else None
 
     @property
-    def living_alternative(self) -> tuple[str, str]:
+    def supported_replacement(self) -> tuple[str, str]:
         """Returns how to call a legacy image, and the words before its living alternative."""
         return "", "The living alternative is"
 
@@ -243,7 +243,7 @@ class Situation(ABC):
         """Returns whether a type has the accelerators that one copy is spread over."""
         return True
 
-    def way_out_of_both(self, others: list[InstanceFacts], fits: Fits) -> str | None:
+    def suggest_type_and_setting(self, others: list[InstanceFacts], fits: Fits) -> str | None:
         """Returns a remedy that takes another type and another setting; None without any.
 
         Args:
@@ -299,7 +299,7 @@ class Situation(ABC):
         return False
 
     @property
-    def is_told_by_variables(self) -> bool:
+    def configured_by_environment(self) -> bool:
         """Returns whether the model data is the weights alone, and variables hold all settings."""
         return False
 

@@ -327,7 +327,7 @@ def _publish_parts(
 
     def check(files: FileSet) -> None:
         require_whole(files, packaging.needs(situation))
-        if situation.is_told_by_variables:
+        if situation.configured_by_environment:
             packaging.check_weights(files.sizes_bytes)
 
     checkpoint, sent = publish_weights(

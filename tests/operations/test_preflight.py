@@ -281,4 +281,4 @@ def test_what_the_embedded_aws_cannot_serve_is_named_first(plan, access):
     with pytest.raises(UserError) as caught:
         preflight(plan, access, why_not_served="No program stands for it.")
     assert caught.value.problems[0].code == "SW518"
-    assert caught.value.problems[0].message == "No program stands for it."
+    assert caught.value.problems[0].message == "No program stands for it"

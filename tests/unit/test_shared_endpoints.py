@@ -15,7 +15,7 @@ from slipway.planning.advice import Subject, components_may_be_refused
 from slipway.planning.families import situation_of
 from slipway.planning.plan import ArtifactPlan
 from slipway.project import Project
-from slipway.shared_endpoints import endpoint_name, models_beside
+from slipway.shared_endpoints import endpoint_name, models_sharing_endpoint
 from tests.support.projects import ENVIRONMENTS, LOCAL, PRODUCTION, config_text, write_project
 from tests.support.shared_endpoints import guest_text, host_text, models
 
@@ -75,9 +75,9 @@ def test_the_plan_tells_who_has_the_endpoint(project: Project) -> None:
 
 
 def test_those_beside_a_model(project: Project) -> None:
-    assert models_beside(project, "search", LOCAL) == ["tags", "titles"]
-    assert models_beside(project, "titles", LOCAL) == ["search"]
-    assert models_beside(project, "alone", LOCAL) == []
+    assert models_sharing_endpoint(project, "search", LOCAL) == ["tags", "titles"]
+    assert models_sharing_endpoint(project, "titles", LOCAL) == ["search"]
+    assert models_sharing_endpoint(project, "alone", LOCAL) == []
     assert endpoint_name(project, "titles", LOCAL) == "search-local"
     assert endpoint_name(project, "search", LOCAL) == "search-local"
     (project.root / "model_configs" / "titles.yaml").write_text("name: [")
@@ -222,13 +222,13 @@ def test_those_beside_a_model_with_problems(tmp_path: Path, broken: str, beside:
     texts = dict(models())
     texts["titles"] = texts["titles"].replace("max_copies: 6", broken)
     project = Project(write_project(tmp_path, texts, published=["search", "tags"]))
-    assert models_beside(project, "search", LOCAL) == beside
-    assert models_beside(project, "tags", LOCAL) == ["search"]
+    assert models_sharing_endpoint(project, "search", LOCAL) == beside
+    assert models_sharing_endpoint(project, "tags", LOCAL) == ["search"]
 
 
 def test_a_host_with_problems_has_its_guests(tmp_path: Path) -> None:
     texts = dict(models())
     texts["search"] = texts["search"].replace("max_copies: 6", "max_copies: six")
     project = Project(write_project(tmp_path, texts, published=["tags", "titles"]))
-    assert models_beside(project, "search", LOCAL) == ["tags", "titles"]
-    assert models_beside(project, "titles", LOCAL) == ["search"]
+    assert models_sharing_endpoint(project, "search", LOCAL) == ["tags", "titles"]
+    assert models_sharing_endpoint(project, "titles", LOCAL) == ["search"]

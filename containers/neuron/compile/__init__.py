@@ -1,7 +1,7 @@
 """`python -m containers.neuron compile`: a checkpoint becomes a model directory.
 
 Two processes, see `containers.jobs`. `command` is the program: it checks the job's input (`job`,
-`checkpoint`, `sentence_modules`) and passes the worker an `order`; it imports no framework.
+`checkpoint`, `sentence_modules`) and passes the worker a `worker_command`; it imports no framework.
 `worker` is its child, in the Python that has the framework. It loads the model (`model`), compiles
 a graph for each bucket (`compilers`, `onnx_graph`), checks what can be checked (`parity`) and
 writes neuron.json. `modules` defines the module that every target compiles.

@@ -9,7 +9,7 @@ from containers.jobs.paths import JobPaths
 from containers.jobs.supervision import Child, checked_input, run_job
 from containers.neuron.compile.checkpoint import read_checkpoint
 from containers.neuron.compile.job import read_hyperparameters
-from containers.neuron.compile.order import CompileOrder
+from containers.neuron.compile.worker_command import WorkerCommand
 
 # The interpreter that has the framework; the serving workers use the same.
 _WORKER_PYTHON: Final = "SLIPWAY_WORKER_PYTHON"
@@ -31,7 +31,7 @@ def run(environ: Mapping[str, str]) -> int:
 def _checked(paths: JobPaths, python: str) -> Child:
     asked, checkpoint = checked_input(paths, read_hyperparameters, read_checkpoint)
     platform = {_PLATFORM: asked.target} if asked.target in _NEURONX_TARGETS else {}
-    order = CompileOrder(
+    order = WorkerCommand(
         checkpoint=checkpoint.directory.absolute(),
         output=paths.output.absolute(),
         model_class=checkpoint.model_class,

@@ -23,7 +23,7 @@ import torch
 
 from containers.jobs.report import CompileError
 from containers.neuron.compile.modules import EncoderModule, example_inputs
-from containers.neuron.compile.order import CompileOrder
+from containers.neuron.compile.worker_command import WorkerCommand
 from containers.serving.logs import log_event
 
 _logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ _NEURON_CC_CASTS: Final = {"bf16": "matmult-bf16", "fp16": "matmult-fp16"}
 _NEURON_OPERATOR: Final = "neuron::"
 
 
-def compiler_arguments(order: CompileOrder) -> tuple[str, ...]:
+def compiler_arguments(order: WorkerCommand) -> tuple[str, ...]:
     """Returns the arguments of the target's compiler; none for the CPU.
 
     Only matrix products are cast. Sums, softmax and the mask's large negative numbers stay in
@@ -53,7 +53,7 @@ def compiler_arguments(order: CompileOrder) -> tuple[str, ...]:
 
 # Any: a ScriptModule, whatever torch calls it.
 def compiled(
-    module: EncoderModule, inputs: tuple[str, ...], order: CompileOrder, tokens: int
+    module: EncoderModule, inputs: tuple[str, ...], order: WorkerCommand, tokens: int
 ) -> Any:
     """Compiles a module for a batch of the order's rows and `tokens` columns.
 
@@ -106,7 +106,9 @@ def _tracing() -> Iterator[None]:
         yield
 
 
-def _compiled(module: EncoderModule, example: tuple[torch.Tensor, ...], order: CompileOrder) -> Any:
+def _compiled(
+    module: EncoderModule, example: tuple[torch.Tensor, ...], order: WorkerCommand
+) -> Any:
     arguments = list(compiler_arguments(order))
     with _tracing():
         if order.runtime == "torch_neuron":

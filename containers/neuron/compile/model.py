@@ -10,7 +10,7 @@ from typing import Any
 import transformers
 
 from containers.jobs import pretrained
-from containers.neuron.compile.order import CompileOrder
+from containers.neuron.compile.worker_command import WorkerCommand
 from containers.neuron.manifest import CPU, EMBEDDINGS
 
 
@@ -24,7 +24,7 @@ def quieten() -> None:
 
 
 # Any: a class of transformers that the order names.
-def load_model(order: CompileOrder) -> Any:
+def load_model(order: WorkerCommand) -> Any:
     """Loads a checkpoint's weights, in float32: compilers cast them.
 
     Raises:

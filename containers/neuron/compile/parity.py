@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from containers.jobs.report import CompileError
 from containers.neuron.compile.modules import EncoderModule
-from containers.neuron.compile.order import CompileOrder
+from containers.neuron.compile.worker_command import WorkerCommand
 from containers.neuron.manifest import INPUT_NAMES, SEQUENCE_CLASSIFICATION
 
 # Largest difference accepted between two float32 implementations of one model. It is a share of the
@@ -43,7 +43,7 @@ def check_graph(
     run: Callable[[Arrays], "tuple[NDArray[Any], ...]"],
     module: EncoderModule,
     inputs: "tuple[str, ...]",
-    order: CompileOrder,
+    order: WorkerCommand,
     tokens: int,
 ) -> Parity:
     """Checks the graph of one bucket.

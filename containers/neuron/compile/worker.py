@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from containers.jobs.child import run_process, run_work
 from containers.jobs.report import CompileError, stage
-from containers.neuron.compile.order import CompileOrder
+from containers.neuron.compile.worker_command import WorkerCommand
 from containers.neuron.manifest import (
     CPU,
     RUNTIME_PACKAGES,
@@ -60,12 +60,12 @@ _MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def main(order: CompileOrder, scratch: Path) -> int:
+def main(order: WorkerCommand, scratch: Path) -> int:
     """Compiles into `scratch`; returns the exit code of the process."""
     return run_work(lambda: compile_order(order, scratch), scratch=scratch, output_dir=order.output)
 
 
-def compile_order(order: CompileOrder, scratch: Path) -> None:
+def compile_order(order: WorkerCommand, scratch: Path) -> None:
     """Writes the model directory of a checkpoint.
 
     Args:
@@ -124,7 +124,7 @@ def compile_order(order: CompileOrder, scratch: Path) -> None:
     write_manifest(manifest, scratch)
 
 
-def _export(module: "EncoderModule", order: CompileOrder, scratch: Path) -> Mapping[int, str]:
+def _export(module: "EncoderModule", order: WorkerCommand, scratch: Path) -> Mapping[int, str]:
     """Writes one graph that takes every length."""
     from containers.neuron.compile.onnx_graph import export_onnx
 
@@ -141,7 +141,7 @@ def _export(module: "EncoderModule", order: CompileOrder, scratch: Path) -> Mapp
 
 
 def _compile_buckets(
-    module: "EncoderModule", inputs: tuple[str, ...], order: CompileOrder, scratch: Path
+    module: "EncoderModule", inputs: tuple[str, ...], order: WorkerCommand, scratch: Path
 ) -> Mapping[int, str]:
     """Writes a graph for each sequence length."""
     from containers.neuron.compile.compilers import compiled, compiler_arguments
@@ -160,7 +160,7 @@ def _compile_buckets(
     return graphs
 
 
-def _check_traces(module: "EncoderModule", inputs: tuple[str, ...], order: CompileOrder) -> None:
+def _check_traces(module: "EncoderModule", inputs: tuple[str, ...], order: WorkerCommand) -> None:
     """Checks what a trace records of the module, in seconds and before the minutes of a compiler.
 
     A branch that depends on the example, or a lost mask, shows in every trace alike.
@@ -187,7 +187,7 @@ def _check_traces(module: "EncoderModule", inputs: tuple[str, ...], order: Compi
 
 
 def _check_graphs(
-    module: "EncoderModule", manifest: Manifest, order: CompileOrder, scratch: Path
+    module: "EncoderModule", manifest: Manifest, order: WorkerCommand, scratch: Path
 ) -> None:
     """Checks the written graphs, with the session that will serve them."""
     from containers.neuron.compile.parity import check_graph
@@ -207,7 +207,7 @@ def _check_graphs(
             fields["largest_difference"] = parity.largest_difference
 
 
-def _versions(order: CompileOrder) -> Mapping[str, str]:
+def _versions(order: WorkerCommand) -> Mapping[str, str]:
     """Returns the versions of the packages that make the graphs.
 
     Raises:
@@ -238,4 +238,4 @@ def _versions(order: CompileOrder) -> Mapping[str, str]:
 
 
 if __name__ == "__main__":
-    run_process(lambda: main(CompileOrder.from_json(sys.argv[1]), Path(sys.argv[2])))
+    run_process(lambda: main(WorkerCommand.from_json(sys.argv[1]), Path(sys.argv[2])))

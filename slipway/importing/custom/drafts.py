@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from slipway.importing.call import Call
-from slipway.importing.draft import Draft, FieldName, Given, Guess, Setting, alarms_of
+from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts, Setting, alarms_of
 
 MODEL_VARIABLE = "HF_MODEL_ID"
 _MODEL_DIRECTORY = "/opt/ml/model"
@@ -19,7 +19,7 @@ _DEFAULT_START_SECONDS = 600
 _TOOLKIT = re.compile(r"/huggingface-(pytorch|tensorflow|neuronx?)(-trcomp)?-inference:")
 
 
-def custom_draft(call: Call, given: Given, guesses: dict[FieldName, Guess]) -> Draft:
+def custom_draft(call: Call, given: KnownFacts, guesses: dict[FieldName, Guess]) -> Draft:
     """Makes the config.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 from slipway.config.checkpoint import CheckpointFacts
 from slipway.config.environments import Environment
 from slipway.facts.instances import Accelerator, instance_types
-from slipway.importing.draft import FieldName, Given, Guess
+from slipway.importing.draft import FieldName, Guess, KnownFacts
 from slipway.importing.lmi.drafts import LmiDraft, lmi_draft
 from slipway.importing.lmi.images import known_versions
 from slipway.importing.lmi.source import LmiSource
@@ -21,7 +21,7 @@ _PROMPT_TOKENS, _NEW_TOKENS = 1024, 256
 
 def checkpoint_draft(
     facts: CheckpointFacts,
-    given: Given,
+    given: KnownFacts,
     guesses: Mapping[FieldName, Guess],
     environment: Environment,
     *,

@@ -15,7 +15,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Problem
 from slipway.facts.lmi.versions import lmi_version
-from slipway.importing.draft import Draft, FieldName, Given, Guess, Setting, alarms_of
+from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts, Setting, alarms_of
 from slipway.importing.lmi.serving import (
     LONGEST_START_SECONDS,
     ServingDraft,
@@ -74,7 +74,7 @@ class LmiDraft:
 
 def lmi_draft(
     source: LmiSource,
-    given: Given,
+    given: KnownFacts,
     guesses: Mapping[FieldName, Guess],
     environment: Environment,
 ) -> LmiDraft:
@@ -124,7 +124,7 @@ def lmi_draft(
 
 
 def _content(
-    source: LmiSource, given: Given, serving: ServingDraft
+    source: LmiSource, given: KnownFacts, serving: ServingDraft
 ) -> tuple[dict[str, Any], dict[FieldName, Guess]]:
     alarms, guesses = alarms_of(given, source.kind)
     start = serving.section.get("model_loading_timeout_seconds")
@@ -223,7 +223,7 @@ def _added(rendered: Mapping[str, str], source: LmiSource) -> dict[str, str]:
 
 
 def _unsaid(
-    draft: Draft, rendered: Mapping[str, str], source: LmiSource, given: Given
+    draft: Draft, rendered: Mapping[str, str], source: LmiSource, given: KnownFacts
 ) -> Iterator[Setting]:
     """Yields the settings that neither Slipway's file has nor a list of the draft."""
     listed = {setting.name for setting in (*draft.left_out, *draft.changed)}

@@ -9,7 +9,7 @@ from slipway.config.environments import Environment
 from slipway.errors import Kind, UserError, nearest
 from slipway.facts.images import versions
 from slipway.facts.lmi.versions import lmi_version
-from slipway.importing.draft import FieldName, Given, Guess
+from slipway.importing.draft import FieldName, Guess, KnownFacts
 from slipway.importing.lmi.drafts import LmiDraft, lmi_draft
 from slipway.importing.lmi.source import LmiSource
 from slipway.importing.own_images import own_image
@@ -24,7 +24,7 @@ _AWS, _OWN_FAMILY = "/djl-inference:", "lmi"
 
 def suitable_draft(
     source: LmiSource,
-    given: Given,
+    given: KnownFacts,
     guesses: Mapping[FieldName, Guess],
     environment: Environment,
 ) -> LmiDraft:
@@ -67,7 +67,7 @@ def image_of(uri: str) -> tuple[str, str] | None:
     return (framework, found[1]) if found and framework in FRAMEWORKS else None
 
 
-def no_such_image(given: Given) -> UserError:
+def no_such_image(given: KnownFacts) -> UserError:
     """Returns the error of an image that there is not.
 
     Args:
@@ -96,7 +96,7 @@ def known_versions(framework: str) -> Sequence[str]:
     return [name for name in versions(framework) if lmi_version(framework, name).facts_of is None]
 
 
-def _candidates(given: Given) -> Iterator[tuple[str, str]]:
+def _candidates(given: KnownFacts) -> Iterator[tuple[str, str]]:
     frameworks = [each for each in FRAMEWORKS if given.framework in (None, each)]
     for framework in frameworks:
         if given.version is not None:
@@ -107,7 +107,7 @@ def _candidates(given: Given) -> Iterator[tuple[str, str]]:
                 yield framework, version
 
 
-def _reasons(given: Given) -> dict[FieldName, Guess]:
+def _reasons(given: KnownFacts) -> dict[FieldName, Guess]:
     found: dict[FieldName, Guess] = {}
     reason = "no setting names it. This is the newest image that suits the settings best."
     if given.framework is None:

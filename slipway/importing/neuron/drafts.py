@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.facts.instances import instance_types
 from slipway.importing.call import Call
-from slipway.importing.draft import Draft, FieldName, Given, Guess
+from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts
 from slipway.importing.own_images import Variables, own_draft
 from slipway.planning.families.neuron.hardware import TARGETS, instance_family
 
@@ -26,7 +26,9 @@ _DERIVED = ("NEURON_RT_NUM_CORES", "SAGEMAKER_MODEL_SERVER_WORKERS")
 _FRAMEWORK = re.compile(r"neuronx?")
 
 
-def neuron_draft(call: Call, given: Given, guesses: Mapping[FieldName, Guess], tag: str) -> Draft:
+def neuron_draft(
+    call: Call, given: KnownFacts, guesses: Mapping[FieldName, Guess], tag: str
+) -> Draft:
     """Returns the config of an endpoint with Slipway's Neuron image.
 
     Args:

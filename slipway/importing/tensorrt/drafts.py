@@ -7,7 +7,7 @@ from typing import Any
 from slipway.config.sections.serving.tensorrt import TensorRTServing
 from slipway.facts.instances import instance_types
 from slipway.importing.call import Call
-from slipway.importing.draft import Draft, FieldName, Given, Guess
+from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts
 from slipway.importing.own_images import Variables, own_draft
 
 _FIELDS: Mapping[str, str] = {
@@ -22,7 +22,9 @@ _FIELDS: Mapping[str, str] = {
 _RELEASE = re.compile(r"trt(\d+\.\d+)-")
 
 
-def tensorrt_draft(call: Call, given: Given, guesses: Mapping[FieldName, Guess], tag: str) -> Draft:
+def tensorrt_draft(
+    call: Call, given: KnownFacts, guesses: Mapping[FieldName, Guess], tag: str
+) -> Draft:
     """Returns the config of an endpoint with Slipway's TensorRT image.
 
     Args:

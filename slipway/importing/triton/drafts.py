@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.facts.instances import instance_types
 from slipway.importing.call import Call
-from slipway.importing.draft import Draft, FieldName, Given, Guess
+from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts
 from slipway.importing.own_images import Variables, own_draft
 
 _FIELDS: Mapping[str, str] = {
@@ -23,7 +23,9 @@ _FIELDS: Mapping[str, str] = {
 _VERSION = re.compile(r"triton(\d\d\.\d\d)-")
 
 
-def triton_draft(call: Call, given: Given, guesses: Mapping[FieldName, Guess], tag: str) -> Draft:
+def triton_draft(
+    call: Call, given: KnownFacts, guesses: Mapping[FieldName, Guess], tag: str
+) -> Draft:
     """Returns the config of an endpoint with Slipway's Triton image.
 
     Args:

@@ -8,7 +8,7 @@ from slipway.facts.images import versions
 from slipway.facts.instances import instance_types
 from slipway.facts.triton.releases import TRITON
 from slipway.importing.call import Call
-from slipway.importing.draft import Draft, FieldName, Given, Guess, Setting, alarms_of
+from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts, Setting, alarms_of
 from slipway.importing.own_images import Variables
 
 _IMAGE = re.compile(rf"/{TRITON}:((\d\d\.\d\d)-py3(?:-cpu)?)$")
@@ -30,7 +30,7 @@ def release_of(uri: str) -> str | None:
 
 
 def repository_draft(
-    call: Call, given: Given, guesses: Mapping[FieldName, Guess], release: str, folder: str
+    call: Call, given: KnownFacts, guesses: Mapping[FieldName, Guess], release: str, folder: str
 ) -> Draft:
     """Returns the config of an endpoint with AWS's Triton image.
 

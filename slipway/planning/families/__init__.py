@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.config.known_part import UnknownItems
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
+from slipway.config.valid_subset import UnknownItems
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.families import custom, lmi, neuron, tensorrt, triton
 from slipway.planning.families.family import Family
@@ -54,7 +54,7 @@ def known_situation(
     """Returns what planning knows of the valid part of a config.
 
     Args:
-        config: the valid part, as `known_part` leaves it.
+        config: the valid part, as `valid_subset` leaves it.
         environment: the environment to deploy to.
         instances: facts of instance types by name.
     """

@@ -58,7 +58,7 @@ def _ways_out(situation: Situation, instance: InstanceFacts) -> list[str]:
     if smaller and _fits(situation.with_serving(dtype=smaller), instance):
         ways.append(f"set `dtype: {smaller}`")
     others = [each for each in instance_types().values() if _comparable(situation, instance, each)]
-    both = None if ways else situation.way_out_of_both(others, _fits)
+    both = None if ways else situation.suggest_type_and_setting(others, _fits)
     if any(_fits(situation, other) for other in others):
         ways.append(f"choose an instance type whose {situation.accelerator_noun} more memory")
     return [*ways, both] if both else ways

@@ -7,7 +7,7 @@ import yaml
 
 from slipway.config.schema import ModelConfig
 from slipway.facts.instances import instance_types
-from slipway.importing.draft import Given
+from slipway.importing.draft import KnownFacts
 from slipway.importing.lmi.drafts import LmiDraft
 from slipway.importing.lmi.images import suitable_draft
 from slipway.importing.lmi.source import PROPERTIES_FILE, LmiSource
@@ -19,7 +19,7 @@ from tests.support.projects import PRODUCTION
 
 WEIGHTS = {"source": "s3", "uri": "s3://acme-models/chat/"}
 URI = WEIGHTS["uri"]
-FACTS = Given(
+FACTS = KnownFacts(
     "chat", instance="ml.g5.12xlarge", family="llama", parameters=6_738_415_616, weights=WEIGHTS
 )
 
@@ -34,7 +34,7 @@ def source_of(settings: Mapping[str, str], **files: bytes) -> LmiSource:
     )
 
 
-def imported(settings: Mapping[str, str], given: Given = FACTS, **files: bytes) -> LmiDraft:
+def imported(settings: Mapping[str, str], given: KnownFacts = FACTS, **files: bytes) -> LmiDraft:
     """Imports settings."""
     return suitable_draft(source_of(settings, **files), given, {}, PRODUCTION)
 

@@ -10,7 +10,7 @@ from slipway.config.schema import ModelConfig
 from slipway.facts.images import versions
 from slipway.facts.lmi.options import OptionFacts
 from slipway.facts.lmi.versions import lmi_version
-from slipway.importing.draft import Given
+from slipway.importing.draft import KnownFacts
 from slipway.importing.lmi.images import FRAMEWORKS
 from slipway.planning.families import situation_of
 from slipway.planning.families.lmi import FAMILY
@@ -130,7 +130,7 @@ def test_what_is_rendered_comes_back(config: ModelConfig) -> None:
     assert isinstance(lmi, Lmi)
     meant = lmi.properties(URI)
     read = java_properties.parse(java_properties.render(meant))
-    given = Given(
+    given = KnownFacts(
         "chat",
         instance=config.endpoint.instances[0],
         framework=lmi.serving.framework,

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from slipway import java_properties
 from slipway.facts.lmi.versions import lmi_version
-from slipway.importing.draft import Given
+from slipway.importing.draft import KnownFacts
 from slipway.importing.lmi.images import FRAMEWORKS, known_versions
 from slipway.importing.lmi.source import read_directory
 from tests.unit.importing.drafts import WEIGHTS, config_of, imported, reasons
@@ -49,7 +49,7 @@ def test_each_setting_is_rendered_or_listed(
 ) -> None:
     framework, version = image
     instance = "ml.inf2.48xlarge" if framework == "djl-neuronx" else "ml.p4d.24xlarge"
-    facts = Given(
+    facts = KnownFacts(
         "chat", instance=instance, framework=framework, version=version, family="other",
         parameters=1_000_000_000, weights=WEIGHTS,
     )  # fmt: skip
@@ -90,8 +90,15 @@ def test_the_file_is_read_as_java_reads_it(tmp_path) -> None:
 
 
 def test_weights_are_named_once() -> None:
-    given = Given("chat", instance="ml.g5.2xlarge", framework="djl-deepspeed", version="0.24.0",
-                  family="opt", parameters=1_300_000_000, weights=WEIGHTS)  # fmt: skip
+    given = KnownFacts(
+        "chat",
+        instance="ml.g5.2xlarge",
+        framework="djl-deepspeed",
+        version="0.24.0",
+        family="opt",
+        parameters=1_300_000_000,
+        weights=WEIGHTS,
+    )
     settings = {"option.model_id": "s3://a/b/", "option.s3url": "s3://c/d/", "option.dtype": "fp16"}
     assert reasons(imported(settings, given)) == {
         "option.s3url=s3://c/d/": "`option.model_id` names the weights."

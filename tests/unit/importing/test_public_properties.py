@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slipway.errors import UserError
-from slipway.importing.draft import Given
+from slipway.importing.draft import KnownFacts
 from tests.unit.importing.drafts import WEIGHTS, imported, require_plan
 
 FACTS: dict[str, Any] = json.loads(
@@ -20,8 +20,8 @@ REFUSED = [file for file in FILES if "refused" in file]
 _ELSEWHERE = {"option.model_id", "option.s3url", "option.revision", "option.entryPoint"}
 
 
-def given(file: dict[str, Any]) -> Given:
-    return Given(
+def given(file: dict[str, Any]) -> KnownFacts:
+    return KnownFacts(
         "public",
         instance=file["instance"],
         framework=file.get("framework"),

@@ -142,7 +142,7 @@ class Lmi(Situation):
 
     def container_environment(self) -> dict[str, str]:
         """Returns the variables of the container; they hold all settings where no file does."""
-        return self.environment_with(has_settings=self.is_told_by_variables)
+        return self.environment_with(has_settings=self.configured_by_environment)
 
     def environment_with(self, *, has_settings: bool) -> dict[str, str]:
         """Returns the variables of the container.
@@ -274,7 +274,7 @@ class Lmi(Situation):
         parts = self.serving.tensor_parallel_degree * self.serving.pipeline_parallel_degree
         return parts <= (accelerator.neuron_cores or accelerator.count)
 
-    def way_out_of_both(self, others: list[InstanceFacts], fits: Fits) -> str | None:
+    def suggest_type_and_setting(self, others: list[InstanceFacts], fits: Fits) -> str | None:
         """Returns the remedy of more accelerators with a higher degree, where that fits.
 
         Args:
@@ -297,7 +297,7 @@ class Lmi(Situation):
         return self.deploys_release and self.copies_weights
 
     @property
-    def is_told_by_variables(self) -> bool:
+    def configured_by_environment(self) -> bool:
         """Returns whether the model data is the weights alone, and variables hold all settings."""
         return self.deploys_release and not self.copies_weights
 

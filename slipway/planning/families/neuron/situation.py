@@ -68,7 +68,7 @@ class Neuron(Situation):
         return base_tag(*self.aws_image_name)
 
     @property
-    def living_alternative(self) -> tuple[str, str]:
+    def supported_replacement(self) -> tuple[str, str]:
         """Returns the words for a base: no setting of the container leads to another."""
         return ", the image's base,", "With `container: custom` on inf2 or trn1 there is"
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from containers.neuron.compile.order import CompileOrder
+from containers.neuron.compile.worker_command import WorkerCommand
 from tests.containers.neuron.compile.jobs import SIZES, WORDS
 from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.groups import load
@@ -39,7 +39,7 @@ def save_checkpoint(directory: Path, family: str = "Bert", task: str = "question
     return model
 
 
-def order_for(checkpoint: Path, output: Path, **changes: Any) -> CompileOrder:
+def order_for(checkpoint: Path, output: Path, **changes: Any) -> WorkerCommand:
     fields: dict[str, Any] = {
         "checkpoint": checkpoint,
         "output": output,
@@ -54,4 +54,4 @@ def order_for(checkpoint: Path, output: Path, **changes: Any) -> CompileOrder:
         "pooling": None,
         "normalize": False,
     }
-    return CompileOrder(**fields | changes)
+    return WorkerCommand(**fields | changes)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from containers.jobs.report import CompileError
-from containers.neuron.compile.order import CompileOrder
+from containers.neuron.compile.worker_command import WorkerCommand
 from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS, write_versions
 from tests.support.groups import need
 
@@ -105,7 +105,7 @@ class TestCompilers:
     def test_a_lack_of_memory_is_no_fault_of_the_model(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def out_of_memory(order: CompileOrder) -> tuple[str, ...]:
+        def out_of_memory(order: WorkerCommand) -> tuple[str, ...]:
             raise MemoryError
 
         monkeypatch.setattr(compilers, "compiler_arguments", out_of_memory)

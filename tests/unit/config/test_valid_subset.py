@@ -10,10 +10,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slipway.config.known_part import Doubts, known_part
 from slipway.config.load import InvalidConfigError, load_config
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
+from slipway.config.valid_subset import Doubts, valid_subset
 from slipway.errors import FieldPath, Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.families import known_situation, situation_of
@@ -38,7 +38,7 @@ FIVE_MISTAKES = (
 
 
 def known(content: dict[str, Any], doubts: Doubts = NO_DOUBTS) -> ModelConfig:
-    return known_part(ModelConfig, content, doubts)
+    return valid_subset(ModelConfig, content, doubts)
 
 
 def content_of(*changes: tuple[str, str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from containers.neuron.compile.job import Hyperparameters
 
 
 @dataclass(frozen=True)
-class CompileOrder(Hyperparameters):
+class WorkerCommand(Hyperparameters):
     """A job whose hyperparameters and checkpoint were checked.
 
     Attributes:
@@ -32,7 +32,7 @@ class CompileOrder(Hyperparameters):
         return json.dumps(dataclasses.asdict(self), default=str)
 
     @classmethod
-    def from_json(cls, text: str) -> "CompileOrder":
+    def from_json(cls, text: str) -> "WorkerCommand":
         """Returns the order that a line of JSON holds."""
         document = json.loads(text)
         for name in ("checkpoint", "output"):

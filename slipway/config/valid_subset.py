@@ -88,7 +88,7 @@ class Doubts:
         )
 
 
-def known_part(
+def valid_subset(
     section: type[_SectionT], content: Mapping[str, Any], doubts: Doubts, path: FieldPath = ()
 ) -> _SectionT:
     """Returns a section whose wrong and missing fields raise `UnknownValueError`."""
@@ -132,7 +132,7 @@ def _known_value(
             return _known_items(section, name, value, doubts, field) if takes else _UNKNOWN
         # A section in the place of a list of sections: its dash is missing.
         kind = None if _takes(tuple, annotation) else _kind(kinds, value)
-        return _UNKNOWN if kind is None else known_part(kind, value, doubts, field)
+        return _UNKNOWN if kind is None else valid_subset(kind, value, doubts, field)
     is_list = isinstance(value, list) and _takes(tuple, annotation)
     if not kinds or not is_list:
         return _UNKNOWN
@@ -141,7 +141,7 @@ def _known_value(
         kind = _kind(kinds, item) if isinstance(item, Mapping) else None
         if kind is None:
             return _UNKNOWN
-        found.append(known_part(kind, item, doubts, (*field, index)))
+        found.append(valid_subset(kind, item, doubts, (*field, index)))
     return tuple(found)
 
 
