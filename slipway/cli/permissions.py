@@ -54,13 +54,13 @@ def iam(
     from slipway.config.sections.artifacts import HubWeights
     from slipway.errors import UserError
     from slipway.operations.execution_role import role_policy
-    from slipway.operations.import_permissions import import_policy
-    from slipway.operations.permissions import least_policy
-    from slipway.operations.promotion_permissions import promotion_policy
-    from slipway.operations.prune_permissions import prune_policy
     from slipway.planning.artifact_place import artifact_place
     from slipway.planning.promotion import same_environment
     from slipway.publishing.publish import planned_job
+    from slipway.rights.imports import import_policy
+    from slipway.rights.pipeline import least_policy
+    from slipway.rights.promotion import promotion_policy
+    from slipway.rights.pruning import prune_policy
 
     if [name is not None, prune, endpoint is not None].count(True) != 1:
         raise typer.BadParameter("give the name of a model, or --prune, or --import")

@@ -20,8 +20,8 @@ from slipway.errors import Kind, Problem, UserError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from slipway.operations.prune import Unused
-    from slipway.operations.references import References
+    from slipway.pruning.prune import Unused
+    from slipway.pruning.references import References
 
 
 def register(app: typer.Typer) -> None:
@@ -42,8 +42,8 @@ def prune(
     from datetime import UTC, datetime
 
     from slipway.access import account_errors, open_access
-    from slipway.operations.prune import delete, find_unused
-    from slipway.operations.references import find_references
+    from slipway.pruning.prune import delete, find_unused
+    from slipway.pruning.references import find_references
 
     project = current_project()
     environment = project.environment(env)

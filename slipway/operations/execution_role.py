@@ -10,10 +10,10 @@ from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem
-from slipway.operations.permission_parts import Place, alias_condition, artifact_key
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rights import Key, Right
+from slipway.rights.statements import Place, alias_condition, artifact_key
 
 _SAGEMAKER = "sagemaker.amazonaws.com"
 _ALLOWED = "allowed"

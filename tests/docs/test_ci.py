@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from slipway.operations.permissions import least_policy
 from slipway.project import Project
 from slipway.publishing.publish import planned_job
+from slipway.rights.pipeline import least_policy
 from tests.support.page_commands import check_command
 from tests.support.pages import ROOT, Block, blocks
 from tests.support.starts import count_start

@@ -7,10 +7,10 @@ import pytest
 
 from slipway import java_properties
 from slipway.access import Access
-from slipway.operations.promotion_permissions import promotion_policy
 from slipway.planning.artifact_place import artifact_place
 from slipway.project import Project
 from slipway.publishing.publish import Published
+from slipway.rights.promotion import promotion_policy
 from tests.publishing.progress import Progress
 from tests.publishing.promotions import (
     FILES,

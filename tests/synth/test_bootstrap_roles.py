@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from slipway.operations.permissions import least_policy
 from slipway.project import Project
+from slipway.rights.pipeline import least_policy
 from stacks.assembly import Selection, add_stacks
 from tests.support.projects import PRODUCTION, config_text, write_project
 from tests.synth.assemblies import new_app

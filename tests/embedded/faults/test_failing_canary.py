@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from slipway.operations.permissions import least_policy
 from slipway.operations.status import find_status
+from slipway.rights.pipeline import least_policy
 from tests.support.projects import LOCAL
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.rollouts import ENDPOINT, ROLLOUT_MODEL, answer_of, described, planned_rollout

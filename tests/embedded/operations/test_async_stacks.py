@@ -14,11 +14,11 @@ from slipway.operations.invoke import Request
 from slipway.operations.invoke_async import invoke_async
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.mode import compare_mode
-from slipway.operations.permissions import least_policy
 from slipway.operations.status import find_status
 from slipway.planning.asynchronous import AsyncPlan, Prefix
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from slipway.rights.pipeline import least_policy
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack

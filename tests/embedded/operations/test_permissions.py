@@ -11,13 +11,13 @@ from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.invoke import Request, invoke, invoke_stream
 from slipway.operations.leftovers import find_kept, find_leftovers
-from slipway.operations.permissions import least_policy
 from slipway.operations.preflight import preflight
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from slipway.publishing.publish import planned_job, publish
+from slipway.rights.pipeline import least_policy
 from tests.publishing.progress import Changing, Progress
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.networks import make_network

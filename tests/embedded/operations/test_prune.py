@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from slipway.access import Access
-from slipway.operations.prune import Unused, delete, find_unused
-from slipway.operations.prune_permissions import prune_policy
-from slipway.operations.references import find_references
+from slipway.pruning.prune import Unused, delete, find_unused
+from slipway.pruning.references import find_references
+from slipway.rights.pruning import prune_policy
 from tests.support.images import put_image
 from tests.support.projects import LOCAL, write_project
 from tests.support.recorded_calls import RecordedCalls

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from slipway.errors import UserError
-from slipway.operations.permissions import least_policy
 from slipway.operations.preflight import preflight
 from slipway.project import Project
 from slipway.publishing.publish import planned_job
+from slipway.rights.pipeline import least_policy
 from tests.embedded.training.publishing import STAGING, Publishing
 from tests.support.recorded_calls import RecordedCalls
 

@@ -7,8 +7,8 @@ import pytest
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, S3Weights
 from slipway.operations.endpoint_reader import read_endpoint
-from slipway.operations.permissions import Weights, least_policy
 from slipway.project import Project
+from slipway.rights.pipeline import Weights, least_policy
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
 from tests.support.projects import PRODUCTION, config_text, write_project
 

@@ -1,7 +1,7 @@
 """The rights of a person or a pipeline on the buckets, topics and keys of a queue."""
 
-from slipway.operations.permission_parts import Place, Statement, allow
 from slipway.planning.asynchronous import AsyncPlan
+from slipway.rights.statements import Place, Statement, allow
 
 
 def find_queue(queue: AsyncPlan, place: Place) -> list[Statement]:

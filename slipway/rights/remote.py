@@ -1,9 +1,9 @@
 """The rights of a publisher whose files move in a build of the account."""
 
 from slipway.config.environments import Environment
-from slipway.operations.permission_parts import Place, Statement, allow
 from slipway.planning.artifact_place import FOUNDATION_ID
 from slipway.planning.remote_place import RESULTS_PREFIX, SOURCES_PREFIX
+from slipway.rights.statements import Place, Statement, allow
 
 
 def remote_statements(environment: Environment, place: Place) -> list[Statement]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.operations.permission_parts import Place, Statement, allow
+from slipway.rights.statements import Place, Statement, allow
 
 
 def import_policy(environment: Environment, endpoint: str) -> dict[str, Any]:

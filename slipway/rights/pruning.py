@@ -3,8 +3,8 @@
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.operations.permission_parts import Place, Statement, allow
 from slipway.planning.artifact_place import OUTPUT_PREFIX
+from slipway.rights.statements import Place, Statement, allow
 
 
 def prune_policy(environment: Environment) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from botocore.exceptions import ClientError
 
 from slipway.access import Access
 from slipway.config.environments import Environment
-from slipway.operations.references import References, is_settings_file, with_packages
 from slipway.planning.artifact_place import OUTPUT_PREFIX
+from slipway.pruning.references import References, is_settings_file, with_packages
 
 LEAST_AGE: Final = timedelta(days=1)
 """Younger files may belong to a publish whose lock is not committed yet."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.operations.permission_parts import Place, Statement, allow, use_key
 from slipway.planning.artifact_place import ArtifactPlace
+from slipway.rights.statements import Place, Statement, allow, use_key
 
 
 def promotion_policy(

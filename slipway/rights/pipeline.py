@@ -10,13 +10,13 @@ from typing import Any
 from slipway.config.environments import Environment
 from slipway.config.names import KEPT_LOGS
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
-from slipway.operations.async_permissions import find_queue, use_queue
-from slipway.operations.permission_parts import Place, Statement, allow, use_key
-from slipway.operations.remote_permissions import remote_statements
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.vpc import SECURITY_GROUP_ID
+from slipway.rights.asynchronous import find_queue, use_queue
+from slipway.rights.remote import remote_statements
+from slipway.rights.statements import Place, Statement, allow, use_key
 
 # What `cdk bootstrap` calls its roles, unless it is told another qualifier. `cdk diff` reads the
 # deployed templates with the role `lookup`.

@@ -1,0 +1,1 @@
+"""Writes the IAM policies that commands, pipelines and roles need: `slipway iam`."""
