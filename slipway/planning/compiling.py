@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from slipway.codes.code import Code
 from slipway.config.sections.artifacts import Compile
-from slipway.config.sections.serving.tensorrt import TensorRTServing
-from slipway.config.sections.serving.triton import TritonServing
 from slipway.errors import Kind, Problem
 from slipway.planning.plan import ImagePlan
 
@@ -69,9 +67,27 @@ class CompilePlan:
         )
 
 
-def engine_hyperparameters(
-    serving: TensorRTServing | TritonServing, target: str | None
-) -> dict[str, str]:
+class EngineServing(Protocol):
+    """What the `serving` sections have in common for which engines are built."""
+
+    @property
+    def dtype(self) -> str:
+        """Returns the precision of the engine."""
+
+    @property
+    def max_batch_size(self) -> int:
+        """Returns the most rows of a batch."""
+
+    @property
+    def max_input_tokens(self) -> int | None:
+        """Returns the most tokens of an input; a rule asks for it."""
+
+    @property
+    def max_new_tokens(self) -> int | None:
+        """Returns the most tokens of an answer; a rule asks for it."""
+
+
+def engine_hyperparameters(serving: EngineServing, target: str | None) -> dict[str, str]:
     """Returns what the job is told that exports graphs, and builds engines of them on a GPU.
 
     Args:
