@@ -7,7 +7,7 @@ environment it is the shell's credentials, after a check that they belong to the
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -365,18 +365,40 @@ def open_source(
     return open_access(source, root, profile), False
 
 
+def why_not_served(root: Path, image: str, backends: Sequence[str]) -> str | None:
+    """Returns why the project's embedded AWS cannot serve a model; None if it can.
+
+    Args:
+        root: the project.
+        image: of the model.
+        backends: Triton's back ends that the model needs.
+
+    Raises:
+        UserError: it does not answer.
+    """
+    with _usable():
+        return control.why_not_served(root, image, backends)
+
+
+@contextlib.contextmanager
+def _usable() -> Iterator[None]:
+    """Turns an embedded AWS that does not answer into a `UserError`."""
+    try:
+        yield
+    except LocalAwsError as error:
+        raise UserError.of(
+            Code.EMBEDDED_AWS_UNUSABLE, str(error), "Stop it with `slipway local stop`."
+        ) from None
+
+
 def local_variables(root: Path, region: str) -> dict[str, str | None]:
     """Returns the variables that point a process at the project's embedded AWS; None means unset.
 
     Raises:
         UserError: it is not running.
     """
-    try:
+    with _usable():
         status = control.status(root)
-    except LocalAwsError as error:
-        raise UserError.of(
-            Code.EMBEDDED_AWS_UNUSABLE, str(error), "Stop it with `slipway local stop`."
-        ) from None
     if status is None:
         raise UserError.of(
             Code.EMBEDDED_AWS_NOT_RUNNING,

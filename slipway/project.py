@@ -53,7 +53,7 @@ from slipway.planning.situation import Situation
 _MADE_LATER = "build/"
 
 NAMES_HOST = b"endpoint_of"
-"""The word by which a file names a host; a file without it need not be read as YAML for that."""
+"""The field by which a file names its host. A file without this word names none."""
 
 
 @dataclass(frozen=True)

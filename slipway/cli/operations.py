@@ -27,8 +27,7 @@ def preflight(
     as_json: JsonOption = False,
 ) -> None:
     """Check that the account is ready for a deployment; print a command for each missing part."""
-    from embedded_aws import control
-    from slipway.access import open_access
+    from slipway.access import open_access, why_not_served
     from slipway.operations.preflight import notes
     from slipway.operations.preflight import preflight as check
 
@@ -36,15 +35,15 @@ def preflight(
     environment = project.environment(env)
     plan = project.plan(name, environment)
     access = open_access(environment, project.root)
-    why_not_served = None
+    refusal = None
     if environment.is_local:
         backends = project.findings(project.situation(name, environment)).backends
-        why_not_served = control.why_not_served(project.root, plan.image.uri, backends)
+        refusal = why_not_served(project.root, plan.image.uri, backends)
     checks = check(
         plan,
         access,
         repository_key=environment.image_builds.repository_key,
-        why_not_served=why_not_served,
+        why_not_served=refusal,
     )
     if as_json:
         print_json({"checks": checks, "notes": notes(plan)})

@@ -307,3 +307,10 @@ def _google_reads(text: str) -> bool:
     except text_format.ParseError:
         return False
     return True
+
+
+def test_the_back_ends_that_a_repository_needs_are_found() -> None:
+    assert check(Case(echo())).backends == ["python"]
+    own = {"own/config.pbtxt": 'backend: "own"\nmax_batch_size: 1\n', "own/1/model.own": "x"}
+    assert check(Case({**own, "own/1/libtriton_own.so": "x"})).backends == []
+    assert check(Case(own)).backends == ["own"]
