@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.assemblies import deploy_command
+from tests.support.pages import ROOT
 from tests.support.workbench import LATEST, MODEL, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
@@ -109,3 +110,19 @@ def test_nothing_is_there_yet(empty_account: Workbench) -> None:
     )
     assert "Could not find model data at s3://" in report
     assert empty_account.stack_status("foundation-local") == "CREATE_COMPLETE"
+
+
+def test_preflight_says_what_the_embedded_aws_cannot_serve(account: Workbench) -> None:
+    case = (ROOT / "tests/golden/cases/custom-image.yaml").read_text("utf-8")
+    text = case.replace("name: custom-image", "name: own")
+    text = text.replace("path: samples/tiny", "path: samples/gpt2-autocomplete/model")
+    account.config("own").write_text(text, "utf-8")
+    try:
+        account.must("slipway", "publish", "own")
+        report = account.fails("slipway", "preflight", "own")
+        assert "No program of the embedded AWS stands for image 123456789012." in report
+        assert report.startswith("1 problem\n")
+        assert "[SW518]" in report
+    finally:
+        account.config("own").unlink()
+        account.project.joinpath("model_configs/own.lock.json").unlink(missing_ok=True)
