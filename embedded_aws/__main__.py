@@ -16,7 +16,7 @@ from embedded_aws.containers.engine import Engine, NoEngineError
 from embedded_aws.control import DEFAULT_PORT
 from embedded_aws.errors import LocalAwsError
 from embedded_aws.lock import held_lock
-from embedded_aws.stricter import StricterRule
+from embedded_aws.reported_refusals import ReportedRefusal
 
 if TYPE_CHECKING:
     from embedded_aws.server import EmbeddedAws
@@ -32,8 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
         "--refuse",
         action="append",
         default=[],
-        type=StricterRule,
-        choices=list(StricterRule),
+        type=ReportedRefusal,
+        choices=list(ReportedRefusal),
         help="refuse what public reports saw refused; may be repeated",
     )
     parser.add_argument(

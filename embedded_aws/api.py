@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+VALIDATION = "ValidationException"
+"""The code with which SageMaker refuses a wrong request."""
+
 
 class ApiError(ServiceException):  # type: ignore[misc]  # moto ships no type information
     """An error of the client, answered with the API's error code and message.

@@ -25,7 +25,7 @@ from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
 from embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH, Connection
 from embedded_aws.lock import LOCK_FILE, await_unlocked, holder, is_locked
-from embedded_aws.stricter import StricterRule
+from embedded_aws.reported_refusals import ReportedRefusal
 
 DEFAULT_PORT = 4566
 DEFAULT_REGION = "us-east-1"
@@ -61,7 +61,7 @@ class LocalState:
     started_at: datetime
     secret_access_key: str = field(repr=False)
     engine: str | None = None
-    refused: tuple[StricterRule, ...] = ()
+    refused: tuple[ReportedRefusal, ...] = ()
     without_capacity: tuple[str, ...] = ()
 
     @property
@@ -116,7 +116,7 @@ def start(
     port: int = DEFAULT_PORT,
     *,
     containers: bool = False,
-    refuse: Collection[StricterRule] = (),
+    refuse: Collection[ReportedRefusal] = (),
     without_capacity: Collection[str] = (),
 ) -> LocalState:
     """Starts the embedded AWS of a project, or returns the running one, whatever its port.
@@ -395,7 +395,7 @@ def _read_state(directory: Path) -> LocalState | None:
             started_at=datetime.fromisoformat(content["started_at"]),
             secret_access_key=content["secret_access_key"],
             engine=content["engine"],
-            refused=tuple(StricterRule(rule) for rule in content["refused"]),
+            refused=tuple(ReportedRefusal(rule) for rule in content["refused"]),
             without_capacity=tuple(content["without_capacity"]),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):

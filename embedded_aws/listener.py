@@ -27,9 +27,10 @@ from moto.moto_server.werkzeug_app import (
 from werkzeug.serving import ThreadedWSGIServer
 
 from embedded_aws.admission import find_refusal
-from embedded_aws.hosting.runtime import MAX_BODY_BYTES
+from embedded_aws.hosting.invocations.api import MAX_BODY_BYTES
 from embedded_aws.identity import ACCOUNT_ID, Connection
 from embedded_aws.moto_applications import moto_application
+from embedded_aws.moto_patches import patch_moto
 from embedded_aws.signatures import WrongSignature, refuse, verify
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Listener:
     """
 
     def __init__(self, *, port: int, secret_access_key: str) -> None:
+        patch_moto()
         self._held = contextlib.ExitStack()
         # Bound here, because werkzeug ends the process if the port is taken.
         with socket.create_server((_HOST, port), backlog=128) as bound:

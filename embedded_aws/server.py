@@ -14,18 +14,17 @@ from embedded_aws.hosting.families import (
     PROGRAMS,
 )
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.runtime import RESPONSE_TIMEOUT_SECONDS, InvocationApi
+from embedded_aws.hosting.invocations.api import RESPONSE_TIMEOUT_SECONDS, InvocationApi
+from embedded_aws.hosting.resources.tags import Tags
 from embedded_aws.hosting.service import Hosting
-from embedded_aws.hosting.tags import Tags
+from embedded_aws.iam.simulation import iam_application
 from embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH
 from embedded_aws.listener import Listener
 from embedded_aws.monitoring.service import Monitoring
-from embedded_aws.objects.copies import follow_copy_conditions
 from embedded_aws.objects.front import ObjectFront
-from embedded_aws.policy_simulation import iam_application
 from embedded_aws.quotas import EndpointQuotas
+from embedded_aws.reported_refusals import ReportedRefusal
 from embedded_aws.scaling.service import Scaling
-from embedded_aws.stricter import StricterRule
 from embedded_aws.training.service import Training
 
 
@@ -63,7 +62,7 @@ class EmbeddedAws:
         time_scale: float = 1.0,
         response_timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS,
         clock: AccountClock | None = None,
-        stricter: Collection[StricterRule] = (),
+        stricter: Collection[ReportedRefusal] = (),
         without_capacity: Collection[str] = (),
     ) -> None:
         self._listener = Listener(port=port, secret_access_key=secret_access_key)
@@ -98,7 +97,6 @@ class EmbeddedAws:
             clock=clock,
             scale=self._scaling.carry_out,
         )
-        follow_copy_conditions()
         self._listener.mount("s3", ObjectFront(self._listener.moto))
         self._listener.mount("codebuild", self._builds.in_front_of(self._listener.moto))
         self._listener.mount("cloudformation", self._cloudformation.api)

@@ -19,11 +19,11 @@ from embedded_aws.builds import script
 from embedded_aws.builds.buildspec import Buildspec, BuildspecError, read_buildspec
 from embedded_aws.builds.records import Build
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.logs import LogShipper, LogStream
-from embedded_aws.hosting.permissions import may
-from embedded_aws.hosting.process import ContainerProcess
-from embedded_aws.hosting.role_access import RoleAccess
+from embedded_aws.iam.permissions import may
+from embedded_aws.iam.s3_access import RoleAccess
 from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.processes.logs import LogShipper, LogStream
+from embedded_aws.processes.process import ContainerProcess
 
 logger = logging.getLogger(__name__)
 

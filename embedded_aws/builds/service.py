@@ -17,9 +17,9 @@ from embedded_aws.api import ApiError, Caller, Operation, ServiceApi
 from embedded_aws.builds.records import Build, LogPlace
 from embedded_aws.builds.run import BuildContext, BuildRun
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.logs import LogShipper
-from embedded_aws.hosting.roles import is_assumable
+from embedded_aws.iam.trust import is_assumable
 from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.processes.logs import LogShipper
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -3,7 +3,6 @@
 from moto.core.config import default_user_config
 
 from embedded_aws.api import ServiceApi
-from embedded_aws.bucket_rules import relax_bucket_rules
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.change_set_api import ChangeSetApi
 from embedded_aws.cloudformation.query_api import QueryApi
@@ -29,7 +28,6 @@ class CloudFormation:
     def __init__(self, clients: LoopbackClients) -> None:
         # Bootstrap's roles attach AWS's managed policies, which moto has only if they are loaded.
         default_user_config["iam"]["load_aws_managed_policies"] = True
-        relax_bucket_rules()
         store = StackStore()
         registry = ResourceRegistry(resource_handlers())
         self._stack_operations = StackOperations(clients, registry, store)

@@ -1,10 +1,10 @@
 """Runs one container, and ensures that it never outlives the embedded AWS.
 
 This is a program of its own: `python -S -m embedded_aws.containers.supervisor ORDERS`. It creates
-the container, passes its output on, and carries connections to it (`tunnel`). As in the supervisor
-of programs (`embedded_aws/hosting/supervisor.py`), end of file on standard input means "stop": the
-container gets SIGTERM, and GRACE_SECONDS later SIGKILL. SIGUSR1 means "kill it now". At the end the
-container is removed. The exit status is the container's (128 + N for signal N).
+the container, passes its output on, and carries connections to it (`tunnel`). End of file on
+standard input means "stop", as in `embedded_aws/processes/supervisor.py`: the container gets
+SIGTERM, and GRACE_SECONDS later SIGKILL. SIGUSR1 means "kill it now". At the end the container is
+removed. The exit status is the container's (128 + N for signal N).
 
 It uses only the standard library and `tunnel`, so that it starts quickly.
 """

@@ -1,40 +1,34 @@
-"""SageMaker's control plane for hosting: maps operations to the objects that handle them."""
+"""Puts SageMaker's hosting together, and maps the control plane's operations to their objects."""
 
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from embedded_aws.api import Operation, ServiceApi
+from embedded_aws.api import VALIDATION, Operation, ServiceApi
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.clock import AccountClock
 from embedded_aws.containers.engine import Engine
-from embedded_aws.hosting import model_data
-from embedded_aws.hosting.asynchronous.backlogs import BacklogSampler
-from embedded_aws.hosting.asynchronous.queue import AsyncQueue
+from embedded_aws.hosting.asynchronous.queue import AsyncQueues
 from embedded_aws.hosting.components.component import Component
 from embedded_aws.hosting.components.sampler import ComponentSampler
 from embedded_aws.hosting.components.service import Components
-from embedded_aws.hosting.endpoint_configs import EndpointConfigs
-from embedded_aws.hosting.endpoints import Endpoints
-from embedded_aws.hosting.families import (
-    PROGRAMS,
-)
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.fleets import Endpoint
-from embedded_aws.hosting.image_launcher import ImageLauncher
-from embedded_aws.hosting.launch import CannotLaunchError, Launcher
-from embedded_aws.hosting.machines import MachineSampler
-from embedded_aws.hosting.metrics import MetricPublisher
-from embedded_aws.hosting.models import Models
-from embedded_aws.hosting.program_launcher import ProgramLauncher
-from embedded_aws.hosting.records import VALIDATION
-from embedded_aws.hosting.tags import Tags
-from embedded_aws.hosting.variants import HostingContext
+from embedded_aws.hosting.endpoints.service import Endpoints
+from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
+from embedded_aws.hosting.fleets import model_download
+from embedded_aws.hosting.fleets.endpoint import Endpoint
+from embedded_aws.hosting.fleets.machine_metrics import MachineSampler
+from embedded_aws.hosting.fleets.running_variant import HostingContext
+from embedded_aws.hosting.launch.image_launcher import ImageLauncher
+from embedded_aws.hosting.launch.launcher import Launcher
+from embedded_aws.hosting.launch.program_launcher import ProgramLauncher
+from embedded_aws.hosting.resources.endpoint_configs import EndpointConfigs
+from embedded_aws.hosting.resources.models import Models
+from embedded_aws.hosting.resources.records import Records
+from embedded_aws.hosting.resources.tags import Tags
+from embedded_aws.hosting.telemetry.metrics import MetricPublisher
 from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.network_rules import follow_network_rules
 from embedded_aws.quotas import EndpointQuotas
-from embedded_aws.scaling_rules import follow_scaling_rules
-from embedded_aws.stricter import StricterRule
+from embedded_aws.reported_refusals import ReportedRefusal
 
 
 class Hosting:
@@ -44,12 +38,12 @@ class Hosting:
         clients: calls S3, IAM, EC2, CloudWatch and CloudWatch Logs.
         directory: holds model directories and logs; only this object writes there.
         programs: maps an image repository to the program that stands for it.
+        tags: keeps the tags.
+        quotas: limits the instances behind endpoints.
+        clock: the account's time, which gives metrics their date.
+        beside: SageMaker's operations that other objects handle and the same API answers.
         engine: runs endpoints in their images; None runs them as processes.
         time_scale: factor on every timeout and wait that a caller configures; tests shorten them.
-        tags: keeps the tags.
-        quotas: limits the instances behind endpoints; None for those that nobody changed.
-        beside: SageMaker's operations that other objects handle and the same API answers.
-        clock: the account's time, which gives metrics their date; None for the machine's.
         stricter: refusals of public reports that AWS's documents contradict.
         without_capacity: the instance types that AWS has no capacity of.
 
@@ -57,6 +51,7 @@ class Hosting:
         api: the WSGI application of the control plane.
         metrics: records invocations.
         captures: writes captured requests and answers.
+        queues: the queues of asynchronous endpoints.
     """
 
     def __init__(
@@ -64,18 +59,16 @@ class Hosting:
         clients: LoopbackClients,
         directory: Path,
         *,
-        programs: Mapping[str, ContainerProgram] = PROGRAMS,
-        engine: Engine | None = None,
-        time_scale: float = 1.0,
-        tags: Tags | None = None,
-        quotas: EndpointQuotas | None = None,
-        beside: Mapping[str, Operation] | None = None,
-        clock: AccountClock | None = None,
-        stricter: Collection[StricterRule] = (),
-        without_capacity: Collection[str] = (),
+        programs: Mapping[str, ContainerProgram],
+        tags: Tags,
+        quotas: EndpointQuotas,
+        clock: AccountClock,
+        beside: Mapping[str, Operation],
+        engine: Engine | None,
+        time_scale: float,
+        stricter: Collection[ReportedRefusal],
+        without_capacity: Collection[str],
     ) -> None:
-        follow_scaling_rules()
-        follow_network_rules()
         launcher: Launcher = ProgramLauncher(programs, clients.connection)
         if engine is not None:
             launcher = in_images = ImageLauncher(engine, programs, directory)
@@ -83,49 +76,32 @@ class Hosting:
         # Left by a killed server: nothing refers to it any more. Model directories are read-only,
         # so only root could remove them as they are.
         for home in (directory / "instances").glob("*"):
-            model_data.remove(home / "model")
+            model_download.remove(home / "model")
         for left in ("instances", "logs"):
             shutil.rmtree(directory / left, ignore_errors=True)
-        self._clock = clock = clock or AccountClock()
-        self.metrics = MetricPublisher(clock=clock)
+        self._clock = clock
         self._launcher = launcher
-        self._context = HostingContext(
+        self._context = context = HostingContext(
             clients, directory, launcher, time_scale, clock, without_capacity
         )
-        self.captures = self._context.captures
-        tags = tags or Tags()
+        self.captures = context.captures
+        self.metrics = MetricPublisher(clock=clock)
+        self.queues = AsyncQueues(clients, self.metrics, clock, time_scale)
         models = Models(clients, tags)
-        configs = EndpointConfigs(models.records, tags, clients, stricter)
-        quotas = quotas or EndpointQuotas()
-        self._endpoints = Endpoints(
-            self._context,
-            models.records,
-            configs.records,
-            tags,
-            quotas,
-            lambda endpoint: AsyncQueue(endpoint, clients, self.metrics, clock, time_scale),
-            lambda endpoint: self._components.abandon(endpoint),
+        configs = EndpointConfigs(models, tags, clients, stricter)
+        self._records: Records[Endpoint] = Records(
+            "Endpoint", noun="endpoint", arn_type="endpoint", tags=tags
         )
         self._components = components = Components(
-            self._context,
-            models,
-            self._endpoints.records,
-            tags,
-            quotas,
-            self._endpoints.running,
-            stricter,
+            context, models, self._records, tags, quotas, stricter
+        )
+        self._endpoints = endpoints = Endpoints(
+            context, models, configs, self._records, components, self.queues, quotas
         )
         self._component_sampler = ComponentSampler(
-            components.records.all,
-            self._endpoints.records.all,
-            self.metrics,
-            clock,
-            time_scale=time_scale,
+            components.records, self._records, self.metrics, clock, time_scale=time_scale
         )
-        self._backlogs = BacklogSampler(self._endpoints.records.all, time_scale=time_scale)
-        self._machines = MachineSampler(
-            self._endpoints.records.all, self.metrics, time_scale=time_scale
-        )
+        self._machines = MachineSampler(self._records.all, self.metrics, time_scale=time_scale)
         operations: Mapping[str, Operation] = {
             "CreateModel": models.create,
             "DescribeModel": models.describe,
@@ -135,22 +111,22 @@ class Hosting:
             "DescribeEndpointConfig": configs.describe,
             "ListEndpointConfigs": configs.list,
             "DeleteEndpointConfig": configs.delete,
-            "CreateEndpoint": self._endpoints.create,
-            "DescribeEndpoint": self._endpoints.describe,
-            "ListEndpoints": self._endpoints.list,
-            "UpdateEndpoint": self._endpoints.update,
-            "UpdateEndpointWeightsAndCapacities": self._endpoints.update_weights,
-            "DeleteEndpoint": self._endpoints.delete,
+            "CreateEndpoint": endpoints.create,
+            "DescribeEndpoint": endpoints.describe,
+            "ListEndpoints": self._records.list,
+            "UpdateEndpoint": endpoints.update,
+            "UpdateEndpointWeightsAndCapacities": endpoints.update_weights,
+            "DeleteEndpoint": endpoints.delete,
             "CreateInferenceComponent": components.create,
-            "DescribeInferenceComponent": components.describe,
-            "ListInferenceComponents": components.list,
+            "DescribeInferenceComponent": components.records.describe,
+            "ListInferenceComponents": components.records.list,
             "UpdateInferenceComponent": components.update,
             "UpdateInferenceComponentRuntimeConfig": components.update_runtime,
             "DeleteInferenceComponent": components.delete,
             "AddTags": tags.add_tags,
             "ListTags": tags.list_tags,
             "DeleteTags": tags.delete_tags,
-            **(beside or {}),
+            **beside,
         }
         self.api = ServiceApi(
             "sagemaker", operations, account_id=ACCOUNT_ID, validation_code=VALIDATION
@@ -158,7 +134,7 @@ class Hosting:
 
     def find_endpoint(self, region: str, name: str) -> Endpoint | None:
         """Returns an endpoint, whatever its status, or None."""
-        return self._endpoints.records.find(region, name)
+        return self._records.find(region, name)
 
     def find_component(self, region: str, name: str) -> Component | None:
         """Returns an inference component, whatever its status, or None."""
@@ -168,7 +144,7 @@ class Hosting:
         """Returns region, name and status of every endpoint, oldest first."""
         return [
             {"region": endpoint.region, "name": endpoint.name, "status": endpoint.status}
-            for endpoint in self._endpoints.records.all()
+            for endpoint in self._records.all()
         ]
 
     def why_not_served(self, image: str, backends: Sequence[str]) -> str | None:
@@ -185,14 +161,14 @@ class Hosting:
 
     def publish_metrics(self) -> None:
         """Measures backlogs and components, and publishes the values since the last call."""
-        self._backlogs.sample()
+        self.queues.sample()
         self._component_sampler.sample()
         self.metrics.publish()
 
     def close(self) -> None:
         """Stops every serving process and publishes the recorded metrics."""
         self._machines.close()
-        self._backlogs.close()
+        self.queues.close()
         self._component_sampler.close()
         self._components.close()
         self._endpoints.close()

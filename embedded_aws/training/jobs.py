@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from embedded_aws.api import without_none
-from embedded_aws.hosting.records import now
+from embedded_aws.hosting.resources.records import now
 
 UNDER_WAY = ("InProgress", "Stopping")
 # The messages of DescribeTrainingJob's documentation, by secondary status.
@@ -100,20 +100,5 @@ class TrainingJob:
                     "ModelArtifacts": {"S3ModelArtifacts": model} if model is not None else None,
                     "TrainingTimeInSeconds": seconds,
                     "BillableTimeInSeconds": seconds,
-                }
-            )
-
-    def summary(self) -> dict[str, Any]:
-        """Returns the job in the form of ListTrainingJobs."""
-        with self.lock:
-            return without_none(
-                {
-                    "TrainingJobName": self.name,
-                    "TrainingJobArn": self.arn,
-                    "CreationTime": self.created,
-                    "LastModifiedTime": self.modified,
-                    "TrainingJobStatus": self.status,
-                    "SecondaryStatus": self.secondary,
-                    "TrainingEndTime": self.ended,
                 }
             )

@@ -6,18 +6,13 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import ApiError, Caller
+from embedded_aws.api import VALIDATION, ApiError, Caller
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import (
-    UnknownImageError,
-    find_program,
-    registry_of,
-)
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.records import VALIDATION
-from embedded_aws.hosting.refusals import refuse
-from embedded_aws.hosting.role_access import RoleAccess
-from embedded_aws.hosting.roles import require_role
+from embedded_aws.hosting.families import find_program, registry_of
+from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
+from embedded_aws.hosting.resources.refusals import refuse
+from embedded_aws.iam.s3_access import RoleAccess
+from embedded_aws.iam.trust import require_role
 
 _PAGE = "training"
 _UNSUPPORTED = {
@@ -132,7 +127,7 @@ def _program(
         raise ApiError(VALIDATION, f"The embedded AWS does not emulate TrainingInputMode {mode}.")
     try:
         program = find_program(programs, image)
-    except UnknownImageError as error:
+    except CannotLaunchError as error:
         raise ApiError(VALIDATION, str(error)) from error
     if not program.entrypoint:
         raise ApiError(VALIDATION, f"No training job runs in image {image}.")

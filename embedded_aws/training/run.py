@@ -16,14 +16,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import (
-    base_environment,
+    container_environment,
 )
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.logs import LogShipper, LogStream
-from embedded_aws.hosting.model_data import ModelDataError, download_prefix
-from embedded_aws.hosting.process import ContainerProcess
-from embedded_aws.hosting.records import now
-from embedded_aws.hosting.role_access import RoleAccess
+from embedded_aws.hosting.fleets.model_download import ModelDataError, download_prefix
+from embedded_aws.hosting.resources.records import now
+from embedded_aws.iam.s3_access import RoleAccess
+from embedded_aws.processes.logs import LogShipper, LogStream
+from embedded_aws.processes.process import ContainerProcess
 from embedded_aws.training.jobs import TrainingJob
 from embedded_aws.training.layout import Layout
 from embedded_aws.training.requests import channel_place
@@ -227,7 +227,7 @@ class JobRun:
         job, parameters = self._job, self._job.parameters
         isolated = parameters.get("EnableNetworkIsolation", False)
         environment = {
-            **base_environment(
+            **container_environment(
                 program=self._program,
                 declared=parameters.get("Environment", {}),
                 region=job.region,

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller, Operation
+from embedded_aws.api import VALIDATION, ApiError, Caller, Operation
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import (
-    PROGRAMS,
-)
+from embedded_aws.hosting.families import PROGRAMS
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.logs import LogShipper
-from embedded_aws.hosting.records import VALIDATION, Records, now, page
-from embedded_aws.hosting.tags import Tags
+from embedded_aws.hosting.resources.records import Records, now
+from embedded_aws.hosting.resources.tags import Tags
+from embedded_aws.processes.logs import LogShipper
 from embedded_aws.training.jobs import UNDER_WAY, TrainingJob
 from embedded_aws.training.requests import checked_program
 from embedded_aws.training.run import JobRun, TrainingContext
@@ -46,11 +44,16 @@ class Training:
         # Left by a killed server: nothing refers to it any more.
         shutil.rmtree(directory / "training", ignore_errors=True)
         self._clients = clients
-        self._tags = tags
         self._programs = programs
         self._logs = LogShipper(clients)
         self._context = TrainingContext(clients, directory / "training", self._logs, time_scale)
-        self._records: Records[TrainingJob] = Records(noun="training job", arn_type="training-job")
+        self._records: Records[TrainingJob] = Records(
+            "TrainingJob",
+            noun="training job",
+            arn_type="training-job",
+            tags=tags,
+            listed_as="TrainingJobSummaries",
+        )
         self._runs: dict[str, JobRun] = {}
         self._lock = threading.Lock()
         self._closing = False
@@ -78,9 +81,8 @@ class Training:
                     "Training job names must be unique within an AWS account and region, and a "
                     f"training job with this name already exists ({arn})",
                 )
-            self._records.add(caller, job)
+            self._records.add(caller, job, parameters.get("Tags", ()))
             self._runs[arn] = run
-        self._tags.create(arn, parameters.get("Tags", []))
         run.start()
         return {"TrainingJobArn": arn}
 
@@ -89,18 +91,8 @@ class Training:
         return self._find(caller, parameters).describe()
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles ListTrainingJobs."""
-        jobs = self._records.all(caller.region)
-        if status := parameters.get("StatusEquals"):
-            jobs = [job for job in jobs if job.status == status]
-        # Unlike the lists of hosting, this list begins with the oldest.
-        found, token = page(
-            jobs,
-            {"SortOrder": "Ascending", **parameters},
-            sort_keys={"Status": lambda job: job.status},
-            modified=lambda job: job.modified,
-        )
-        return {"TrainingJobSummaries": [job.summary() for job in found], "NextToken": token}
+        """Handles ListTrainingJobs, which begins with the oldest, unlike the lists of hosting."""
+        return self._records.list(caller, {"SortOrder": "Ascending", **parameters})
 
     def stop(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles StopTrainingJob."""

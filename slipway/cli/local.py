@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embedded_aws.stricter import StricterRule
+from embedded_aws.reported_refusals import ReportedRefusal
 from slipway.cli.output import (
     ANSWER_IS_NO,
     JsonOption,
@@ -52,7 +52,7 @@ def start(
         ),
     ] = False,
     refuse: Annotated[
-        list[StricterRule] | None,
+        list[ReportedRefusal] | None,
         typer.Option(
             help="Refuse a number of 0 that public reports saw refused, and AWS documents; may be "
             "repeated."

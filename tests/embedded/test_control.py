@@ -17,8 +17,8 @@ from embedded_aws import control
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
-from embedded_aws.hosting.capacity import NO_CAPACITY
-from embedded_aws.stricter import StricterRule
+from embedded_aws.hosting.fleets.capacity import NO_CAPACITY
+from embedded_aws.reported_refusals import ReportedRefusal
 from tests.support.roles import make_role
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
@@ -43,7 +43,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, co
         control.start(
             project,
             0,
-            refuse=[StricterRule.MIN_INSTANCE_COUNT_0],
+            refuse=[ReportedRefusal.MIN_INSTANCE_COUNT_0],
             without_capacity=["ml.m5.xlarge"],
         ),
     )
@@ -75,7 +75,7 @@ def test_a_start_with_refusals_does_not_find_one_without(
 ) -> None:
     project, state = running
     with pytest.raises(LocalAwsError) as refused:
-        control.start(project, refuse=list(StricterRule))
+        control.start(project, refuse=list(ReportedRefusal))
     assert str(refused.value) == (
         f"The embedded AWS runs already (process {state.pid}), without `--refuse copy-count-0`. "
         "Run `slipway local stop`, then start it with the option. What is deployed and published "

@@ -11,7 +11,6 @@ from moto.moto_api._internal import moto_api_backend
 
 from embedded_aws.identity import Connection
 from embedded_aws.listener import Listener
-from embedded_aws.objects.copies import follow_copy_conditions
 from embedded_aws.objects.front import ObjectFront
 from embedded_aws.server import EmbeddedAws
 from tests.support.starts import count_start
@@ -59,7 +58,6 @@ def object_storage() -> Iterator[str]:
     """
     count_start("server")
     listener = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
-    follow_copy_conditions()
     listener.mount("s3", ObjectFront(listener.moto))
     listener.start()
     try:

@@ -19,7 +19,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, HTTPClientError
 
 import slipway.client
-from embedded_aws.hosting.event_stream import event
+from embedded_aws.hosting.invocations.event_stream import event
 from slipway.client import wait_for_wake
 
 ASLEEP = (

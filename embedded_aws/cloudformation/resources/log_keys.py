@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from moto.logs.models import logs_backends
 
 from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
-from embedded_aws.policies import listed, matches
+from embedded_aws.iam.policies import listed, matches
 
 # The operations that CloudWatch Logs calls with the log group as the encryption context.
 _ACTIONS = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey")

@@ -7,41 +7,80 @@ from collections import deque
 from collections.abc import Callable
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.async_requests import AsyncRequest
 from embedded_aws.hosting.asynchronous.processing import Processing, ProcessingAgain
-from embedded_aws.hosting.fleets import Endpoint
-from embedded_aws.hosting.metrics import NAMESPACE, MetricOwner, MetricPublisher
-from embedded_aws.hosting.variants import RunningVariant
+from embedded_aws.hosting.asynchronous.requests import AsyncRequest
+from embedded_aws.hosting.fleets.endpoint import Endpoint
+from embedded_aws.hosting.fleets.running_variant import RunningVariant
+from embedded_aws.hosting.telemetry.metrics import NAMESPACE, MetricOwner, MetricPublisher
+from embedded_aws.periodic import Periodic
 
 logger = logging.getLogger(__name__)
 
 # How soon the queue notices that a container is healthy again, or that the clock was moved.
 _POLL_SECONDS = 0.05
+_INTERVAL_SECONDS = 10.0
+_SHORTEST_INTERVAL_SECONDS = 0.1
 
 
-class AsyncQueue:
-    """The requests of one endpoint, oldest first.
+class AsyncQueues:
+    """The queues of all asynchronous endpoints, whose backlogs are measured several times a minute.
 
     Args:
-        endpoint: the endpoint.
         clients: calls S3 and SNS.
-        metrics: records the endpoint's metrics.
+        metrics: records the endpoints' metrics.
         clock: returns seconds since the epoch. Requests expire on it, and tests move it.
-        time_scale: factor on the time that a container may take.
+        time_scale: factor on the time that a container may take, and on the interval.
     """
 
     def __init__(
         self,
-        endpoint: Endpoint,
         clients: LoopbackClients,
         metrics: MetricPublisher,
         clock: Callable[[], float],
         time_scale: float,
     ) -> None:
-        self._endpoint = endpoint
+        self._clients = clients
         self._metrics = metrics
         self._clock = clock
-        self._processing = Processing(endpoint, clients, metrics, clock, time_scale)
+        self._time_scale = time_scale
+        self._queues: dict[str, AsyncQueue] = {}
+        interval_seconds = max(_INTERVAL_SECONDS * time_scale, _SHORTEST_INTERVAL_SECONDS)
+        self._sampling = Periodic(self.sample, interval_seconds, "backlog-sampler")
+
+    def open(self, endpoint: Endpoint) -> None:
+        """Makes the queue of a new endpoint."""
+        processing = Processing(
+            endpoint, self._clients, self._metrics, self._clock, self._time_scale
+        )
+        self._queues[endpoint.arn] = AsyncQueue(processing)
+
+    def put(self, endpoint: Endpoint, request: AsyncRequest) -> None:
+        """Adds a request at the end of an endpoint's queue."""
+        self._queues[endpoint.arn].put(request)
+
+    def sample(self) -> None:
+        """Records the metrics of every backlog."""
+        for queue in list(self._queues.values()):
+            queue.sample()
+
+    def drop(self, endpoint: Endpoint) -> None:
+        """Drops the queue of an endpoint, with its requests; does nothing without one."""
+        queue = self._queues.pop(endpoint.arn, None)
+        if queue is not None:
+            queue.close()
+
+    def close(self) -> None:
+        """Stops the measurements."""
+        self._sampling.close()
+
+
+class AsyncQueue:
+    """The requests of one endpoint, oldest first."""
+
+    def __init__(self, processing: Processing) -> None:
+        self._processing = processing
+        self._endpoint = processing.endpoint
+        self._clock = processing.clock
         self._waiting: deque[AsyncRequest] = deque()
         self._computed: list[AsyncRequest] = []
         # Variants whose container broke a connection, until it is known whether it ended.
@@ -84,7 +123,7 @@ class AsyncQueue:
             oldest = min(request.received_seconds for request in requests)
             values["ApproximateAgeOfOldestRequest"] = max(self._clock() - oldest, 0.0)
         owner = MetricOwner(self._endpoint.region, NAMESPACE, self._endpoint.name, "")
-        self._metrics.record_values(owner, values)
+        self._processing.metrics.record_values(owner, values)
 
     def _run(self) -> None:
         while True:

@@ -3,36 +3,27 @@
 import logging
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embedded_aws.api import ApiError
-from embedded_aws.hosting.background import Background
-from embedded_aws.hosting.components.component import (
-    Component,
-    instances_needed,
-    sizes_on,
-)
+from embedded_aws.hosting.components.component import Component, instances_needed, sizes_on
 from embedded_aws.hosting.components.rollout import ComponentRollout
-from embedded_aws.hosting.instance_groups import InstanceGroup
-from embedded_aws.hosting.placement import (
-    TOO_SMALL,
-    Size,
-    copies_that_fit,
-    size_of_copy,
-)
-from embedded_aws.hosting.records import now
-from embedded_aws.hosting.rollback_alarms import require_calm
-from embedded_aws.hosting.variants import HostingContext, RunningVariant, VariantStartError
+from embedded_aws.hosting.fleets.background import Background
+from embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
+from embedded_aws.hosting.fleets.fleet import start_together
+from embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from embedded_aws.hosting.fleets.placement import TOO_SMALL, Size, copies_that_fit, size_of_copy
+from embedded_aws.hosting.fleets.rollback_alarms import time_limit_error, watch
+from embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
+from embedded_aws.hosting.fleets.variant import VariantStartError
+from embedded_aws.hosting.resources.records import Records, now
 from embedded_aws.quotas import EndpointQuotas
 
 logger = logging.getLogger(__name__)
 
 # Longer than any request may take, so that a copy is never stopped during a request.
 _DRAIN_SECONDS = 65.0
-_ALARM_POLL_SECONDS = 1.0
 
 
 class ComponentChanges:
@@ -42,7 +33,8 @@ class ComponentChanges:
         context: objects that running copies share.
         background: runs the changes.
         quotas: limits the instances.
-        running: returns the instances of all endpoints of a region, by type.
+        endpoints: all endpoints, whose instances count.
+        components: all components, whose copies take room.
     """
 
     def __init__(
@@ -50,12 +42,14 @@ class ComponentChanges:
         context: HostingContext,
         background: Background,
         quotas: EndpointQuotas,
-        running: Callable[[str], Counter[str]],
+        endpoints: Records[Endpoint],
+        components: Records[Component],
     ) -> None:
         self._context = context
         self._background = background
         self._quotas = quotas
-        self._running = running
+        self._endpoints = endpoints
+        self._components = components
         # One placement at a time, so that two components do not take the same room.
         self._placing = threading.Lock()
 
@@ -105,7 +99,7 @@ class ComponentChanges:
         size = size_of_copy(specification["ComputeResourceRequirements"])
         try:
             while len(component.pending) < count:
-                batch = min(rollout.batch_of(count), count - len(component.pending))
+                batch = min(rollout.batch, count - len(component.pending))
                 started = self._start(component, model, specification, [size] * batch)
                 with component.lock:
                     component.pending += started
@@ -164,7 +158,7 @@ class ComponentChanges:
             group = component.group
             if group is None:
                 raise VariantStartError(f"Endpoint {component.endpoint.name} was deleted.")
-            taken = sizes_on(component.endpoint, component.variant_name)
+            taken = sizes_on(self._components.all(), component.endpoint, component.variant_name)
             count = copies_that_fit(group.instance_size, taken, sizes, group.highest_count)
             if count == 0:
                 raise VariantStartError(TOO_SMALL)
@@ -174,20 +168,13 @@ class ComponentChanges:
             with component.lock:
                 component.starting += copies
         try:
-            with ThreadPoolExecutor(count, "copy-start") as pool:
-                starts = [pool.submit(copy.start) for copy in copies]
-            errors = [error for start in starts if (error := start.exception()) is not None]
+            start_together(copies)
             if self._background.closing.is_set() or component.group is None:
-                errors.append(VariantStartError(f"Endpoint {component.endpoint.name} is gone."))
-            if errors:
-                for copy in copies:
-                    copy.stop()
-                if isinstance(errors[0], VariantStartError):
-                    raise errors[0]
-                raise VariantStartError(
-                    "Request to service failed. If failure persists after retry, contact "
-                    f"customer support. ({type(errors[0]).__name__}: {errors[0]})"
-                )
+                raise VariantStartError(f"Endpoint {component.endpoint.name} is gone.")
+        except VariantStartError:
+            for copy in copies:
+                copy.stop()
+            raise
         finally:
             with component.lock:
                 component.starting = [each for each in component.starting if each not in copies]
@@ -227,7 +214,7 @@ class ComponentChanges:
         try:
             self._quotas.check(
                 component.region,
-                used=self._running(component.region),
+                used=running_instances(self._endpoints.all(component.region)),
                 wanted={group.instance_type: missing},
             )
         except ApiError as error:
@@ -236,21 +223,21 @@ class ComponentChanges:
 
     def _watch(self, component: Component, rollout: ComponentRollout, began: float) -> None:
         """Waits after a batch, and watches alarms and the time limit."""
-        scale = self._context.time_scale
-        deadline = self._context.deadline(rollout.wait_seconds)
-        while True:
-            require_calm(self._context.clients, component.region, rollout.alarms)
-            limit = rollout.limit_seconds
-            if limit is not None and time.monotonic() - began > limit * scale:
-                raise VariantStartError(
-                    f"The update was rolled back because it took longer than the {limit:g} seconds "
-                    "of MaximumExecutionTimeoutInSeconds."
-                )
-            remaining = deadline.remaining_seconds()
-            if remaining <= 0:
-                return
-            if self._background.closing.wait(min(remaining, _ALARM_POLL_SECONDS)):
-                raise VariantStartError("The embedded AWS was stopped.")
+        limit = rollout.limit_seconds
+
+        def check_limit() -> None:
+            seconds = time.monotonic() - began
+            if limit is not None and seconds > limit * self._context.time_scale:
+                raise VariantStartError(time_limit_error(limit))
+
+        watch(
+            self._context,
+            component.region,
+            rollout.alarms,
+            rollout.wait_seconds,
+            self._background.closing,
+            check_limit,
+        )
 
     def _undo(self, component: Component, reason: str) -> None:
         with component.lock:

@@ -2,19 +2,18 @@
 
 import random
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from embedded_aws.api import ApiError, without_none
-from embedded_aws.hosting.fleets import Endpoint
-from embedded_aws.hosting.instance_groups import InstanceGroup
-from embedded_aws.hosting.metrics import NAMESPACE, MetricOwner
-from embedded_aws.hosting.models import primary_container
-from embedded_aws.hosting.placement import Size, instances_for, size_of_copy
-from embedded_aws.hosting.records import VALIDATION
-from embedded_aws.hosting.variants import RunningVariant
+from embedded_aws.api import VALIDATION, ApiError
+from embedded_aws.hosting.fleets.endpoint import Endpoint
+from embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from embedded_aws.hosting.fleets.placement import Size, instances_for, size_of_copy
+from embedded_aws.hosting.fleets.running_variant import RunningVariant
+from embedded_aws.hosting.resources.models import primary_container
+from embedded_aws.hosting.telemetry.metrics import NAMESPACE, MetricOwner
 
 # The words that refusals have for a change in progress; users quote three of them:
 # https://github.com/huggingface/skills, hf-cloud-sagemaker, and
@@ -150,29 +149,7 @@ class Component:
             return chosen
 
     def describe(self) -> dict[str, Any]:
-        """Returns DescribeInferenceComponent's answer."""
-        with self.lock:
-            return without_none(
-                {
-                    "InferenceComponentName": self.name,
-                    "InferenceComponentArn": self.arn,
-                    "EndpointName": self.endpoint.name,
-                    "EndpointArn": self.endpoint.arn,
-                    "VariantName": self.variant_name,
-                    "FailureReason": self.failure_reason,
-                    "Specification": self._described_specification(),
-                    "RuntimeConfig": {
-                        "DesiredCopyCount": self.desired_count,
-                        "CurrentCopyCount": len(self.copies),
-                    },
-                    "CreationTime": self.created,
-                    "LastModifiedTime": self.modified,
-                    "InferenceComponentStatus": self.status,
-                    "LastDeploymentConfig": self.deployment_config,
-                }
-            )
-
-    def _described_specification(self) -> dict[str, Any]:
+        """Returns DescribeInferenceComponent's answer; members without a value are left out."""
         image = primary_container(self.model)["Image"]
         declared = self.specification.get("Container", {})
         container = {
@@ -184,17 +161,32 @@ class Component:
             "ArtifactUrl": declared.get("ArtifactUrl"),
             "Environment": declared.get("Environment"),
         }
-        return {**self.specification, "Container": without_none(container)}
+        with self.lock:
+            return {
+                "InferenceComponentName": self.name,
+                "InferenceComponentArn": self.arn,
+                "EndpointName": self.endpoint.name,
+                "EndpointArn": self.endpoint.arn,
+                "VariantName": self.variant_name,
+                "FailureReason": self.failure_reason,
+                "Specification": {**self.specification, "Container": container},
+                "RuntimeConfig": {
+                    "DesiredCopyCount": self.desired_count,
+                    "CurrentCopyCount": len(self.copies),
+                },
+                "CreationTime": self.created,
+                "LastModifiedTime": self.modified,
+                "InferenceComponentStatus": self.status,
+                "LastDeploymentConfig": self.deployment_config,
+            }
 
 
-def sizes_on(endpoint: Endpoint, variant_name: str) -> list[Size]:
+def sizes_on(components: Iterable[Component], endpoint: Endpoint, variant_name: str) -> list[Size]:
     """Returns the size of every copy on the instances of a variant."""
-    with endpoint.lock:
-        components = list(endpoint.components.values())
     return [
         size
         for component in components
-        if component.variant_name == variant_name
+        if component.endpoint is endpoint and component.variant_name == variant_name
         for size in component.copy_sizes()
     ]
 

@@ -6,11 +6,10 @@ Where a message has no source beside it, AWS's words are not public and they are
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller
-from embedded_aws.hosting.declared import Declared
-from embedded_aws.hosting.models import Models
-from embedded_aws.hosting.records import VALIDATION
-from embedded_aws.hosting.refusals import refuse
+from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.hosting.resources.declared import Declared
+from embedded_aws.hosting.resources.models import Models
+from embedded_aws.hosting.resources.refusals import refuse
 
 _UNSUPPORTED = {
     "BaseInferenceComponentName": "adapters",
@@ -77,7 +76,7 @@ class SpecifiedModels:
             ApiError: there is no such model, or CreateModel would refuse it.
         """
         if (name := specification.get("ModelName")) is not None:
-            model: Declared = self._models.records.get(caller, name)
+            model: Declared = self._models.get(caller, name)
             return {**model.parameters, **settings}
         container = specification["Container"]
         primary = {"Image": container.get("Image"), "Environment": container.get("Environment", {})}

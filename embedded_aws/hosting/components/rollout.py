@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import ApiError
-from embedded_aws.hosting.records import VALIDATION
+from embedded_aws.api import VALIDATION, ApiError
+from embedded_aws.hosting.fleets.rollback_alarms import alarm_names
 
 # botocore's documentation of InferenceComponentRollingUpdatePolicy.
 _PERCENT = (5, 50)
@@ -17,8 +17,7 @@ class ComponentRollout:
     """A deployment configuration in terms of copies.
 
     Attributes:
-        batch: copies of a batch, or the percentage of all copies.
-        is_percentage: whether `batch` is a percentage.
+        batch: copies of a batch, at least one.
         wait_seconds: time that the alarms are watched after each batch.
         alarms: names of alarms; one in state ALARM undoes the update.
         limit_seconds: an update that takes longer is undone; None is no limit.
@@ -26,16 +25,9 @@ class ComponentRollout:
 
     # AWS documents no default: one copy at a time needs the least room.
     batch: int = 1
-    is_percentage: bool = False
     wait_seconds: float = 0.0
     alarms: tuple[str, ...] = ()
     limit_seconds: float | None = None
-
-    def batch_of(self, count: int) -> int:
-        """Returns the copies of one batch, at least one."""
-        if not self.is_percentage:
-            return self.batch
-        return max(math.floor(count * self.batch / 100), 1)
 
 
 def component_rollout_of(config: Mapping[str, Any] | None, copy_count: int) -> ComponentRollout:
@@ -52,22 +44,22 @@ def component_rollout_of(config: Mapping[str, Any] | None, copy_count: int) -> C
         return ComponentRollout()
     policy = config["RollingUpdatePolicy"]
     size = policy["MaximumBatchSize"]
-    value = int(size["Value"])
+    batch = int(size["Value"])
     is_percentage = size["Type"] == "CAPACITY_PERCENT"
     low, high = _PERCENT
-    percent = value if is_percentage else 100 * value / max(copy_count, 1)
+    percent = batch if is_percentage else 100 * batch / max(copy_count, 1)
     # One copy is the smallest batch, so that a component with one copy can be updated.
-    if not low <= percent <= high and (is_percentage or value > 1):
+    if not low <= percent <= high and (is_percentage or batch > 1):
         raise ApiError(
             VALIDATION,
             f"The MaximumBatchSize must be between {low} and {high} percent of the copies; it is "
             f"{percent:g} percent.",
         )
-    alarms = config.get("AutoRollbackConfiguration", {}).get("Alarms", [])
+    if is_percentage:
+        batch = max(math.floor(copy_count * batch / 100), 1)
     return ComponentRollout(
-        batch=value,
-        is_percentage=is_percentage,
+        batch,
         wait_seconds=float(policy["WaitIntervalInSeconds"]),
-        alarms=tuple(alarm["AlarmName"] for alarm in alarms),
+        alarms=alarm_names(config),
         limit_seconds=policy.get("MaximumExecutionTimeoutInSeconds"),
     )

@@ -10,7 +10,7 @@
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,9 +21,11 @@ from embedded_aws.hosting.components.component import (
     instances_needed,
     sizes_on,
 )
-from embedded_aws.hosting.fleets import Endpoint
-from embedded_aws.hosting.metrics import MetricOwner, MetricPublisher
+from embedded_aws.hosting.fleets.endpoint import Endpoint
+from embedded_aws.hosting.resources.records import Records
+from embedded_aws.hosting.telemetry.metrics import MetricOwner, MetricPublisher
 from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.periodic import Periodic
 
 CONCURRENT = "ConcurrentRequestsPerCopy"
 _RESOLUTION_SECONDS = 10
@@ -45,8 +47,8 @@ class ComponentSampler:
     """Measures every component with copies, on the clock.
 
     Args:
-        components: returns every component.
-        endpoints: returns every endpoint.
+        components: all components.
+        endpoints: all endpoints.
         publisher: receives the values of minutes.
         clock: returns seconds since the epoch.
         time_scale: factor on the interval.
@@ -54,8 +56,8 @@ class ComponentSampler:
 
     def __init__(
         self,
-        components: Callable[[], Iterable[Component]],
-        endpoints: Callable[[], Iterable[Endpoint]],
+        components: Records[Component],
+        endpoints: Records[Endpoint],
         publisher: MetricPublisher,
         clock: Callable[[], float],
         *,
@@ -67,10 +69,8 @@ class ComponentSampler:
         self._clock = clock
         self._mark_seconds = _mark(clock())
         self._lock = threading.Lock()
-        self._interval_seconds = max(_INTERVAL_SECONDS * time_scale, _SHORTEST_INTERVAL_SECONDS)
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="component-sampler", daemon=True)
-        self._thread.start()
+        interval_seconds = max(_INTERVAL_SECONDS * time_scale, _SHORTEST_INTERVAL_SECONDS)
+        self._sampling = Periodic(self.sample, interval_seconds, "component-sampler")
 
     def sample(self) -> None:
         """Records the values that are due, and lets the instances follow the copies."""
@@ -80,19 +80,14 @@ class ComponentSampler:
             first = max(self._mark_seconds, last - _MOST_MARKS * _RESOLUTION_SECONDS)
             marks = range(first + _RESOLUTION_SECONDS, last + 1, _RESOLUTION_SECONDS)
             self._mark_seconds = last
-            for component in self._components():
+            for component in self._components.all():
                 self._measure(component, marks)
-            for endpoint in self._endpoints():
-                _follow_copies(endpoint, now_seconds)
+            for endpoint in self._endpoints.all():
+                self._follow_copies(endpoint, now_seconds)
 
     def close(self) -> None:
         """Stops the thread."""
-        self._closed.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._closed.wait(self._interval_seconds):
-            self.sample()
+        self._sampling.close()
 
     def _measure(self, component: Component, marks: range) -> None:
         with component.lock:
@@ -110,6 +105,14 @@ class ComponentSampler:
             for mark, value in zip(marks, values, strict=True):
                 _put(component.owner, value, mark)
 
+    def _follow_copies(self, endpoint: Endpoint, now_seconds: float) -> None:
+        with endpoint.lock:
+            groups = [] if endpoint.live is None else list(endpoint.live.groups.values())
+        for group in groups:
+            needed = instances_needed(group, sizes_on(self._components.all(), endpoint, group.name))
+            with endpoint.lock:
+                group.follow(needed, now_seconds)
+
 
 def _mark(seconds: float) -> int:
     return int(seconds) // _RESOLUTION_SECONDS * _RESOLUTION_SECONDS
@@ -121,12 +124,3 @@ def _put(owner: MetricOwner, value: float, mark_seconds: int) -> None:
     cloudwatch_backends[ACCOUNT_ID][owner.region].metric_data.append(
         Point(owner.namespace, CONCURRENT, value, owner.dimensions(), moment, "Count")
     )
-
-
-def _follow_copies(endpoint: Endpoint, now_seconds: float) -> None:
-    with endpoint.lock:
-        groups = [] if endpoint.live is None else list(endpoint.live.groups.values())
-    for group in groups:
-        needed = instances_needed(group, sizes_on(endpoint, group.name))
-        with endpoint.lock:
-            group.follow(needed, now_seconds)

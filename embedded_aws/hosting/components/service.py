@@ -1,11 +1,9 @@
 """The operations on inference components."""
 
-from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller
-from embedded_aws.hosting.background import Background
+from embedded_aws.api import VALIDATION, ApiError, Caller
 from embedded_aws.hosting.components.changes import ComponentChanges
 from embedded_aws.hosting.components.component import (
     DELETING,
@@ -15,15 +13,16 @@ from embedded_aws.hosting.components.component import (
 )
 from embedded_aws.hosting.components.requests import SpecifiedModels, specification_of
 from embedded_aws.hosting.components.rollout import component_rollout_of
-from embedded_aws.hosting.fleets import Endpoint
-from embedded_aws.hosting.instance_groups import InstanceGroup
-from embedded_aws.hosting.models import Models
-from embedded_aws.hosting.records import VALIDATION, Records, now, page
-from embedded_aws.hosting.refusals import refusal
-from embedded_aws.hosting.tags import Tags
-from embedded_aws.hosting.variants import HostingContext
+from embedded_aws.hosting.fleets.background import Background
+from embedded_aws.hosting.fleets.endpoint import Endpoint
+from embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from embedded_aws.hosting.fleets.running_variant import HostingContext
+from embedded_aws.hosting.resources.models import Models
+from embedded_aws.hosting.resources.records import Records, now
+from embedded_aws.hosting.resources.refusals import refusal
+from embedded_aws.hosting.resources.tags import Tags
 from embedded_aws.quotas import EndpointQuotas
-from embedded_aws.stricter import StricterRule
+from embedded_aws.reported_refusals import ReportedRefusal
 
 
 class Components:
@@ -35,7 +34,6 @@ class Components:
         endpoints: the endpoints that host components.
         tags: keeps the tags.
         quotas: limits the instances.
-        running: returns the instances of all endpoints of a region, by type.
         stricter: refusals of public reports that were asked for.
     """
 
@@ -46,18 +44,19 @@ class Components:
         endpoints: Records[Endpoint],
         tags: Tags,
         quotas: EndpointQuotas,
-        running: Callable[[str], Counter[str]],
-        stricter: Collection[StricterRule],
+        stricter: Collection[ReportedRefusal],
     ) -> None:
         self._models = SpecifiedModels(models)
         self._endpoints = endpoints
-        self._tags = tags
         self._stricter = stricter
         self._background = Background()
-        self._changes = ComponentChanges(context, self._background, quotas, running)
         self.records: Records[Component] = Records(
-            noun="inference component", arn_type="inference-component"
+            "InferenceComponent",
+            noun="inference component",
+            arn_type="inference-component",
+            tags=tags,
         )
+        self._changes = ComponentChanges(context, self._background, quotas, endpoints, self.records)
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateInferenceComponent."""
@@ -71,8 +70,8 @@ class Components:
         if "RuntimeConfig" not in parameters:
             raise ApiError(VALIDATION, "An inference component needs a RuntimeConfig.")
         count = parameters["RuntimeConfig"]["CopyCount"]
-        if count == 0 and StricterRule.COPY_COUNT_0 in self._stricter:
-            raise refusal(StricterRule.COPY_COUNT_0)
+        if count == 0 and ReportedRefusal.COPY_COUNT_0 in self._stricter:
+            raise refusal(ReportedRefusal.COPY_COUNT_0)
         arn = self.records.arn(caller, name)
         moment = now()
         component = Component(
@@ -87,51 +86,9 @@ class Components:
             moment,
             moment,
         )
-        self.records.add(caller, component)
-        with endpoint.lock:
-            endpoint.components[name] = component
-        self._tags.create(arn, parameters.get("Tags", []))
+        self.records.add(caller, component, parameters.get("Tags", ()))
         self._background.start(lambda: self._changes.bring_up(component))
         return {"InferenceComponentArn": arn}
-
-    def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DescribeInferenceComponent."""
-        return self.records.get(caller, parameters["InferenceComponentName"]).describe()
-
-    def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles ListInferenceComponents."""
-        filters: dict[str, Callable[[Component], str]] = {
-            "StatusEquals": lambda component: component.status,
-            "EndpointNameEquals": lambda component: component.endpoint.name,
-            "VariantNameEquals": lambda component: component.variant_name,
-        }
-        components = [
-            component
-            for component in self.records.all(caller.region)
-            if all(
-                parameters.get(name) in (None, value(component)) for name, value in filters.items()
-            )
-        ]
-        found, token = page(
-            components,
-            parameters,
-            sort_keys={"Status": lambda component: component.status},
-            modified=lambda component: component.modified,
-        )
-        summaries = [
-            {
-                "InferenceComponentName": component.name,
-                "InferenceComponentArn": component.arn,
-                "EndpointName": component.endpoint.name,
-                "EndpointArn": component.endpoint.arn,
-                "VariantName": component.variant_name,
-                "CreationTime": component.created,
-                "LastModifiedTime": component.modified,
-                "InferenceComponentStatus": component.status,
-            }
-            for component in found
-        ]
-        return {"InferenceComponents": summaries, "NextToken": token}
 
     def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles UpdateInferenceComponent."""
@@ -188,9 +145,12 @@ class Components:
         https://github.com/huggingface/skills, hf-cloud-sagemaker (read 2026-11-24): components
         outlive their endpoint and keep their names.
         """
-        for component in self.records.all(endpoint.region):
-            if component.endpoint is endpoint:
-                self._changes.take_down(component)
+        for component in self.on(endpoint):
+            self._changes.take_down(component)
+
+    def on(self, endpoint: Endpoint) -> list[Component]:
+        """Returns the components of an endpoint."""
+        return [each for each in self.records.all(endpoint.region) if each.endpoint is endpoint]
 
     def close(self) -> None:
         """Stops every copy and every change in progress."""
@@ -213,10 +173,7 @@ class Components:
 
     def _remove(self, component: Component) -> None:
         self._changes.take_down(component)
-        with component.endpoint.lock:
-            component.endpoint.components.pop(component.name, None)
-        self.records.remove(component.region, component.name)
-        self._tags.remove(component.arn)
+        self.records.remove(component.region, component)
 
 
 def _group(endpoint: Endpoint, variant_name: str | None) -> InstanceGroup:

@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.launch import CannotLaunchError
+from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
 from embedded_aws.identity import Connection
 
 _PROJECT_ROOT = Path(__file__).resolve().parents[3]
@@ -22,21 +21,6 @@ _PROJECT_ROOT = Path(__file__).resolve().parents[3]
 _PROJECT = re.compile(r"^slipway/[a-z0-9]+/(?=[a-z]+$)")
 _IMAGE = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?:[:@].+)?")
 _ECR_IMAGE = re.compile(r"\d{12}\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.(?P<suffix>[a-z0-9.]+)/.+")
-
-
-class UnknownImageError(CannotLaunchError):
-    """No program stands for this image.
-
-    Args:
-        image: the model's image.
-        known: the repositories in the table.
-    """
-
-    def __init__(self, image: str, known: list[str]) -> None:
-        super().__init__(
-            f"No program of the embedded AWS stands for image {image}. "
-            f"Known repositories: {', '.join(known)}."
-        )
 
 
 PROGRAMS: Mapping[str, ContainerProgram] = {
@@ -53,12 +37,15 @@ def find_program(programs: Mapping[str, ContainerProgram], image: str) -> Contai
     """Returns the program of an image.
 
     Raises:
-        UnknownImageError: the table does not have the image's repository.
+        CannotLaunchError: the table does not have the image's repository.
     """
     repository, tag = image_of(image)
     program = programs.get(repository)
     if program is None:
-        raise UnknownImageError(image, sorted(programs))
+        raise CannotLaunchError(
+            f"No program of the embedded AWS stands for image {image}. "
+            f"Known repositories: {', '.join(sorted(programs))}."
+        )
     told = program.tag_environment(tag)
     return replace(program, environment={**program.environment, **told}) if told else program
 
@@ -77,39 +64,12 @@ def registry_of(image: str) -> tuple[str, str] | None:
     return (match["region"], match["suffix"]) if match else None
 
 
-def container_environment(
-    *,
-    program: ContainerProgram,
-    declared: Mapping[str, str],
-    region: str,
-    port: int,
-    model_directory: Path,
-    home: Path,
-    connection: Connection | None,
-) -> dict[str, str]:
-    """Builds the whole environment of a program that serves.
-
-    Args:
-        program: the program that runs.
-        declared: the model's Environment.
-        region: the endpoint's region.
-        port: port that the program must listen on.
-        model_directory: stands for /opt/ml/model.
-        home: an empty home directory.
-        connection: leads to the embedded AWS; None under network isolation, which has no AWS and no
-            credentials.
-    """
-    return base_environment(
-        program=program, declared=declared, region=region, home=home, connection=connection
-    ) | {"SAGEMAKER_BIND_TO_PORT": str(port), "SM_MODEL_DIR": str(model_directory)}
-
-
 def sagemaker_variables(region: str) -> dict[str, str]:
     """Returns the variables that SageMaker gives to every container of a region."""
     return {"AWS_REGION": region, "AWS_DEFAULT_REGION": region, "SAGEMAKER_REGION": region}
 
 
-def base_environment(
+def container_environment(
     *,
     program: ContainerProgram,
     declared: Mapping[str, str],

@@ -4,6 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
+class CannotLaunchError(Exception):
+    """Nothing can be started for an image; the message says why, and what to do."""
+
+
 @dataclass(frozen=True)
 class ContainerProgram:
     """A program that stands for every image of one repository.

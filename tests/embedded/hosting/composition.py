@@ -8,11 +8,13 @@ from pathlib import Path
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.clock import AccountClock
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.runtime import RESPONSE_TIMEOUT_SECONDS, InvocationApi
+from embedded_aws.hosting.invocations.api import RESPONSE_TIMEOUT_SECONDS, InvocationApi
+from embedded_aws.hosting.resources.tags import Tags
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.identity import STATUS_PATH
 from embedded_aws.listener import Listener
-from embedded_aws.stricter import StricterRule
+from embedded_aws.quotas import EndpointQuotas
+from embedded_aws.reported_refusals import ReportedRefusal
 from tests.support.accounts import SECRET_ACCESS_KEY
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/stand-in:1"
@@ -29,7 +31,7 @@ def hosting(
     *,
     time_scale: float = 1.0,
     clock: AccountClock | None = None,
-    stricter: Collection[StricterRule] = (),
+    stricter: Collection[ReportedRefusal] = (),
     without_capacity: Collection[str] = (),
 ) -> Iterator[LoopbackClients]:
     listener = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
@@ -38,8 +40,12 @@ def hosting(
         clients,
         directory,
         programs=PROGRAMS,
+        tags=Tags(),
+        quotas=EndpointQuotas(),
+        clock=clock or AccountClock(),
+        beside={},
+        engine=None,
         time_scale=time_scale,
-        clock=clock,
         stricter=stricter,
         without_capacity=without_capacity,
     )

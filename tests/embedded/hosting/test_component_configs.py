@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws.stricter import StricterRule
+from embedded_aws.reported_refusals import ReportedRefusal
 from tests.embedded.hosting import composition
 from tests.embedded.hosting.conftest import Account
 from tests.embedded.hosting.hosted_components import ON_GPU, SCALED, SMALL, Hosted, refused
@@ -253,7 +253,7 @@ def test_a_batch_has_at_most_half_of_the_copies(hosted: Hosted, empty: str) -> N
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
     directory = tmp_path_factory.mktemp("strict")
     count_start("server")
-    with composition.hosting(directory, stricter=list(StricterRule)) as clients:
+    with composition.hosting(directory, stricter=list(ReportedRefusal)) as clients:
         account = Account(clients, directory)
         account.prepare()
         yield Hosted(account)

@@ -22,7 +22,7 @@ def test_container_that_is_never_ready_fails_after_its_timeout(hurried: Any) -> 
 
 def test_download_is_bounded_by_its_timeout(hurried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(float(second) for second in range(0, 100_000, 100))
-    from embedded_aws.hosting import model_data
+    from embedded_aws.hosting.fleets import model_download as model_data
 
     class Clock:
         @staticmethod

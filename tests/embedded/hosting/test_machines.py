@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from embedded_aws.hosting.permissions import may_publish_metrics
+from embedded_aws.iam.permissions import may_publish_metrics
 from tests.embedded.hosting.conftest import TRUST
 from tests.support.roles import MAY_USE_OBJECTS
 from tests.support.waiting import eventually

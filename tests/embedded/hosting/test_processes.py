@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import PROGRAMS, UnknownImageError, find_program
-from embedded_aws.hosting.process import ContainerProcess
-from embedded_aws.hosting.rollout import Rollout, rollout_of
+from embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
+from embedded_aws.hosting.families import PROGRAMS, find_program
+from embedded_aws.hosting.families.program import CannotLaunchError
+from embedded_aws.processes.process import ContainerProcess
 from tests.support.accounts import connection_to
 from tests.support.waiting import eventually
 
@@ -75,7 +76,7 @@ def test_sigterm_reaches_the_program(tmp_path: Path) -> None:
 # The fork has no group of its own until then.
 SLOW_TO_LEAD_A_GROUP = """\
 import os, sys, time
-from embedded_aws.hosting import supervisor
+from embedded_aws.processes import supervisor
 
 lead_a_group = os.setsid
 
@@ -156,7 +157,7 @@ def test_family_is_told_by_the_repository() -> None:
     assert tagged is find_program(PROGRAMS, f"{registry}/slipway/tensorrt@sha256:{'0' * 64}")
     assert tagged is find_program(PROGRAMS, f"{registry}/slipway/search/tensorrt:abc")
     assert tagged.command[1:] == ("-m", "containers.tensorrt", "serve")
-    with pytest.raises(UnknownImageError, match=r"Known repositories: .*slipway/tensorrt"):
+    with pytest.raises(CannotLaunchError, match=r"Known repositories: .*slipway/tensorrt"):
         find_program(PROGRAMS, f"{registry}/tensorrt:abc")
 
 

@@ -1,12 +1,13 @@
 """A shadow variant gets copies of the requests, and has no effect on the answers."""
 
-import threading
 import time
+from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws.hosting.copies import Copies
+from embedded_aws.hosting.invocations import api
+from tests.embedded.hosting import composition
 from tests.embedded.hosting.conftest import Account
 from tests.support.waiting import eventually
 
@@ -98,18 +99,19 @@ def test_no_request_can_name_the_shadow(account: Account) -> None:
     account.delete(name)
 
 
-def test_copies_that_would_be_too_many_are_left_out() -> None:
-    copies, may_end, ended = Copies(most_at_a_time=1), threading.Event(), threading.Event()
-
-    def copy() -> None:
-        may_end.wait(5)
-        ended.set()
-
-    assert copies.send(copy)
-    assert not copies.send(copy)
-    may_end.set()
-    assert ended.wait(5)
-    eventually(lambda: copies.send(copy))
+def test_copies_that_would_be_too_many_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "_MOST_COPIES", 2)
+    with composition.hosting(tmp_path) as clients:
+        account = Account(clients, tmp_path)
+        account.prepare()
+        name = served(account, config_with_shadow(account, "silent"))
+        assert [account.invoke(name) for _ in range(5)] == ["production x"] * 5
+        # Each copy is counted when its connection ends.
+        account.delete(name)
+        eventually(lambda: count(account, name, "Invocations", "AllTraffic") == 5)
+        eventually(lambda: count(account, name, "Invocations", "Shadow") == 2)
 
 
 def test_a_shadow_that_does_not_start_fails_the_endpoint(account: Account) -> None:

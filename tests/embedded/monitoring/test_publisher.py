@@ -10,14 +10,21 @@ from typing import Any
 import pytest
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.hosting.metrics import Invocation, MetricPublisher, Source
-from embedded_aws.hosting.published import PublishedMetrics
+from embedded_aws.hosting.telemetry.metrics import (
+    NAMESPACE,
+    Invocation,
+    MetricOwner,
+    MetricPublisher,
+    Source,
+)
+from embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.monitoring.samples import PeriodOfValues, Samples
 
 REGION = "sa-east-1"
 SEVEN = datetime(2026, 11, 21, 7, tzinfo=UTC).timestamp()
 METRICS = 7
+NOT_ENHANCED = PublishedMetrics()
 
 
 class Bench:
@@ -31,9 +38,16 @@ class Bench:
     def backend(self) -> Any:
         return cloudwatch_backends[ACCOUNT_ID][REGION]
 
-    def record(self, model_seconds: float = 0.25, status: int = 200) -> None:
-        invocation = Invocation(REGION, "e", "v", "c", 2, status, model_seconds, 0.001)
-        self.publisher.record(invocation)
+    def record(
+        self,
+        model_seconds: float = 0.25,
+        status: int = 200,
+        published: PublishedMetrics = NOT_ENHANCED,
+        **of: Any,
+    ) -> None:
+        """Records a request; `of` changes the owner of its metrics."""
+        owner = MetricOwner(REGION, NAMESPACE, "e", "v", **{"config_name": "c", **of})
+        self.publisher.record(Invocation(owner, 2, status, model_seconds, 0.001, published))
 
     def data(self, metric: str, config: str | None = None) -> list[Any]:
         """The data of a metric: of the variant, or of the variant in one configuration's fleet."""
@@ -78,7 +92,7 @@ def test_a_minute_is_one_datum_that_grows(bench: Bench) -> None:
 
 def test_each_fleet_has_its_own_datum_beside_the_variants(bench: Bench) -> None:
     for config, status in (("old", 200), ("new", 500), ("old", 200), ("old", 200)):
-        bench.publisher.record(Invocation(REGION, "e", "v", config, 2, status, 0.25, 0.001))
+        bench.record(status=status, config_name=config)
     bench.publisher.publish()
     (errors,) = bench.data("Invocation5XXErrors")
     assert (errors.sample_count, errors.sum) == (4.0, 1.0)
@@ -94,12 +108,7 @@ def test_enhanced_metrics_are_also_there_for_each_instance(bench: Bench) -> None
     published = PublishedMetrics(is_enhanced=True, machines_seconds=10)
     for second, instance in ((1, "i-a"), (2, "i-b"), (9, "i-a"), (11, "i-a")):
         bench.now = SEVEN + second
-        bench.publisher.record(
-            Invocation(
-                REGION, "e", "v", "c", 2, 200, 0.25, 0.001,
-                source=Source(instance, "0a"), published=published,
-            )
-        )  # fmt: skip
+        bench.record(published=published, source=Source(instance, "0a"))
         bench.publisher.publish()
     found = {
         (frozenset(dimensions(datum).items()), datum.start_seconds - SEVEN): datum.sum
@@ -120,12 +129,8 @@ def test_enhanced_metrics_are_also_there_for_each_instance(bench: Bench) -> None
 
 
 def test_a_copys_metrics_name_its_container_too(bench: Bench) -> None:
-    bench.publisher.record(
-        Invocation(
-            REGION, "e", "v", "c", 2, 200, 0.25, 0.001, "component",
-            Source("i-a", "0a"), PublishedMetrics(is_enhanced=True),
-        )
-    )  # fmt: skip
+    enhanced = PublishedMetrics(is_enhanced=True)
+    bench.record(published=enhanced, component_name="component", source=Source("i-a", "0a"))
     bench.publisher.publish()
     of_component, of_copy = sorted(
         (dimensions(datum) for datum in bench.backend.metric_data if datum.name == "Invocations"),
@@ -142,9 +147,7 @@ def test_a_period_longer_than_a_minute_grows_until_it_is_over(bench: Bench) -> N
     published = PublishedMetrics(is_enhanced=True, machines_seconds=300)
     for second in (10, 130, 290, 310):
         bench.now = SEVEN + second
-        bench.publisher.record(
-            Invocation(REGION, "e", "v", "c", 2, 200, 0.25, 0.001, published=published)
-        )
+        bench.record(published=published)
         bench.publisher.publish()
     of_variant = [datum for datum in bench.data("Invocations") if len(datum.dimensions) == 2]
     assert {(datum.start_seconds - SEVEN, datum.sum) for datum in of_variant} == {

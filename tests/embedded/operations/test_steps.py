@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import pytest
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.hosting import metrics
+from embedded_aws.hosting.telemetry import metrics
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.monitoring import evaluator
 from slipway.cli.status import print_status

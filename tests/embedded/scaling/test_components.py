@@ -10,8 +10,8 @@ from botocore.exceptions import ClientError
 from moto.cloudwatch.models import cloudwatch_backends
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting import metrics
 from embedded_aws.hosting.families.program import ContainerProgram
+from embedded_aws.hosting.telemetry import metrics
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.monitoring import evaluator
 from embedded_aws.monitoring.samples import PeriodOfValues

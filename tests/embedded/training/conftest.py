@@ -6,8 +6,8 @@ from typing import Any
 import boto3
 import pytest
 
-from embedded_aws.hosting.process import ContainerProcess
 from embedded_aws.identity import ACCESS_KEY_ID
+from embedded_aws.processes.process import ContainerProcess
 from tests.embedded.training import composition
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.roles import make_role

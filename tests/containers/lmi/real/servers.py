@@ -22,7 +22,7 @@ from embedded_aws.hosting.families import (
 )
 from embedded_aws.hosting.families.lmi import djl_serving
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.ports import PortPool
+from embedded_aws.hosting.launch.ports import PortPool
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.facts.images import image, versions

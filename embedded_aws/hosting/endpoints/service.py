@@ -1,0 +1,387 @@
+"""Endpoints: created, updated and deleted in the background, as SageMaker does it.
+
+A change returns at once. A thread starts the new fleet beside the old one, moves the traffic, and
+stops the fleet that is no longer needed. A failure leaves the endpoint on its previous fleet.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.hosting.asynchronous.queue import AsyncQueues
+from embedded_aws.hosting.components.service import Components
+from embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
+from embedded_aws.hosting.endpoints.scalable_variants import ScalableVariants
+from embedded_aws.hosting.endpoints.time_limit import TimeLimit
+from embedded_aws.hosting.fleets.background import Background
+from embedded_aws.hosting.fleets.capacity import available_type
+from embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
+from embedded_aws.hosting.fleets.fleet import Fleet
+from embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from embedded_aws.hosting.fleets.rollback_alarms import watch
+from embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
+from embedded_aws.hosting.fleets.variant import VariantStartError
+from embedded_aws.hosting.resources.component_variants import hosts_components
+from embedded_aws.hosting.resources.declared import Declared
+from embedded_aws.hosting.resources.endpoint_configs import choices
+from embedded_aws.hosting.resources.records import Records, now
+from embedded_aws.quotas import EndpointQuotas
+
+logger = logging.getLogger(__name__)
+
+_IN_PROGRESS = ("Creating", "Updating", "Deleting", "RollingBack", "SystemUpdating")
+# Longer than any request may take, so that a fleet is never stopped during a request.
+_DRAIN_SECONDS = 65.0
+_ALARM_POLL_SECONDS = 1.0
+# An asynchronous request may take an hour (InvocationTimeoutSeconds).
+_ASYNC_DRAIN_SECONDS = 3600.0
+
+
+class Endpoints:
+    """The operations on endpoints.
+
+    Args:
+        context: objects that running variants share.
+        models: the models.
+        configs: the endpoint configurations.
+        records: the endpoints.
+        components: the inference components that endpoints host.
+        queues: the queues of asynchronous endpoints.
+        quotas: limits the instances.
+    """
+
+    def __init__(
+        self,
+        context: HostingContext,
+        models: Records[Declared],
+        configs: Records[Declared],
+        records: Records[Endpoint],
+        components: Components,
+        queues: AsyncQueues,
+        quotas: EndpointQuotas,
+    ) -> None:
+        self._context = context
+        self._models = models
+        self._configs = configs
+        self._records = records
+        self._components = components
+        self._queues = queues
+        self._quotas = quotas
+        self._background = Background()
+        self._closing = self._background.closing
+
+    def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles CreateEndpoint."""
+        name = parameters["EndpointName"]
+        config = self._configs.get(caller, parameters["EndpointConfigName"])
+        fleet = self._fleet(caller, name, config)
+        deployment = parameters.get("DeploymentConfig")
+        rollout_of(deployment, instance_count=fleet.smallest_count)
+        self._quotas.check(
+            caller.region, used=self._running(caller.region), wanted=fleet.instances()
+        )
+        arn = self._records.arn(caller, name)
+        moment = now()
+        is_asynchronous = fleet.async_settings is not None
+        endpoint = Endpoint(caller.region, name, arn, config.name, moment, moment, is_asynchronous)
+        endpoint.pending = fleet
+        endpoint.deployment_config = deployment
+        self._records.add(caller, endpoint, parameters.get("Tags", ()))
+        if is_asynchronous:
+            self._queues.open(endpoint)
+        self._background.start(lambda: self._bring_up(endpoint, fleet))
+        return {"EndpointArn": arn}
+
+    def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles DescribeEndpoint."""
+        endpoint = self._records.get(caller, parameters["EndpointName"])
+        works = self._context.captures.works(endpoint.region, endpoint.name)
+        return endpoint.describe(captures=works)
+
+    def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles UpdateEndpoint as a blue/green update."""
+        endpoint = self._records.get(caller, parameters["EndpointName"])
+        config = self._configs.get(caller, parameters["EndpointConfigName"])
+        fleet = self._fleet(caller, endpoint.name, config)
+        retained = parameters.get("RetainAllVariantProperties", False)
+        excluded = parameters.get("ExcludeRetainedVariantProperties", [])
+        if excluded and not retained:
+            raise ApiError(
+                VALIDATION,
+                "ExcludeRetainedVariantProperties needs RetainAllVariantProperties true.",
+            )
+        # Before this endpoint's lock, because it takes the locks of all.
+        running = self._running(caller.region)
+        with endpoint.lock:
+            live = self._require_in_service(endpoint)
+            # SageMaker refuses in these words if a configuration was deleted too early.
+            self._configs.get(caller, live.config.name)
+            self._scalable(endpoint).check_update(live.declared(), fleet.declared())
+            if (live.async_settings is None) != (fleet.async_settings is None):
+                raise ApiError(
+                    VALIDATION,
+                    "The embedded AWS does not emulate an update that makes an endpoint "
+                    "asynchronous, or makes it no longer so: AWS does not document it.",
+                )
+            self._check_hosting(endpoint, live, fleet)
+            if retained:
+                fleet.retain(live, {item["VariantPropertyType"] for item in excluded})
+            deployment = parameters.get("DeploymentConfig")
+            if parameters.get("RetainDeploymentConfig"):
+                deployment = endpoint.deployment_config
+            rollout = rollout_of(
+                deployment,
+                instance_count=fleet.smallest_count,
+                variant_count=len(fleet.variants),
+            )
+            self._quotas.check(caller.region, used=running, wanted=fleet.instances(rollout.beside))
+            endpoint.deployment_config = deployment
+            endpoint.pending = fleet
+            endpoint.failure_reason = None
+            self._set_status(endpoint, "Updating")
+        self._background.start(lambda: self._replace(endpoint, live, fleet, rollout))
+        return {"EndpointArn": endpoint.arn}
+
+    def update_weights(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles UpdateEndpointWeightsAndCapacities."""
+        endpoint = self._records.get(caller, parameters["EndpointName"])
+        with endpoint.lock:
+            live = self._require_in_service(endpoint)
+            changes = parameters["DesiredWeightsAndCapacities"]
+            for change in changes:
+                self._check_change(endpoint, live, change)
+            before = {name: variant.instance_count for name, variant in live.variants.items()}
+            for change in changes:
+                variant = live.every_variant[change["VariantName"]]
+                variant.weight = float(change.get("DesiredWeight", variant.weight))
+                variant.instance_count = change.get("DesiredInstanceCount", variant.instance_count)
+            endpoint.failure_reason = None
+            self._set_status(endpoint, "Updating")
+        self._background.start(lambda: self._resize(caller, endpoint, live, before))
+        return {"EndpointArn": endpoint.arn}
+
+    def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles DeleteEndpoint."""
+        endpoint = self._records.get(caller, parameters["EndpointName"])
+        with endpoint.lock:
+            self._refuse_in_progress(endpoint)
+            self._scalable(endpoint).deregister(endpoint.live.variants if endpoint.live else ())
+            self._set_status(endpoint, "Deleting")
+        self._background.start(lambda: self._tear_down(endpoint))
+        return {}
+
+    def close(self) -> None:
+        """Stops every process and every change in progress."""
+        self._closing.set()
+        endpoints = self._records.all()
+        for endpoint in endpoints:
+            self._queues.drop(endpoint)
+            for fleet in endpoint.fleets():
+                fleet.request_stop()
+        self._background.join()
+        for endpoint in endpoints:
+            for fleet in endpoint.fleets():
+                fleet.stop()
+
+    def _fleet(self, caller: Caller, endpoint_name: str, config: Declared) -> Fleet:
+        if self._closing.is_set():
+            raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
+        declared = config.parameters["ProductionVariants"]
+        if hosts_components(declared[0]):
+            without_capacity = self._context.without_capacity
+            groups = [
+                InstanceGroup(each, config.parameters, config.name, without_capacity)
+                for each in declared
+            ]
+            return Fleet(config, groups, now())
+        production, shadows = (
+            [self._variant(caller, endpoint_name, config, each) for each in variants]
+            for variants in (declared, config.parameters.get("ShadowProductionVariants", ()))
+        )
+        return Fleet(config, production, now(), shadows[0] if shadows else None)
+
+    def _running(self, region: str) -> Counter[str]:
+        return running_instances(self._records.all(region))
+
+    def _variant(
+        self,
+        caller: Caller,
+        endpoint_name: str,
+        config: Declared,
+        declared: Mapping[str, Any],
+    ) -> RunningVariant:
+        model_names = dict(choices(declared))
+        chosen = available_type(list(model_names), self._context.without_capacity)
+        return RunningVariant(
+            self._context,
+            region=caller.region,
+            endpoint_name=endpoint_name,
+            config_name=config.name,
+            declared=declared,
+            model=self._models.get(caller, model_names[chosen]).parameters,
+            volume_key=config.parameters.get("KmsKeyId"),
+        )
+
+    def _scalable(self, endpoint: Endpoint) -> ScalableVariants:
+        return ScalableVariants(self._context.clients, endpoint.region, endpoint.name)
+
+    def _refuse_in_progress(self, endpoint: Endpoint) -> None:
+        if endpoint.status in _IN_PROGRESS:
+            raise ApiError(VALIDATION, f'Cannot update in-progress endpoint "{endpoint.arn}".')
+
+    def _require_in_service(self, endpoint: Endpoint) -> Fleet:
+        self._refuse_in_progress(endpoint)
+        if endpoint.live is None:
+            raise ApiError(
+                VALIDATION,
+                f'Cannot update endpoint "{endpoint.arn}" in status {endpoint.status}: '
+                "a failed endpoint can only be deleted.",
+            )
+        return endpoint.live
+
+    def _check_hosting(self, endpoint: Endpoint, live: Fleet, wanted: Fleet) -> None:
+        """Refuses an update that would take the instances from the endpoint's components."""
+        if bool(live.groups) != bool(wanted.groups):
+            raise ApiError(
+                VALIDATION,
+                "The embedded AWS does not emulate an update between variants with models and "
+                "variants that host inference components: AWS does not document it.",
+            )
+        lost = {component.variant_name for component in self._components.on(endpoint)}
+        for name in sorted(lost - wanted.groups.keys()):
+            raise ApiError(
+                VALIDATION,
+                f'Variant "{name}" hosts inference components and cannot be removed from endpoint '
+                f'"{endpoint.arn}".',
+            )
+
+    def _check_change(self, endpoint: Endpoint, live: Fleet, change: Mapping[str, Any]) -> None:
+        name = change["VariantName"]
+        if name not in live.every_variant:
+            raise ApiError(
+                VALIDATION, f'The endpoint "{endpoint.arn}" has no variant named "{name}".'
+            )
+        if "ServerlessUpdateConfig" in change:
+            raise ApiError(VALIDATION, "The embedded AWS does not emulate serverless inference.")
+        if "DesiredInstanceCount" in change and name in live.groups:
+            raise ApiError(
+                VALIDATION,
+                f'The embedded AWS does not emulate DesiredInstanceCount of variant "{name}": its '
+                "instances follow the copies of its inference components.",
+            )
+        if change.get("DesiredInstanceCount") == 0 and live.async_settings is None:
+            raise ApiError(
+                VALIDATION,
+                f'DesiredInstanceCount 0 of variant "{name}" needs an asynchronous endpoint. A '
+                "real-time endpoint has no instances only if it hosts inference components.",
+            )
+
+    def _resize(
+        self, caller: Caller, endpoint: Endpoint, live: Fleet, before: Mapping[str, int]
+    ) -> None:
+        """Stops the container of a variant without instances, and starts it again with some.
+
+        Between other numbers of instances no process has to start or stop, but the caller sees
+        SageMaker's statuses all the same.
+        """
+        for name, variant in list(live.variants.items()):
+            if not isinstance(variant, RunningVariant):
+                continue
+            if before[name] and not variant.instance_count:
+                variant.drain(_ASYNC_DRAIN_SECONDS * self._context.time_scale)
+                variant.stop()
+            elif variant.instance_count and not before[name]:
+                again = self._variant(caller, endpoint.name, live.config, variant.declared)
+                again.instance_count, again.weight = variant.instance_count, variant.weight
+                try:
+                    again.start()
+                except VariantStartError as error:
+                    again.stop()
+                    with endpoint.lock:
+                        variant.instance_count = 0
+                        endpoint.failure_reason = str(error)
+                    continue
+                with endpoint.lock:
+                    live.variants[name] = again
+        self._set_status(endpoint, "InService")
+
+    def _bring_up(self, endpoint: Endpoint, fleet: Fleet) -> None:
+        try:
+            fleet.start()
+        except VariantStartError as error:
+            with endpoint.lock:
+                endpoint.pending = None
+                endpoint.failure_reason = str(error)
+                self._set_status(endpoint, "Failed")
+            return
+        with endpoint.lock:
+            endpoint.live, endpoint.pending = fleet, None
+            self._set_status(endpoint, "InService")
+
+    def _replace(self, endpoint: Endpoint, old: Fleet, new: Fleet, rollout: Rollout) -> None:
+        limit = TimeLimit(rollout.limit_seconds, self._context.time_scale, new)
+        try:
+            new.start()
+            self._shift(endpoint, rollout, limit)
+        except VariantStartError as error:
+            limit.cancel()
+            with endpoint.lock:
+                endpoint.pending, endpoint.pending_share = None, 0.0
+                endpoint.retiring.append(new)
+                endpoint.failure_reason = limit.reason or str(error)
+            # The endpoint is InService only after everything of the failed attempt was stopped.
+            self._retire(endpoint, new)
+            self._set_status(endpoint, "InService")
+            return
+        with endpoint.lock:
+            endpoint.live, endpoint.pending, endpoint.pending_share = new, None, 0.0
+            endpoint.config_name = new.config.name
+            endpoint.retiring.append(old)
+        if rollout.termination_wait_seconds == 0:
+            self._retire(endpoint, old)
+            self._set_status(endpoint, "InService")
+        else:
+            self._set_status(endpoint, "InService")
+            deadline = self._context.deadline(rollout.termination_wait_seconds)
+            while (remaining := deadline.remaining_seconds()) > 0:
+                if self._closing.wait(min(remaining, _ALARM_POLL_SECONDS)):
+                    break
+            self._retire(endpoint, old)
+
+    def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: TimeLimit) -> None:
+        """Moves the traffic step by step, and watches the alarms."""
+        for share in rollout.shares:
+            with endpoint.lock:
+                endpoint.pending_share = share
+            watch(
+                self._context,
+                endpoint.region,
+                rollout.alarms,
+                rollout.wait_seconds,
+                self._closing,
+                limit.check,
+            )
+        limit.cancel()
+        limit.check()
+
+    def _retire(self, endpoint: Endpoint, fleet: Fleet) -> None:
+        if not self._closing.is_set():
+            fleet.drain(_DRAIN_SECONDS)
+        fleet.stop()
+        with endpoint.lock:
+            endpoint.retiring.remove(fleet)
+
+    def _tear_down(self, endpoint: Endpoint) -> None:
+        self._queues.drop(endpoint)
+        for fleet in endpoint.fleets():
+            fleet.stop()
+        self._components.abandon(endpoint)
+        self._records.remove(endpoint.region, endpoint)
+
+    def _set_status(self, endpoint: Endpoint, status: str) -> None:
+        with endpoint.lock:
+            endpoint.status = status
+            endpoint.modified = now()
+        logger.info("endpoint %s is %s", endpoint.name, status)

@@ -1,0 +1,155 @@
+"""An endpoint: its fleets in service and in an update, and the choice of a request's variant."""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from embedded_aws.hosting.fleets.fleet import Fleet
+from embedded_aws.hosting.fleets.running_variant import RunningVariant
+from embedded_aws.hosting.resources.async_settings import AsyncSettings
+from embedded_aws.hosting.telemetry.capture import CaptureConfig
+from embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
+
+
+class Entered(NamedTuple):
+    """What serves one request.
+
+    Attributes:
+        variant: answers the request; the caller must call its `leave`.
+        instance_count: the variant's instances, or the component's copies.
+        metrics: which metrics of the request are published.
+        component_name: the inference component of which the variant is a copy; None without one.
+        shadow: gets a copy of the request, and its `leave` must be called; None if it gets none.
+        capture: says what of the request is written to S3; None for nothing.
+    """
+
+    variant: RunningVariant
+    instance_count: int
+    metrics: PublishedMetrics
+    component_name: str | None = None
+    shadow: RunningVariant | None = None
+    capture: CaptureConfig | None = None
+
+
+@dataclass
+class Endpoint:
+    """An endpoint; every field is read and written under `lock`.
+
+    Attributes:
+        region: the endpoint's region.
+        name: EndpointName.
+        arn: EndpointArn.
+        config_name: the configuration it runs, or tried to run.
+        created: in UTC.
+        modified: last change, in UTC.
+        is_asynchronous: whether its requests wait in a queue; no update changes this.
+        status: EndpointStatus.
+        failure_reason: reason of the last creation or update that failed.
+        live: the fleet in service.
+        pending: the fleet that is being started.
+        pending_share: the pending fleet's share of the requests, in [0, 1].
+        retiring: fleets out of service that are not stopped yet.
+        deployment_config: DeploymentConfig of the last update.
+    """
+
+    region: str
+    name: str
+    arn: str
+    config_name: str
+    created: datetime
+    modified: datetime
+    is_asynchronous: bool = False
+    status: str = "Creating"
+    failure_reason: str | None = None
+    live: Fleet | None = None
+    pending: Fleet | None = None
+    pending_share: float = 0.0
+    retiring: list[Fleet] = field(default_factory=list)
+    deployment_config: Mapping[str, Any] | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def async_settings(self) -> AsyncSettings | None:
+        """Returns the settings of the live fleet; None if it is not asynchronous."""
+        with self.lock:
+            return self.live.async_settings if self.live is not None else None
+
+    @property
+    def serving(self) -> Fleet | None:
+        """Returns the live fleet; None if the endpoint answers no request."""
+        with self.lock:
+            return None if self.status == "Deleting" else self.live
+
+    def enter(self, variant_name: str | None) -> Entered | None:
+        """Chooses the variant of one request and counts the request in.
+
+        Args:
+            variant_name: TargetVariant, or None to choose by weight.
+
+        Returns:
+            None if nothing serves.
+        """
+        with self.lock:
+            fleet = self.serving
+            # S311: used for routing, not for cryptography.
+            if self.pending is not None and random.random() < self.pending_share:  # noqa: S311
+                fleet = self.pending
+            chosen = None if fleet is None else fleet.choose(variant_name)
+            if fleet is None or chosen is None:
+                return None
+            chosen.enter()
+            return Entered(
+                chosen,
+                chosen.instance_count,
+                fleet.metrics,
+                shadow=fleet.enter_shadow(),
+                capture=fleet.capture,
+            )
+
+    def fleets(self) -> list[Fleet]:
+        """Returns every fleet that may have a process."""
+        with self.lock:
+            fleets = [self.live, self.pending, *self.retiring]
+            return [fleet for fleet in fleets if fleet is not None]
+
+    def describe(self, *, captures: bool = True) -> dict[str, Any]:
+        """Returns DescribeEndpoint's answer; members without a value are left out of it.
+
+        Args:
+            captures: whether the last captured records could be written.
+        """
+        with self.lock:
+            described = {
+                "EndpointName": self.name,
+                "EndpointArn": self.arn,
+                "EndpointConfigName": self.config_name,
+                "EndpointStatus": self.status,
+                "CreationTime": self.created,
+                "LastModifiedTime": self.modified,
+                "FailureReason": self.failure_reason,
+                "LastDeploymentConfig": self.deployment_config,
+            }
+            if (live := self.live) is None:
+                return described
+            described |= {
+                **live.describe(),
+                "DataCaptureConfig": live.capture and live.capture.describe(works=captures),
+                "AsyncInferenceConfig": live.config.parameters.get("AsyncInferenceConfig"),
+                "MetricsConfig": live.config.parameters.get("MetricsConfig"),
+            }
+            if self.pending is not None:
+                described["PendingDeploymentSummary"] = {
+                    "EndpointConfigName": self.pending.config.name,
+                    "StartTime": self.pending.started,
+                    **self.pending.describe(),
+                }
+            return described
+
+
+def running_instances(endpoints: Iterable[Endpoint]) -> Counter[str]:
+    """Returns the instances of all fleets, by type."""
+    return sum((f.instances() for each in endpoints for f in each.fleets()), Counter())

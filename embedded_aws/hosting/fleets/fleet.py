@@ -1,0 +1,219 @@
+"""Fleets: the running variants of one endpoint configuration."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+from embedded_aws.hosting.fleets.capacity import NO_CAPACITY
+from embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from embedded_aws.hosting.fleets.running_variant import RunningVariant
+from embedded_aws.hosting.fleets.variant import Variant, VariantStartError
+from embedded_aws.hosting.resources.async_settings import AsyncSettings
+from embedded_aws.hosting.resources.declared import Declared
+from embedded_aws.hosting.telemetry.capture import CaptureConfig
+from embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
+
+
+class Fleet:
+    """The variants of one endpoint configuration.
+
+    Args:
+        config: the endpoint configuration.
+        variants: one for each of its production variants, not started.
+        started: time of the request, in UTC.
+        shadow: its shadow variant, not started; None without one.
+    """
+
+    def __init__(
+        self,
+        config: Declared,
+        variants: Sequence[Variant],
+        started: datetime,
+        shadow: RunningVariant | None = None,
+    ) -> None:
+        self.config = config
+        declared = config.parameters.get("AsyncInferenceConfig")
+        self.async_settings = AsyncSettings.of(declared) if declared is not None else None
+        self.capture = CaptureConfig.of(config.parameters)
+        self.metrics = PublishedMetrics.of(config.parameters)
+        self.variants = {variant.name: variant for variant in variants}
+        self.shadow = shadow
+        self.started = started
+
+    @property
+    def every_variant(self) -> dict[str, Variant]:
+        """Returns the production variants and the shadow variant, by name."""
+        shadows: dict[str, Variant]
+        shadows = {} if self.shadow is None else {self.shadow.name: self.shadow}
+        return {**self.variants, **shadows}
+
+    @property
+    def groups(self) -> dict[str, InstanceGroup]:
+        """Returns the variants that host inference components, by name."""
+        found = self.variants.items()
+        return {name: each for name, each in found if isinstance(each, InstanceGroup)}
+
+    @property
+    def containers(self) -> list[RunningVariant]:
+        """Returns the variants that have a container of their own."""
+        return [each for each in self.every_variant.values() if isinstance(each, RunningVariant)]
+
+    @property
+    def instance_count(self) -> int:
+        """Returns the instances of all production variants."""
+        return sum(variant.instance_count for variant in self.variants.values())
+
+    @property
+    def smallest_count(self) -> int:
+        """Returns the instances of the smallest variant, which limits the size of a step."""
+        return min(variant.instance_count for variant in self.variants.values())
+
+    def instances(self, part: float = 1.0) -> Counter[str]:
+        """Returns the number of instances by type; of a part of the fleet, rounded up."""
+        found: Counter[str] = Counter()
+        for variant in self.every_variant.values():
+            found[variant.instance_type] += math.ceil(part * variant.instance_count)
+        return found
+
+    def declared(self) -> dict[str, Mapping[str, Any]]:
+        """Returns every variant as its configuration declares it, by name."""
+        return {name: variant.declared for name, variant in self.variants.items()}
+
+    def start(self) -> None:
+        """Starts all variants at the same time; after an error none is left running.
+
+        Raises:
+            VariantStartError: the first failure, in the configuration's order.
+        """
+        # A variant may keep the number of instances of its predecessor, which may be none.
+        started = [each for each in self.every_variant.values() if each.instance_count]
+        if not all(variant.has_capacity for variant in started):
+            raise VariantStartError(NO_CAPACITY)
+        try:
+            start_together(started)
+        except VariantStartError:
+            self.stop()
+            raise
+
+    def request_stop(self) -> None:
+        """Begins to stop every variant; a start in progress fails."""
+        for variant in self.every_variant.values():
+            variant.request_stop()
+
+    def stop(self) -> None:
+        """Stops every variant, all at the same time, and waits."""
+        self.request_stop()
+        for variant in self.every_variant.values():
+            variant.stop()
+
+    def drain(self, timeout_seconds: float) -> None:
+        """Waits until no request is in flight."""
+        for variant in self.every_variant.values():
+            variant.drain(timeout_seconds)
+
+    def retain(self, previous: "Fleet", excluded: set[str]) -> None:
+        """Takes over the capture, and the live counts and weights of variants with the same name.
+
+        Args:
+            previous: the fleet in service.
+            excluded: VariantPropertyTypes that the new configuration sets nevertheless.
+        """
+        if "DataCaptureConfig" not in excluded:
+            self.capture = previous.capture
+        for name, variant in self.every_variant.items():
+            live = previous.every_variant.get(name)
+            if live is None:
+                continue
+            if "DesiredInstanceCount" not in excluded:
+                variant.instance_count = live.instance_count
+            if "DesiredWeight" not in excluded:
+                variant.weight = live.weight
+
+    def choose(self, variant_name: str | None) -> RunningVariant | None:
+        """Returns the variant of a request: the named one, or one by weight; None without one."""
+        if variant_name is not None:
+            chosen = self.variants.get(variant_name)
+        else:
+            variants = list(self.variants.values())
+            weights = [variant.weight for variant in variants]
+            # S311: used for routing, not for cryptography.
+            chosen = random.choices(variants, weights)[0] if sum(weights) > 0 else None  # noqa: S311
+        return chosen if isinstance(chosen, RunningVariant) else None
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the members of DescribeEndpoint that are about variants."""
+        shadows = None if self.shadow is None else [self._describe(self.shadow)]
+        return {
+            "ProductionVariants": [self._describe(variant) for variant in self.variants.values()],
+            "ShadowProductionVariants": shadows,
+        }
+
+    def enter_shadow(self) -> RunningVariant | None:
+        """Returns the shadow variant if it gets a copy of the present request, else None.
+
+        The copy is counted in; the caller must call `leave`. The share of the copies is the
+        shadow's weight, relative to the production variant's weight: AWS's example copies all
+        requests with 1 and 1 (model-shadow-deployment.html).
+        """
+        if self.shadow is None:
+            return None
+        (production,) = self.variants.values()
+        share = self.shadow.weight / production.weight if production.weight else 0.0
+        # S311: used for sampling, not for cryptography.
+        if random.random() >= share:  # noqa: S311
+            return None
+        self.shadow.enter()
+        return self.shadow
+
+    def _describe(self, variant: Variant) -> dict[str, Any]:
+        declared = variant.declared
+        images = [
+            {"SpecifiedImage": image, "ResolvedImage": image, "ResolutionTime": self.started}
+            for image in variant.images
+        ]
+        pools = [
+            {
+                "InstanceType": pool["InstanceType"],
+                "CurrentInstanceCount": (
+                    variant.instance_count if pool["InstanceType"] == variant.instance_type else 0
+                ),
+            }
+            for pool in declared.get("InstancePools", ())
+        ]
+        return {
+            "VariantName": variant.name,
+            "DeployedImages": images or None,
+            "CurrentWeight": variant.weight,
+            "DesiredWeight": variant.weight,
+            "CurrentInstanceCount": variant.instance_count,
+            "DesiredInstanceCount": variant.instance_count,
+            "RoutingConfig": declared.get("RoutingConfig"),
+            "ManagedInstanceScaling": declared.get("ManagedInstanceScaling"),
+            "CapacityReservationConfig": declared.get("CapacityReservationConfig"),
+            "InstancePools": pools or None,
+        }
+
+
+def start_together(variants: Sequence[Variant]) -> None:
+    """Starts variants at the same time, and waits; the caller stops them after an error.
+
+    Raises:
+        VariantStartError: the first failure, in the order of the variants.
+    """
+    if not variants:
+        return
+    with ThreadPoolExecutor(len(variants), "variant-start") as pool:
+        starts = [pool.submit(variant.start) for variant in variants]
+    for start in starts:
+        error = start.exception()
+        if isinstance(error, VariantStartError):
+            raise error
+        if error is not None:
+            raise VariantStartError(
+                "Request to service failed. If failure persists after retry, contact "
+                f"customer support. ({type(error).__name__}: {error})"
+            ) from error

@@ -1,0 +1,80 @@
+"""The instances of a variant that hosts inference components.
+
+They are numbers: the copies are processes of this machine. With managed instance scaling the number
+follows the copies. An instance without a copy is released ten minutes later, as AWS's walk-through
+describes it:
+https://aws.amazon.com/blogs/machine-learning/unlock-cost-savings-with-the-new-scale-down-to-zero-feature-in-amazon-sagemaker-inference/
+(read 2026-11-24). A start takes no time here, and minutes in AWS.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from embedded_aws.hosting.fleets.placement import Size, size_of_instance
+from embedded_aws.hosting.fleets.variant import Variant
+
+IDLE_RELEASE_SECONDS = 600.0
+# The API documents no default of MaxInstanceCount; its quota limits it.
+_UNBOUNDED = 10_000
+
+
+class InstanceGroup(Variant):
+    """The instances of one variant. They have no process: the components start and stop copies.
+
+    Args:
+        declared: the variant of the endpoint configuration.
+        config: the endpoint configuration's request.
+        config_name: its name.
+        without_capacity: the instance types that AWS has no capacity of.
+
+    Attributes:
+        instance_size: resources of one instance; None if they are unknown.
+        lowest_count: the fewest instances.
+        highest_count: the most instances.
+        settings_of_models: members of the configuration that apply to every model on the instances.
+        volume_key: KmsKeyId of the configuration; None without one.
+        is_least_outstanding: whether requests go to the copy with the fewest requests.
+        idle_since_seconds: time since which there are more instances than needed; None if there are
+            not.
+    """
+
+    def __init__(
+        self,
+        declared: Mapping[str, Any],
+        config: Mapping[str, Any],
+        config_name: str,
+        without_capacity: Collection[str] = (),
+    ) -> None:
+        super().__init__(declared, config_name, without_capacity)
+        self.instance_size: Size | None = size_of_instance(self.instance_type)
+        scaling = declared.get("ManagedInstanceScaling", {})
+        self.lowest_count = self.highest_count = self.instance_count
+        if scaling.get("Status") == "ENABLED":
+            self.lowest_count = int(scaling.get("MinInstanceCount", self.instance_count))
+            self.highest_count = int(scaling.get("MaxInstanceCount", _UNBOUNDED))
+        self.settings_of_models = {
+            name: config[name]
+            for name in ("ExecutionRoleArn", "VpcConfig", "EnableNetworkIsolation")
+            if name in config
+        }
+        self.volume_key: str | None = config.get("KmsKeyId")
+        routing = declared.get("RoutingConfig", {})
+        self.is_least_outstanding = routing.get("RoutingStrategy") == "LEAST_OUTSTANDING_REQUESTS"
+        self.idle_since_seconds: float | None = None
+
+    def follow(self, needed: int, now_seconds: float) -> None:
+        """Adds missing instances, and releases those that were idle for the last ten minutes.
+
+        Instances are missing after an update of the endpoint, whose new instances take the copies.
+
+        Args:
+            needed: instances that hold the copies.
+            now_seconds: the time, in seconds since the epoch.
+        """
+        kept = max(min(needed, self.highest_count), self.lowest_count)
+        if kept >= self.instance_count:
+            self.instance_count, self.idle_since_seconds = kept, None
+        elif self.idle_since_seconds is None:
+            self.idle_since_seconds = now_seconds
+        elif now_seconds - self.idle_since_seconds >= IDLE_RELEASE_SECONDS:
+            self.instance_count, self.idle_since_seconds = kept, None

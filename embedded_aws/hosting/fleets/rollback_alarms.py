@@ -1,0 +1,68 @@
+"""The alarms that undo an update, and the waits in which they are watched."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from embedded_aws.hosting.fleets.running_variant import HostingContext
+from embedded_aws.hosting.fleets.variant import VariantStartError
+
+_POLL_SECONDS = 1.0
+
+
+def alarm_names(deployment: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the alarms of a DeploymentConfig."""
+    alarms = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", ())
+    return tuple(alarm["AlarmName"] for alarm in alarms)
+
+
+def watch(
+    context: HostingContext,
+    region: str,
+    alarms: Sequence[str],
+    wait_seconds: float,
+    closing: threading.Event,
+    check_limit: Callable[[], None],
+) -> None:
+    """Waits, and raises as soon as the update must be undone; the alarms are read at least once.
+
+    Args:
+        context: has the account's clock, and CloudWatch.
+        region: the alarms' region.
+        alarms: names.
+        wait_seconds: length of the wait on the account's clock.
+        closing: set when the server stops.
+        check_limit: raises VariantStartError once the update takes too long.
+
+    Raises:
+        VariantStartError: the message says why the update is undone.
+    """
+    deadline = context.deadline(wait_seconds)
+    while True:
+        _require_calm(context, region, alarms)
+        check_limit()
+        remaining = deadline.remaining_seconds()
+        if remaining <= 0:
+            return
+        if closing.wait(min(remaining, _POLL_SECONDS)):
+            raise VariantStartError("The embedded AWS was stopped.")
+
+
+def time_limit_error(seconds: float) -> str:
+    """Returns the reason of an update that took too long."""
+    return (
+        f"The update was rolled back because it took longer than the {seconds:g} seconds of "
+        "MaximumExecutionTimeoutInSeconds."
+    )
+
+
+def _require_calm(context: HostingContext, region: str, names: Sequence[str]) -> None:
+    if not names:
+        return
+    cloudwatch = context.clients.client("cloudwatch", region)
+    alarms = cloudwatch.describe_alarms(AlarmNames=list(names))["MetricAlarms"]
+    fired = [alarm["AlarmName"] for alarm in alarms if alarm["StateValue"] == "ALARM"]
+    if fired:
+        raise VariantStartError(
+            f"The update was rolled back because of alarms in state ALARM: {', '.join(fired)}."
+        )

@@ -1,0 +1,331 @@
+"""A running production variant: one container, however many instances are declared."""
+
+import contextlib
+import logging
+import math
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.clock import AccountClock, Deadline
+from embedded_aws.hosting.families.program import CannotLaunchError
+from embedded_aws.hosting.fleets import model_download
+from embedded_aws.hosting.fleets.connections import ContainerConnections
+from embedded_aws.hosting.fleets.model_download import ModelDataError
+from embedded_aws.hosting.fleets.network_interface import VpcError, network_interface, require_s3
+from embedded_aws.hosting.fleets.variant import REASON_CHARACTERS, Variant, VariantStartError
+from embedded_aws.hosting.fleets.volume_key import VolumeKeyError, volume_grant
+from embedded_aws.hosting.launch.launcher import ContainerSpec, Launch, Launcher
+from embedded_aws.hosting.launch.ports import PortPool
+from embedded_aws.hosting.resources.model_source import ModelSource
+from embedded_aws.hosting.resources.models import primary_container
+from embedded_aws.hosting.telemetry.capture import CaptureWriter
+from embedded_aws.hosting.telemetry.metrics import Source
+from embedded_aws.iam.s3_access import RoleAccess
+from embedded_aws.processes.logs import LogShipper, LogStream
+from embedded_aws.processes.process import SupervisedProcess
+
+logger = logging.getLogger(__name__)
+
+# https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-inference-code.html: a container
+# has 8 minutes to pass the health check and 30 seconds from SIGTERM to SIGKILL.
+_DEFAULT_HEALTH_CHECK_SECONDS = 480
+# The API names no default; its maximum is the most patient choice.
+_DEFAULT_DOWNLOAD_SECONDS = 3600
+_STOP_GRACE_SECONDS = 30.0
+_FIRST_RESTART_SECONDS, _LAST_RESTART_SECONDS = 1.0, 30.0
+_FIRST_PING_SECONDS, _LAST_PING_SECONDS = 0.02, 0.5
+
+
+@dataclass
+class HostingContext:
+    """The objects that all running variants share.
+
+    Attributes:
+        clients: calls S3, EC2, KMS and CloudWatch Logs.
+        directory: holds model directories, homes and logs.
+        launcher: starts containers.
+        time_scale: factor on every configured timeout and wait; tests shorten them.
+        clock: the account's time. The waits of updates pass on it.
+        without_capacity: the instance types that AWS has no capacity of.
+        ports: ports for containers.
+        logs: ships the containers' output.
+        captures: writes captured requests and answers.
+    """
+
+    clients: LoopbackClients
+    directory: Path
+    launcher: Launcher
+    time_scale: float = 1.0
+    clock: AccountClock = field(default_factory=AccountClock)
+    without_capacity: Collection[str] = ()
+    ports: PortPool = field(default_factory=PortPool)
+    logs: LogShipper = field(init=False)
+    captures: CaptureWriter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.logs = LogShipper(self.clients)
+        self.captures = CaptureWriter(self.clients)
+
+    def deadline(self, wait_seconds: float) -> Deadline:
+        """Returns the end of a wait that begins now, of seconds on the account's clock."""
+        return Deadline(self.clock, wait_seconds, self.time_scale)
+
+
+class RunningVariant(Variant):
+    """The container of one variant, from its start to its stop.
+
+    Args:
+        context: objects that variants share.
+        region: the endpoint's region.
+        endpoint_name: EndpointName.
+        config_name: name of the endpoint configuration.
+        declared: the variant of the endpoint configuration.
+        model: the CreateModel request of its model.
+        volume_key: KmsKeyId of the endpoint configuration; None without one.
+        component_name: the inference component of which this is a copy; None for a variant.
+
+    Attributes:
+        role: ARN of the model's execution role.
+        home: the directory that stands for the instance's disk.
+        source: instance and container, as metrics name them.
+        connections: connections to the container; valid once `start` returned.
+    """
+
+    def __init__(
+        self,
+        context: HostingContext,
+        *,
+        region: str,
+        endpoint_name: str,
+        config_name: str,
+        declared: Mapping[str, Any],
+        model: Mapping[str, Any],
+        volume_key: str | None,
+        component_name: str | None = None,
+    ) -> None:
+        super().__init__(declared, config_name, context.without_capacity)
+        self._context = context
+        self._region = region
+        # https://github.com/huggingface/skills, hf-cloud-sagemaker (read 2026-11-24) quotes the
+        # group of a component.
+        self.log_group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
+        self._subject = f"production variant {self.name}"
+        if component_name is not None:
+            self.log_group = f"/aws/sagemaker/InferenceComponents/{component_name}"
+            self._subject = f"inference component {component_name}"
+        self._model = model
+        self.role: str | None = model.get("ExecutionRoleArn")
+        self._container = primary_container(model)
+        self._image: str = self._container["Image"]
+        self.images = (self._image,)
+        # In the form of an EC2 instance id, which names the stream in SageMaker too.
+        instance_id = f"i-{secrets.token_hex(9)[:17]}"
+        self.source = Source(instance_id, container_id=secrets.token_hex(32))
+        self.home = context.directory / "instances" / instance_id
+        self._volume_key = volume_key
+        # Everything that `stop` gives back: log, port, network interface, grant, directory.
+        self._held = contextlib.ExitStack()
+        self._process: SupervisedProcess | None = None
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._keeper: threading.Thread | None = None
+        self._healthy = threading.Event()
+        self._in_flight = self._most_in_flight = 0
+        self._idle = threading.Condition()
+        self._log: LogStream
+        self.connections: ContainerConnections
+
+    @property
+    def ancestor_id(self) -> int | None:
+        """Returns the process whose descendants are the container's; None if none is known."""
+        return None if self._process is None else self._process.ancestor_id
+
+    def start(self) -> None:
+        """Downloads the model, starts the program and waits until /ping answers 200.
+
+        Raises:
+            VariantStartError: one of these failed; the caller must call `stop`, which leaves
+                nothing running.
+        """
+        try:
+            launch = self._context.launcher.find(self._image)
+            model_directory = self.home / "model"
+            model_directory.mkdir(parents=True)
+            self._held.callback(self._remove_home, model_directory)
+            self._prepare_instance(model_directory)
+        except (CannotLaunchError, VolumeKeyError, VpcError) as error:
+            raise VariantStartError(str(error)) from error
+        except ModelDataError as error:
+            raise VariantStartError(f"{self._named}: {error}") from error
+        port = self._held.enter_context(self._context.ports.taken())
+        self.connections = ContainerConnections(port)
+        self._log = self._context.logs.open(
+            region=self._region,
+            group=self.log_group,
+            stream=f"{self.name}/{self.source.instance_id}",
+            file=self._context.directory / "logs" / f"{self.name}-{self.home.name}.log",
+        )
+        self._held.callback(self._context.logs.release, self._log)
+        spec = ContainerSpec(
+            name=f"slipway-{self.source.instance_id}",
+            declared=self._container.get("Environment", {}),
+            region=self._region,
+            port=port,
+            model_directory=model_directory,
+            home=self.home,
+            is_isolated=self._model.get("EnableNetworkIsolation", False),
+        )
+        limit_seconds = self.declared.get(
+            "ContainerStartupHealthCheckTimeoutInSeconds", _DEFAULT_HEALTH_CHECK_SECONDS
+        )
+        self._await_health(self._launch(launch, spec), limit_seconds)
+        self._keeper = threading.Thread(
+            target=self._keep_running, args=(launch, spec), name="keeper", daemon=True
+        )
+        self._keeper.start()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Returns whether the process passed its health check and runs."""
+        return self._healthy.is_set()
+
+    @property
+    def in_flight(self) -> int:
+        """Returns the number of requests without an answer."""
+        return self._in_flight
+
+    def take_most_in_flight(self) -> int:
+        """Returns the most requests at a time since the last call."""
+        with self._idle:
+            most, self._most_in_flight = self._most_in_flight, self._in_flight
+        return most
+
+    def enter(self) -> None:
+        """Counts a request in."""
+        with self._idle:
+            self._in_flight += 1
+            self._most_in_flight = max(self._most_in_flight, self._in_flight)
+
+    def leave(self) -> None:
+        """Counts a request out."""
+        with self._idle:
+            self._in_flight -= 1
+            self._idle.notify_all()
+
+    def drain(self, timeout_seconds: float) -> None:
+        """Waits until no request is in flight, at most for that time."""
+        with self._idle:
+            self._idle.wait_for(lambda: self._in_flight == 0, timeout_seconds)
+
+    def request_stop(self) -> None:
+        """Begins to stop; a start in progress fails."""
+        self._stopping.set()
+        with self._lock:
+            if self._process is not None:
+                self.connections.close()
+                self._process.request_stop()
+
+    def stop(self) -> None:
+        """Stops the process and waits; only the variant's log is left."""
+        self.request_stop()
+        if self._process is not None:
+            self._process.stop()
+        if self._keeper is not None:
+            self._keeper.join()
+        self._held.close()
+
+    @property
+    def _named(self) -> str:
+        return self._subject[0].upper() + self._subject[1:]
+
+    def _prepare_instance(self, model_directory: Path) -> None:
+        """Does what comes before the container: the volume's key, the network, the model data."""
+        clients, network = self._context.clients, self._model.get("VpcConfig")
+        if self._volume_key is not None:
+            kms = clients.client("kms", self._region)
+            self._held.enter_context(volume_grant(kms, self._volume_key, self.role))
+        if network is not None:
+            ec2 = clients.client("ec2", self._region)
+            description = f"{self.log_group} {self.name}"
+            self._held.enter_context(network_interface(ec2, network, self.role, description))
+        source = ModelSource.of(self._container)
+        if source is None:
+            return
+        if network is not None:
+            require_s3(ec2, network, source.uri)
+        seconds = self.declared.get("ModelDataDownloadTimeoutInSeconds", _DEFAULT_DOWNLOAD_SECONDS)
+        model_download.download(
+            source,
+            RoleAccess(clients.client("s3", self._region), self.role),
+            model_directory,
+            timeout_seconds=seconds * self._context.time_scale,
+        )
+
+    def _remove_home(self, model_directory: Path) -> None:
+        model_download.remove(model_directory)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def _launch(self, launch: Launch, spec: ContainerSpec) -> SupervisedProcess:
+        with self._lock:
+            if self._stopping.is_set():
+                raise VariantStartError(f"{self._named} was stopped.")
+            grace_seconds = _STOP_GRACE_SECONDS * self._context.time_scale
+            self._process = launch(spec, self._log.write, grace_seconds)
+            return self._process
+
+    def _await_health(self, process: SupervisedProcess, limit_seconds: float) -> None:
+        """Puts the program into service once /ping answers 200."""
+        deadline = time.monotonic() + limit_seconds * self._context.time_scale
+        pause = _FIRST_PING_SECONDS
+        while not self.connections.is_healthy():
+            if process.exited.wait(pause):
+                what = f"The container exited with status {process.exit_status}"
+                raise VariantStartError(self._ping_reason(what, process))
+            if time.monotonic() > deadline:
+                what = f"The container did not answer /ping with 200 within {limit_seconds} seconds"
+                raise VariantStartError(self._ping_reason(what, process))
+            pause = min(pause * 1.5, _LAST_PING_SECONDS)
+        self._healthy.set()
+
+    def _ping_reason(self, what: str, process: SupervisedProcess) -> str:
+        """Returns SageMaker's sentence, followed by the container's last lines of output."""
+        reason = (
+            f"The primary container for {self._subject} did not pass the ping "
+            f"health check. Please check CloudWatch logs for this endpoint. {what}"
+        )
+        lines = [line for line in process.last_lines if line]
+        if not lines:
+            return f"{reason}; it wrote nothing."
+        reason += "; its last lines: "
+        room = REASON_CHARACTERS - len(reason)
+        kept = " | ".join(lines)
+        return reason + (kept if len(kept) <= room else "..." + kept[3 - room :])
+
+    def _keep_running(self, launch: Launch, spec: ContainerSpec) -> None:
+        """Starts the program again when it ends by itself, as SageMaker restarts a container."""
+        pause = _FIRST_RESTART_SECONDS
+        while True:
+            process = self._process
+            if process is None:
+                return
+            process.exited.wait()
+            self._healthy.clear()
+            self.connections.drop_idle()
+            if self._stopping.is_set():
+                return
+            line = f"The container exited with status {process.exit_status}; it is restarted."
+            logger.warning("%s %s: %s", self.log_group, self.name, line)
+            self._log.write(line)
+            if self._stopping.wait(pause * self._context.time_scale):
+                return
+            pause = min(pause * 2, _LAST_RESTART_SECONDS)
+            # A program that ends again is restarted again, however long it takes to answer.
+            with contextlib.suppress(VariantStartError):
+                self._await_health(self._launch(launch, spec), math.inf)

@@ -1,0 +1,59 @@
+"""A production variant of a fleet: its name, its instances, its weight."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from embedded_aws.hosting.fleets.capacity import available_type
+from embedded_aws.hosting.resources.endpoint_configs import instance_types
+
+REASON_CHARACTERS = 1024  # botocore's maximum of FailureReason
+
+
+class VariantStartError(Exception):
+    """A variant cannot come into service; the message is the endpoint's FailureReason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason[:REASON_CHARACTERS])
+
+
+class Variant:
+    """A production variant; this class is the part of it that needs no process.
+
+    Args:
+        declared: the variant of the endpoint configuration.
+        config_name: name of the endpoint configuration.
+        without_capacity: the instance types that AWS has no capacity of.
+
+    Attributes:
+        name: VariantName.
+        instance_type: the type with the first priority among those with capacity.
+        has_capacity: whether AWS has capacity of that type.
+        weight: share of the requests, relative to the other variants' weights.
+        instance_count: as declared or scaled since.
+        images: the images that run on the variant's instances by themselves.
+    """
+
+    images: tuple[str, ...] = ()
+
+    def __init__(
+        self, declared: Mapping[str, Any], config_name: str, without_capacity: Collection[str]
+    ) -> None:
+        self.name: str = declared["VariantName"]
+        self.declared = declared
+        self.config_name = config_name
+        self.instance_type = available_type(instance_types(declared), without_capacity)
+        self.has_capacity = self.instance_type not in without_capacity
+        self.weight = float(declared["InitialVariantWeight"])
+        self.instance_count = int(declared["InitialInstanceCount"])
+
+    def start(self) -> None:
+        """Brings the variant into service; raises `VariantStartError` if it cannot."""
+
+    def request_stop(self) -> None:
+        """Begins to stop; a start in progress fails."""
+
+    def stop(self) -> None:
+        """Stops the variant and waits."""
+
+    def drain(self, timeout_seconds: float) -> None:
+        """Waits until no request is in flight, at most for that time."""

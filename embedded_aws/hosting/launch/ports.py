@@ -1,0 +1,50 @@
+"""Ports that containers listen on."""
+
+import contextlib
+import random
+import socket
+import threading
+from collections.abc import Iterator
+
+# Below every system's range for outgoing connections (Linux from 32768, macOS from 49152). A free
+# port in that range may be taken by a client's connection before the container binds it.
+_FIRST, _LAST = 20_000, 29_999
+
+
+class PortPool:
+    """Gives out free ports, each to one container at a time."""
+
+    def __init__(self) -> None:
+        self._taken: set[int] = set()
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[int]:
+        """Yields a free port, which is reserved meanwhile.
+
+        Raises:
+            OSError: there is no free port.
+        """
+        with self._lock:
+            ports = random.sample(range(_FIRST, _LAST + 1), _LAST - _FIRST + 1)
+            port = next((p for p in ports if p not in self._taken and _is_free(p)), None)
+            if port is None:
+                raise OSError(f"no free port between {_FIRST} and {_LAST}")
+            self._taken.add(port)
+        try:
+            yield port
+        finally:
+            with self._lock:
+                self._taken.discard(port)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As servers do: a port whose last connections are still in TIME_WAIT is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            # Binds all interfaces, because containers do.
+            probe.bind(("0.0.0.0", port))  # noqa: S104  # closed at once, never listens
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,68 @@
+"""Starts containers as processes: the program of the image's family, from this checkout."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+
+from embedded_aws.hosting.families import container_environment, find_program
+from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
+from embedded_aws.hosting.launch.launcher import ContainerSpec
+from embedded_aws.identity import Connection
+from embedded_aws.processes.process import ContainerProcess
+
+
+class ProgramLauncher:
+    """Starts the program that stands for an image.
+
+    Args:
+        programs: maps an image repository to its program.
+        connection: leads the programs to the embedded AWS.
+    """
+
+    def __init__(self, programs: Mapping[str, ContainerProgram], connection: Connection) -> None:
+        self._programs = programs
+        self._connection = connection
+
+    def find(self, image: str) -> functools.partial[ContainerProcess]:
+        """Returns the function that starts the program of an image.
+
+        Raises:
+            CannotLaunchError: no program stands for the image.
+        """
+        return functools.partial(self._launch, find_program(self._programs, image))
+
+    def check(self, image: str, backends: Sequence[str]) -> None:
+        """Checks whether the program of an image, with Triton's back ends, is on this machine.
+
+        Raises:
+            CannotLaunchError: it is not.
+        """
+        missing = find_program(self._programs, image).find_missing(backends)
+        if missing:
+            raise CannotLaunchError(
+                f"The Triton of this machine does not have the backend {', '.join(missing)}. Set "
+                "TRITON_HOME to a Triton that has it, and start the embedded AWS again."
+            )
+
+    def _launch(
+        self,
+        program: ContainerProgram,
+        spec: ContainerSpec,
+        on_line: Callable[[str], None],
+        grace_seconds: float,
+    ) -> ContainerProcess:
+        environment = container_environment(
+            program=program,
+            declared=spec.declared,
+            region=spec.region,
+            home=spec.home,
+            connection=None if spec.is_isolated else self._connection,
+        )
+        environment["SAGEMAKER_BIND_TO_PORT"] = str(spec.port)
+        environment["SM_MODEL_DIR"] = str(spec.model_directory)
+        return ContainerProcess(
+            command=program.command,
+            environment=environment,
+            directory=spec.home,
+            on_line=on_line,
+            grace_seconds=grace_seconds,
+        )

@@ -1,0 +1,195 @@
+"""Endpoint configurations: checked against SageMaker's rules when they are created."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.resources.async_settings import AsyncSettings
+from embedded_aws.hosting.resources.component_variants import check_hosting, hosts_components
+from embedded_aws.hosting.resources.declared import Declared, DeclaredResources
+from embedded_aws.hosting.resources.records import Records
+from embedded_aws.hosting.resources.refusals import refuse
+from embedded_aws.hosting.resources.tags import Tags
+from embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
+from embedded_aws.reported_refusals import ReportedRefusal
+
+_UNSUPPORTED = {
+    "ExplainerConfig": "explainers",
+    "CrossRegionTrafficConfig": "traffic across regions",
+}
+_UNSUPPORTED_VARIANT = {
+    "ServerlessConfig": "serverless inference",
+    "AcceleratorType": "elastic inference",
+    "CoreDumpConfig": "core dumps",
+    "EnableSSMAccess": "SSM access",
+    "AcceleratorPartitionLayouts": "accelerator partitions",
+}
+# Families with local NVMe storage, on which SageMaker refuses VolumeSizeInGB. Source: the hosting
+# documentation's list of instance types with local storage, read 2026-11.
+_LOCAL_STORAGE = re.compile(
+    r"ml\.([a-z0-9]+d|g4dn|g5|g6|g6e|g7[a-z]*|p4de|p5[a-z]*|p6[a-z0-9-]*|trn1[a-z]*|trn2[a-z]*|dl1)"
+    r"\..+"
+)
+# CUDA of the host images for GPUs; botocore's documentation of ProductionVariant, 1.44.
+_CUDA_OF_AMI = {
+    "al2-ami-sagemaker-inference-gpu-2": "12.2",
+    "al2-ami-sagemaker-inference-gpu-2-1": "12.2",
+    "al2-ami-sagemaker-inference-gpu-3-1": "12.4",
+    "al2023-ami-sagemaker-inference-gpu-4-1": "13.0",
+}
+_GPU_FAMILY = re.compile(r"(g|p)\d[a-z0-9-]*")
+# The only other host image is for these families; inf1 takes none.
+_NEURON_FAMILY = re.compile(r"(inf2|trn\d)[a-z0-9-]*")
+
+
+class EndpointConfigs(DeclaredResources):
+    """The operations on endpoint configurations.
+
+    Args:
+        models: the models that variants name.
+        tags: keeps the tags.
+        clients: calls IAM and EC2.
+        stricter: refusals of public reports that were asked for.
+    """
+
+    def __init__(
+        self,
+        models: Records[Declared],
+        tags: Tags,
+        clients: LoopbackClients,
+        stricter: Collection[ReportedRefusal] = (),
+    ) -> None:
+        super().__init__(
+            "EndpointConfig", noun="endpoint configuration", arn_type="endpoint-config", tags=tags
+        )
+        self._models = models
+        self._clients = clients
+        self._stricter = stricter
+
+    def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles CreateEndpointConfig."""
+        refuse(parameters, _UNSUPPORTED)
+        PublishedMetrics.of(parameters)  # raises for values that SageMaker refuses
+        variants, shadows = parameters["ProductionVariants"], _shadows(parameters)
+        if "AsyncInferenceConfig" in parameters:
+            _check_async(parameters["AsyncInferenceConfig"], variants)
+        names = [variant["VariantName"] for variant in (*variants, *shadows)]
+        for repeated in {name for name in names if names.count(name) > 1}:
+            raise ApiError(VALIDATION, f'Duplicate variant name "{repeated}".')
+        check_hosting(self._clients, caller, parameters, self._stricter)
+        for variant in (*variants, *shadows):
+            self._check_variant(caller, variant)
+        weighted = {"ProductionVariants": _weighted(variants)}
+        if shadows:
+            weighted["ShadowProductionVariants"] = _weighted(shadows)
+        return self.store(caller, {**parameters, **weighted})
+
+    def _check_variant(self, caller: Caller, variant: Mapping[str, Any]) -> None:
+        name = variant["VariantName"]
+        refuse(variant, _UNSUPPORTED_VARIANT)
+        if ("InstanceType" in variant) == ("InstancePools" in variant):
+            raise ApiError(
+                VALIDATION, f'Variant "{name}" needs either an InstanceType or InstancePools.'
+            )
+        if "CapacityReservationConfig" in variant and "InstancePools" in variant:
+            # AWS's guide wants the InstanceType of the training plan, and quotes no message.
+            raise ApiError(
+                VALIDATION,
+                f'Variant "{name}" has a CapacityReservationConfig, which needs the InstanceType '
+                "of its reservation, not InstancePools.",
+            )
+        if "InitialInstanceCount" not in variant:
+            raise ApiError(VALIDATION, f'Variant "{name}" needs an InitialInstanceCount.')
+        if not hosts_components(variant):
+            self._models.get(caller, variant["ModelName"])
+            for _, model_name in choices(variant):
+                self._models.get(caller, model_name)
+        types = instance_types(variant)
+        if ami := variant.get("InferenceAmiVersion"):
+            _check_ami(ami, types)
+        if "VolumeSizeInGB" in variant:
+            for instance_type in types:
+                if _LOCAL_STORAGE.fullmatch(instance_type):
+                    raise ApiError(
+                        VALIDATION,
+                        f"VolumeSizeInGB is not supported for instance type {instance_type} of "
+                        f'variant "{name}": it has local storage.',
+                    )
+
+
+def _shadows(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the shadow variant, if there is one.
+
+    Raises:
+        ApiError: there are several, or several production variants beside it.
+    """
+    shadows: list[dict[str, Any]] = parameters.get("ShadowProductionVariants", [])
+    if shadows and (len(shadows), len(parameters["ProductionVariants"])) != (1, 1):
+        # botocore's documentation of CreateEndpointConfig.
+        raise ApiError(
+            VALIDATION,
+            "With ShadowProductionVariants, you can only specify one variant for "
+            "ProductionVariants and one variant for ShadowProductionVariants.",
+        )
+    return shadows
+
+
+def _weighted(variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"InitialVariantWeight": 1.0, **variant} for variant in variants]
+
+
+def instance_types(variant: Mapping[str, Any]) -> list[str]:
+    """Returns the instance types that a variant names, the preferred type first."""
+    if "InstanceType" in variant:
+        return [variant["InstanceType"]]
+    return [pool["InstanceType"] for pool in _pools(variant)]
+
+
+def _check_async(config: Mapping[str, Any], variants: list[Any]) -> None:
+    if len(variants) > 1:
+        raise ApiError(
+            VALIDATION,
+            "The embedded AWS does not emulate an asynchronous endpoint of several variants: "
+            "InvokeEndpointAsync names none, and the backlog's metrics have none.",
+        )
+    try:
+        AsyncSettings.of(config)
+    except ValueError as error:
+        raise ApiError(VALIDATION, str(error)) from None
+
+
+def _check_ami(ami: str, types: list[str]) -> None:
+    """Refuses a host image on a type without its accelerator, in AWS's words.
+
+    Quoted at https://github.com/aws/sagemaker-python-sdk/pull/5093 for a GPU's image on m5, and, in
+    the shorter form, at https://github.com/polyai/dialog-rsn-1-sagemaker (both read 2026-11-22).
+    """
+    cuda = _CUDA_OF_AMI.get(ami)
+    for family in (instance_type.split(".")[1] for instance_type in types):
+        if cuda is not None and not _GPU_FAMILY.fullmatch(family):
+            raise ApiError(
+                VALIDATION,
+                f"Invalid combination: instance {family} and Cuda {cuda}. Please provide a "
+                "supported configuration for this region.",
+            )
+        if cuda is None and not _NEURON_FAMILY.fullmatch(family):
+            raise ApiError(
+                VALIDATION, f"Invalid combination: instance {family} and InferenceAmiVersion"
+            )
+
+
+def choices(variant: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Returns each instance type with the name of the model that runs on it, by priority."""
+    model_name: str = variant["ModelName"]
+    if "InstanceType" in variant:
+        return [(variant["InstanceType"], model_name)]
+    return [
+        (pool["InstanceType"], pool.get("ModelNameOverride", model_name))
+        for pool in _pools(variant)
+    ]
+
+
+def _pools(variant: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return sorted(variant["InstancePools"], key=lambda pool: int(pool["Priority"]))

@@ -1,0 +1,162 @@
+"""Models: CreateModel and the related operations.
+
+A model is checked when it is created, as in SageMaker: its role, the form of the model data's URI,
+and that there is data. Settings that the embedded AWS does not emulate are refused here, not at the
+first request.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import registry_of
+from embedded_aws.hosting.resources.declared import DeclaredResources
+from embedded_aws.hosting.resources.model_source import ModelSource
+from embedded_aws.hosting.resources.networks import check_network
+from embedded_aws.hosting.resources.refusals import refuse
+from embedded_aws.hosting.resources.tags import Tags
+from embedded_aws.iam.s3_access import RoleAccess
+from embedded_aws.iam.trust import require_role
+
+_UNSUPPORTED = {
+    "ModelPackageName": "model packages",
+    "InferenceSpecificationName": "model packages",
+    "AdditionalModelDataSources": "additional model data sources",
+    "MultiModelConfig": "multi-model endpoints",
+    "ContainerMetricsConfig": "metrics scraped from containers",
+}
+_UNSUPPORTED_SOURCE = {
+    "ManifestS3Uri": "model data manifests",
+    "HubAccessConfig": "private model hubs",
+}
+
+
+class Models(DeclaredResources):
+    """The operations on models.
+
+    Args:
+        clients: calls S3, IAM and EC2.
+        tags: keeps the tags.
+    """
+
+    def __init__(self, clients: LoopbackClients, tags: Tags) -> None:
+        super().__init__("Model", noun="model", arn_type="model", tags=tags)
+        self._clients = clients
+
+    def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Handles CreateModel."""
+        self.check(caller, parameters)
+        return self.store(caller, {"EnableNetworkIsolation": False, **parameters})
+
+    def check(self, caller: Caller, parameters: Mapping[str, Any]) -> None:
+        """Checks the request of CreateModel, or the container of an inference component.
+
+        Raises:
+            ApiError: AWS would refuse it, or it is not emulated.
+        """
+        container = primary_container(parameters)
+        self._check_container(caller, container)
+        if network := parameters.get("VpcConfig"):
+            check_network(self._clients.client("ec2", caller.region), network)
+        if role := parameters.get("ExecutionRoleArn"):
+            require_role(self._clients, caller, role)
+            self._check_access(caller, container, role)
+
+    def _check_container(self, caller: Caller, container: Mapping[str, Any]) -> None:
+        refuse(container, _UNSUPPORTED)
+        if container.get("Mode", "SingleModel") != "SingleModel":
+            raise ApiError(
+                VALIDATION, "The embedded AWS does not emulate multi-model endpoints (Mode)."
+            )
+        if not container.get("Image"):
+            raise ApiError(VALIDATION, "A container definition needs an Image.")
+        _check_region(caller, container["Image"])
+        described = container.get("ModelDataSource", {}).get("S3DataSource")
+        if described is not None:
+            if container.get("ModelDataUrl"):
+                raise ApiError(
+                    VALIDATION, "Specify either ModelDataUrl or ModelDataSource, not both."
+                )
+            _check_source(described)
+        source = ModelSource.of(container)
+        if source is not None and not source.exists(self._clients.client("s3", caller.region)):
+            raise ApiError(VALIDATION, f"Could not find model data at {source.uri}.")
+
+    def _check_access(self, caller: Caller, container: Mapping[str, Any], role: str) -> None:
+        """Refuses model data that the role may not read, in AWS's words.
+
+        https://github.com/philschmid/llm-sagemaker-sample/issues/2 (2023-10-17, read 2026-11-23),
+        of CreateModel with uncompressed model data.
+        """
+        source = ModelSource.of(container)
+        if source is None:
+            return
+        try:
+            source.require_access(RoleAccess(self._clients.client("s3", caller.region), role))
+        except ClientError as error:
+            raise ApiError(
+                VALIDATION,
+                f"Could not access model data at {source.uri}. Please ensure that the role "
+                f'"{role}" exists and that its trust relationship policy allows the action '
+                '"sts:AssumeRole" for the service principal "sagemaker.amazonaws.com". Also ensure '
+                'that the role has "s3:GetObject" permissions and that the object is located in '
+                f"{caller.region}. If your Model uses multiple models or uncompressed models, "
+                'please ensure that the role has "s3:ListBucket" permission.',
+            ) from error
+
+
+def primary_container(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the only container of a model.
+
+    Raises:
+        ApiError: the model has none, or several.
+    """
+    containers = parameters.get("Containers") or []
+    primary = parameters.get("PrimaryContainer")
+    if primary is not None and containers:
+        raise ApiError(VALIDATION, "Specify either PrimaryContainer or Containers, not both.")
+    if primary is None and not containers:
+        raise ApiError(VALIDATION, "A model needs a PrimaryContainer.")
+    if len(containers) > 1:
+        raise ApiError(
+            VALIDATION, "The embedded AWS does not emulate several containers in one model."
+        )
+    chosen: dict[str, Any] = primary if primary is not None else containers[0]
+    return chosen
+
+
+def _check_region(caller: Caller, image: str) -> None:
+    """Refuses an image of another region, in AWS's words.
+
+    https://github.com/ed-donner/alex/issues/30 and
+    https://github.com/aws/sagemaker-pytorch-inference-toolkit/pull/7, read 2026-11-22.
+    """
+    registry = registry_of(image)
+    if registry is not None and registry[0] != caller.region:
+        raise ApiError(
+            VALIDATION,
+            f'Region of "{image}" does not match expected region of {caller.region}. Cross region '
+            "ECR image pulls are not allowed.",
+        )
+
+
+def _check_source(source: Mapping[str, Any]) -> None:
+    refuse(source, _UNSUPPORTED_SOURCE)
+    uri, data_type = source["S3Uri"], source["S3DataType"]
+    if data_type == "S3Prefix" and source["CompressionType"] == "Gzip":
+        raise ApiError(
+            VALIDATION, "CompressionType Gzip needs S3DataType S3Object: one tar.gz archive."
+        )
+    if data_type == "S3Prefix" and not uri.endswith("/"):
+        raise ApiError(
+            VALIDATION,
+            f'S3Uri "{uri}" of S3DataType S3Prefix must end with a forward slash ("/").',
+        )
+    if data_type == "S3Object" and uri.endswith("/"):
+        raise ApiError(
+            VALIDATION,
+            f'S3Uri "{uri}" of S3DataType S3Object must not end with a forward slash ("/").',
+        )

@@ -1,0 +1,39 @@
+"""The check of a VpcConfig: its subnets and security groups exist, in one VPC."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.api import VALIDATION, ApiError
+
+
+def check_network(ec2: Any, config: Mapping[str, Any]) -> None:
+    """Checks that the subnets and groups exist, in one VPC.
+
+    Args:
+        ec2: EC2's client.
+        config: the VpcConfig of a model or of an endpoint configuration.
+
+    Raises:
+        ApiError: EC2's words, where it has some.
+    """
+    wanted = config["SecurityGroupIds"]
+    try:
+        subnets = ec2.describe_subnets(SubnetIds=config["Subnets"])["Subnets"]
+    except ClientError as error:
+        raise ApiError(VALIDATION, error.response["Error"]["Message"]) from error
+    groups = ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": wanted}])
+    groups = groups["SecurityGroups"]
+    for missing in sorted(set(wanted) - {group["GroupId"] for group in groups}):
+        raise ApiError(VALIDATION, f"The security group '{missing}' does not exist")
+    vpc_ids = {subnet["VpcId"] for subnet in subnets}
+    if len(vpc_ids) > 1:
+        raise ApiError(VALIDATION, f"The subnets are in several VPCs: {sorted(vpc_ids)}.")
+    for group in groups:
+        if group["VpcId"] not in vpc_ids:
+            raise ApiError(
+                VALIDATION,
+                f"Security group {group['GroupId']} and subnet {config['Subnets'][0]} belong to "
+                "different networks.",
+            )

@@ -1,0 +1,1 @@
+"""What an endpoint tells about itself: metrics, and captured requests."""

@@ -1,0 +1,132 @@
+"""Evaluates the policies of an execution role.
+
+IAM decides few things here, and moto evaluates no conditions. SageMaker does two things as the
+execution role that a team relies on: it reads model data, and it publishes the metrics of machines.
+Policies of buckets and keys are not read, because Slipway's leave the decision to the role.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from moto.iam.exceptions import NotFoundException
+from moto.iam.models import iam_backends
+
+from embedded_aws.iam.policies import listed, matches
+from embedded_aws.identity import ACCOUNT_ID
+
+# The one condition key of PutMetricData:
+# https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
+_NAMESPACE_KEY = "cloudwatch:namespace"
+# Decisions: https://docs.aws.amazon.com/IAM/latest/APIReference/API_EvaluationResult.html
+_ALLOWED, _DENIED, _UNNAMED = "allowed", "explicitDeny", "implicitDeny"
+_ANY_VALUE = "ForAnyValue:"
+# Values of condition keys, whose names are in lower case.
+Context = Mapping[str, str | list[str]]
+
+
+def may_publish_metrics(role_arn: str, namespace: str) -> bool:
+    """Returns whether a role's policies allow PutMetricData in a namespace."""
+    # PutMetricData has no resources, so a statement about some does not apply.
+    return may(role_arn, "cloudwatch:PutMetricData", "*", {_NAMESPACE_KEY: namespace})
+
+
+def may(role_arn: str, action: str, resource: str, context: Context | None = None) -> bool:
+    """Returns whether a role's policies and its permissions boundary allow an action on a resource.
+
+    Args:
+        role_arn: the role; a role that does not exist may do nothing.
+        action: with its service, for example `s3:GetObject`.
+        resource: its ARN, or `*` for an action without resources.
+        context: values of condition keys in lower case.
+    """
+    return decision(role_arn, action, resource, context or {}) == _ALLOWED
+
+
+def decision(role_arn: str, action: str, resource: str, context: Context) -> str:
+    """Returns IAM's decision, as SimulatePrincipalPolicy names it.
+
+    A deny wins. Policies of an organization are not read. A statement with a condition key that is
+    not in `context` does not apply.
+
+    Args:
+        role_arn: the role; a role that does not exist may do nothing.
+        action: with its service, for example `s3:GetObject`.
+        resource: its ARN, or `*` for an action without resources.
+        context: values of condition keys in lower case.
+    """
+    try:
+        # Read from moto's back end, because this is called several times a minute for each variant.
+        role = iam_backends[ACCOUNT_ID]["aws"].get_role(role_arn.rpartition("/")[2])
+    except NotFoundException:
+        return _UNNAMED
+    request = (action.lower(), resource, context)
+    decided = _decided(_documents(role), *request)
+    boundary = role.permissions_boundary_arn
+    if decided != _ALLOWED or not boundary:
+        return decided
+    return _decided(_boundary(boundary), *request)
+
+
+def _decided(
+    documents: Iterable[Mapping[str, Any]], action: str, resource: str, context: Context
+) -> str:
+    effects = {
+        statement["Effect"]
+        for document in documents
+        for statement in listed(document["Statement"])
+        if _concerns(statement, action, resource, context)
+    }
+    if "Deny" in effects:
+        return _DENIED
+    return _ALLOWED if effects else _UNNAMED
+
+
+def _boundary(arn: str) -> Iterator[Mapping[str, Any]]:
+    """Yields the document of a boundary; nothing, which allows nothing, if the policy is gone."""
+    policy = iam_backends[ACCOUNT_ID]["aws"].managed_policies.get(arn)
+    if policy is not None:
+        yield from _default_version(policy)
+
+
+# Any: moto ships no type information.
+def _documents(role: Any) -> Iterator[Mapping[str, Any]]:
+    for document in list(role.policies.values()):
+        yield json.loads(document)
+    for policy in list(role.managed_policies.values()):
+        yield from _default_version(policy)
+
+
+def _default_version(policy: Any) -> Iterator[Mapping[str, Any]]:
+    for version in list(policy.versions):
+        if version.version_id == policy.default_version_id:
+            yield json.loads(version.document)
+
+
+def _concerns(statement: Mapping[str, Any], action: str, resource: str, context: Context) -> bool:
+    if "NotAction" in statement:
+        named = not matches(statement["NotAction"], action, ignore_case=True)
+    else:
+        named = matches(statement.get("Action", []), action, ignore_case=True)
+    return (
+        named
+        and matches(statement.get("Resource", []), resource)
+        and _holds(statement.get("Condition", {}), context)
+    )
+
+
+def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Context) -> bool:
+    for operator, expected in conditions.items():
+        for key, patterns in expected.items():
+            values = listed(context.get(key.lower(), []))
+            # With one value, the operator for several is the same.
+            plain = operator.removeprefix(_ANY_VALUE)
+            if plain == "StringEquals":
+                held = any(value in listed(patterns) for value in values)
+            elif plain == "StringLike":
+                held = any(matches(patterns, value) for value in values)
+            else:
+                held = False
+            if not held:
+                return False
+    return True
