@@ -49,8 +49,6 @@ class Caller:
     """The caller of an operation.
 
     Attributes:
-        account_id: the account that the request's signature names.
-        region: the region that the request's signature names.
         program: the programs and versions of the header User-Agent.
     """
 
@@ -164,14 +162,7 @@ class ServiceApi:
 def respond(
     start_response: StartResponse, status: int, headers: list[tuple[str, str]], body: bytes
 ) -> Iterable[bytes]:
-    """Answers a request with a whole body.
-
-    Args:
-        start_response: from the WSGI server.
-        status: the HTTP status.
-        headers: all headers but the body's length.
-        body: the whole answer, whose length becomes a header.
-    """
+    """Answers a request with a whole body."""
     start_response(f"{status} ", [*headers, ("Content-Length", str(len(body)))])
     return [body]
 

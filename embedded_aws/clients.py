@@ -19,11 +19,7 @@ __all__ = ["ACCOUNT_ID", "LoopbackClients"]
 
 
 class LoopbackClients:
-    """Makes and keeps one client per service and region.
-
-    Args:
-        connection: how they reach this embedded AWS.
-    """
+    """Makes and keeps one client per service and region."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -45,11 +45,6 @@ class LocalState:
     """A running embedded AWS.
 
     Attributes:
-        pid: process id of the server.
-        port: its loopback port.
-        url: its endpoint URL.
-        started_at: in UTC.
-        secret_access_key: signs requests to it.
         engine: the container engine that runs endpoints in their images; None: they are processes.
         refused: refusals of public reports that it makes, in alphabetical order.
         without_capacity: instance types that it has no capacity of, in alphabetical order.
@@ -84,11 +79,8 @@ class LocalStatus:
     """The status that a running embedded AWS reports.
 
     Attributes:
-        state: process, port and URL.
-        uptime_seconds: time since its start.
         ahead_seconds: how far the account's clock is ahead of the machine's.
         endpoints: endpoints of all regions, oldest first.
-        log_file: the server's own log.
     """
 
     state: LocalState
@@ -100,12 +92,7 @@ class LocalStatus:
 
 @dataclass(frozen=True)
 class AccountTime:
-    """The time in the account of a running embedded AWS.
-
-    Attributes:
-        now: in UTC.
-        ahead_seconds: how far it is ahead of the machine's.
-    """
+    """The time in the account of a running embedded AWS."""
 
     now: datetime
     ahead_seconds: float

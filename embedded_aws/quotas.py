@@ -47,11 +47,6 @@ class EndpointQuotas:
     def check(self, region: str, *, used: Mapping[str, int], wanted: Mapping[str, int]) -> None:
         """Raises if more instances than a quota would run.
 
-        Args:
-            region: of the endpoint.
-            used: instances of all endpoints of the region, by type.
-            wanted: instances that are to start, by type.
-
         Raises:
             ApiError: in SageMaker's words.
         """

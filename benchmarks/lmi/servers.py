@@ -93,11 +93,9 @@ class Server(BackgroundProcess):
             program=program,
             declared=declared,
             region=_REGION,
-            port=self.port,
-            model_directory=model,
             home=home,
             connection=None,
-        )
+        ) | {"SAGEMAKER_BIND_TO_PORT": str(self.port), "SM_MODEL_DIR": str(model)}
         started_at = time.perf_counter()
         super().__init__(program.command, home, variables, folder / "log")
         # DJL Serving listens only once the model is loaded; Slipway's server answers 503 first.

@@ -26,15 +26,9 @@ class Build:
     """A build; every field is read and written under `lock`.
 
     Attributes:
-        region: the build's region.
         identifier: `PROJECT:UUID`.
-        arn: its ARN.
         number: counts the builds of the project from 1.
         project: what BatchGetProjects shows of its project, with the request's overrides.
-        log: where its output goes.
-        created: in UTC.
-        status: buildStatus.
-        ended: in UTC; None while it runs.
         phases: the phases that it entered, in the API's form.
     """
 

@@ -35,12 +35,7 @@ _MESSAGE_CHARACTERS = 1024
 
 
 class PhaseError(Exception):
-    """A phase fails.
-
-    Args:
-        status_code: of the phase's context.
-        message: of the phase's context.
-    """
+    """A phase fails."""
 
     def __init__(self, status_code: str, message: str) -> None:
         super().__init__(message)
@@ -56,10 +51,7 @@ class BuildContext:
     """The objects that all builds share.
 
     Attributes:
-        clients: calls S3, Secrets Manager and CloudWatch Logs.
         directory: holds the builds' files, in one folder per build, which is removed with it.
-        logs: ships the builds' output.
-        time_scale: factor on every timeout.
     """
 
     clients: LoopbackClients
@@ -69,13 +61,7 @@ class BuildContext:
 
 
 class BuildRun:
-    """A build's program, from its start to its end.
-
-    Args:
-        context: objects that builds share.
-        build: the build to run; its role exists and trusts CodeBuild.
-        on_end: called at the very end.
-    """
+    """A build's program, from its start to its end."""
 
     def __init__(self, context: BuildContext, build: Build, on_end: Callable[[], None]) -> None:
         self._context = context

@@ -47,13 +47,7 @@ _DEFAULT_TIMEOUT_MINUTES, _DEFAULT_QUEUED_MINUTES = 60, 480
 
 
 class Builds:
-    """The builds of every project; each runs in its own thread and ends with this object.
-
-    Args:
-        clients: calls S3, IAM, Secrets Manager and CloudWatch Logs.
-        directory: its folder `builds` has the builds' files.
-        time_scale: factor on every timeout; tests shorten them.
-    """
+    """The builds of every project; each runs in its own thread and ends with this object."""
 
     def __init__(
         self, clients: LoopbackClients, directory: Path, *, time_scale: float = 1.0

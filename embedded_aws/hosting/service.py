@@ -35,17 +35,8 @@ class Hosting:
     """SageMaker hosting.
 
     Args:
-        clients: calls S3, IAM, EC2, CloudWatch and CloudWatch Logs.
         directory: holds model directories and logs; only this object writes there.
-        programs: maps an image repository to the program that stands for it.
-        tags: keeps the tags.
-        quotas: limits the instances behind endpoints.
-        clock: the account's time, which gives metrics their date.
         beside: SageMaker's operations that other objects handle and the same API answers.
-        engine: runs endpoints in their images; None runs them as processes.
-        time_scale: factor on every timeout and wait that a caller configures; tests shorten them.
-        stricter: refusals of public reports that AWS's documents contradict.
-        without_capacity: the instance types that AWS has no capacity of.
 
     Attributes:
         api: the WSGI application of the control plane.

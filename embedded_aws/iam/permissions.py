@@ -32,14 +32,7 @@ def may_publish_metrics(role_arn: str, namespace: str) -> bool:
 
 
 def may(role_arn: str, action: str, resource: str, context: Context | None = None) -> bool:
-    """Returns whether a role's policies and its permissions boundary allow an action on a resource.
-
-    Args:
-        role_arn: the role; a role that does not exist may do nothing.
-        action: with its service, for example `s3:GetObject`.
-        resource: its ARN, or `*` for an action without resources.
-        context: values of condition keys in lower case.
-    """
+    """Returns whether a role's policies and boundary allow an action; see `decision`."""
     return decision(role_arn, action, resource, context or {}) == _ALLOWED
 
 

@@ -18,11 +18,6 @@ def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
 
     Of the trust policy's conditions, only StringEquals with `aws:SourceAccount` is evaluated.
 
-    Args:
-        clients: calls IAM.
-        caller: gives account and region.
-        arn: the role.
-
     Raises:
         ApiError: SageMaker cannot assume the role.
     """
@@ -35,14 +30,7 @@ def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
 
 
 def is_assumable(clients: LoopbackClients, caller: Caller, arn: str, principal: str) -> bool:
-    """Returns whether a role exists and trusts a service in the caller's account.
-
-    Args:
-        clients: calls IAM.
-        caller: gives account and region.
-        arn: the role.
-        principal: the service, for example `codebuild.amazonaws.com`.
-    """
+    """Returns whether a role exists and trusts a service in the caller's account."""
     iam = clients.client("iam", caller.region)
     try:
         role = iam.get_role(RoleName=arn.rpartition("/")[2])["Role"]

@@ -30,14 +30,7 @@ _LINE_CHARACTERS = 64_000
 
 
 class LogStream:
-    """One container's stream.
-
-    Args:
-        client: CloudWatch Logs client.
-        group: log group; created if it is missing.
-        stream: log stream.
-        file: receives the same lines.
-    """
+    """One container's stream."""
 
     def __init__(self, client: Any, group: str, stream: str, file: Path) -> None:
         self._client = client
@@ -104,11 +97,7 @@ def _batches(events: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 class LogShipper:
-    """Opens streams and ships them from one thread.
-
-    Args:
-        clients: creates clients of CloudWatch Logs.
-    """
+    """Opens streams and ships them from one thread."""
 
     def __init__(self, clients: LoopbackClients) -> None:
         self._clients = clients
@@ -117,14 +106,7 @@ class LogShipper:
         self._shipping = Periodic(self._ship, _INTERVAL_SECONDS, "log-shipper")
 
     def open(self, *, region: str, group: str, stream: str, file: Path) -> LogStream:
-        """Creates the stream, and its group if that is missing.
-
-        Args:
-            region: the endpoint's region.
-            group: log group.
-            stream: log stream.
-            file: receives the same lines.
-        """
+        """Creates the stream, and its group if that is missing."""
         opened = LogStream(self._clients.client("logs", region), group, stream, file)
         with self._lock:
             self._streams.add(opened)

@@ -104,15 +104,7 @@ class SupervisedProcess(ABC):
 
 
 class ContainerProcess(SupervisedProcess):
-    """A running program under `supervisor`.
-
-    Args:
-        command: program and arguments.
-        environment: the whole environment of the program.
-        directory: its working directory.
-        on_line: called with every line of output (no line end), from a thread of this object.
-        grace_seconds: time from SIGTERM to SIGKILL when it is stopped.
-    """
+    """A running program under `supervisor`."""
 
     def __init__(
         self,

@@ -29,16 +29,7 @@ class TrainingJob:
     """A training job; every field is read and written under `lock`.
 
     Attributes:
-        region: the job's region.
-        name: TrainingJobName.
-        arn: TrainingJobArn.
-        created: in UTC.
         parameters: the create request without its tags.
-        modified: last change, in UTC.
-        status: TrainingJobStatus.
-        secondary: SecondaryStatus.
-        transitions: SecondaryStatusTransitions.
-        failure_reason: FailureReason.
         started: time when its program started, in UTC.
         ended: time when its program ended, in UTC.
         model_artifacts: S3 URI of its model.

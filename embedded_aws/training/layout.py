@@ -16,12 +16,6 @@ class Layout:
 
     Args:
         root: stands for /opt/ml.
-
-    Attributes:
-        config: the directory for /opt/ml/input/config.
-        model: the directory for /opt/ml/model.
-        output: the directory for /opt/ml/output.
-        output_data: the directory for /opt/ml/output/data.
     """
 
     def __init__(self, root: Path) -> None:
@@ -36,11 +30,7 @@ class Layout:
         return self._inputs / "data" / name
 
     def make(self, parameters: Mapping[str, Any]) -> None:
-        """Makes the directories and the files of configuration.
-
-        Args:
-            parameters: the CreateTrainingJob request.
-        """
+        """Makes the directories and the files of configuration."""
         channels = parameters.get("InputDataConfig", ())
         for directory in (
             self.config,

@@ -55,12 +55,6 @@ def checked_program(
 ) -> ContainerProgram:
     """Checks a CreateTrainingJob request and returns the program that stands for its image.
 
-    Args:
-        caller: gives account and region.
-        parameters: the request.
-        clients: calls S3 and IAM.
-        programs: maps an image repository to the program that stands for it.
-
     Raises:
         ApiError: SageMaker would refuse the request, or the embedded AWS does not emulate it.
     """

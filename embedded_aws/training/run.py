@@ -48,10 +48,7 @@ class TrainingContext:
     """The objects that all jobs share.
 
     Attributes:
-        clients: calls S3 and CloudWatch Logs.
         directory: holds the jobs' files, in one folder per job, which is removed with the job.
-        logs: ships the jobs' output.
-        time_scale: factor on every timeout.
     """
 
     clients: LoopbackClients
@@ -61,14 +58,7 @@ class TrainingContext:
 
 
 class JobRun:
-    """A job's program, from its start to its end.
-
-    Args:
-        context: objects that jobs share.
-        job: the job to run.
-        program: the program that stands for its image.
-        on_end: called at the very end.
-    """
+    """A job's program, from its start to its end."""
 
     def __init__(
         self,

@@ -21,13 +21,6 @@ from embedded_aws.training.run import JobRun, TrainingContext
 class Training:
     """Training jobs; each runs in its own thread and ends with this object.
 
-    Args:
-        clients: calls S3, IAM and CloudWatch Logs.
-        directory: its folder `training` has the jobs' files.
-        tags: keeps the tags.
-        programs: maps an image repository to the program that stands for it.
-        time_scale: factor on every timeout; tests shorten them.
-
     Attributes:
         operations: SageMaker's operations that this class implements.
     """

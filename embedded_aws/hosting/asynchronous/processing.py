@@ -63,15 +63,7 @@ class _FailedError(Exception):
 
 @dataclass(frozen=True)
 class Processing:
-    """Processes the requests of one endpoint.
-
-    Args:
-        endpoint: the endpoint.
-        clients: calls S3 and SNS.
-        metrics: records the endpoint's metrics.
-        clock: returns seconds since the epoch.
-        time_scale: factor on the time that a container may take.
-    """
+    """Processes the requests of one endpoint."""
 
     endpoint: Endpoint
     clients: LoopbackClients
@@ -81,10 +73,6 @@ class Processing:
 
     def process(self, request: AsyncRequest, variant: RunningVariant) -> None:
         """Answers a request: with an object, or with a failure.
-
-        Args:
-            request: to be answered.
-            variant: computes the answer.
 
         Raises:
             ProcessingAgain: the container died, and may still be asked again.

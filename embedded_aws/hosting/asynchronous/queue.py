@@ -23,14 +23,7 @@ _SHORTEST_INTERVAL_SECONDS = 0.1
 
 
 class AsyncQueues:
-    """The queues of all asynchronous endpoints, whose backlogs are measured several times a minute.
-
-    Args:
-        clients: calls S3 and SNS.
-        metrics: records the endpoints' metrics.
-        clock: returns seconds since the epoch. Requests expire on it, and tests move it.
-        time_scale: factor on the time that a container may take, and on the interval.
-    """
+    """The queues of asynchronous endpoints. Backlogs are measured several times a minute."""
 
     def __init__(
         self,

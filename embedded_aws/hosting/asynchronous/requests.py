@@ -27,11 +27,8 @@ class AsyncRequest:
     Attributes:
         request_id: names the output object.
         inference_id: the caller's name for it.
-        source: the object with the request.
-        headers: headers for the container.
         ttl_seconds: longest time in the queue.
         timeout_seconds: longest time until the container has answered.
-        received_seconds: time of arrival, in seconds since the epoch.
         ended_containers: how many containers ended while they computed it.
     """
 
@@ -59,11 +56,6 @@ def read_request(
     environ: WSGIEnvironment, request_id: str, received_seconds: float
 ) -> AsyncRequest:
     """Reads InvokeEndpointAsync.
-
-    Args:
-        environ: the HTTP request.
-        request_id: names the output object.
-        received_seconds: time of arrival, in seconds since the epoch.
 
     Raises:
         ValueError: a member is missing, out of bounds or not emulated.

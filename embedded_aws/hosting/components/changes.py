@@ -27,15 +27,7 @@ _DRAIN_SECONDS = 65.0
 
 
 class ComponentChanges:
-    """The changes of copies, and of the instances that hold them.
-
-    Args:
-        context: objects that running copies share.
-        background: runs the changes.
-        quotas: limits the instances.
-        endpoints: all endpoints, whose instances count.
-        components: all components, whose copies take room.
-    """
+    """The changes of copies, and of the instances that hold them."""
 
     def __init__(
         self,
@@ -86,15 +78,7 @@ class ComponentChanges:
         count: int,
         rollout: ComponentRollout,
     ) -> None:
-        """Replaces every copy, in batches; after a failure the old copies stay.
-
-        Args:
-            component: in progress.
-            specification: of the new copies.
-            model: of the new copies.
-            count: the new copies.
-            rollout: the batches, their waits and alarms.
-        """
+        """Replaces every copy, in batches; after a failure the old copies stay."""
         began = time.monotonic()
         size = size_of_copy(specification["ComputeResourceRequirements"])
         try:

@@ -28,25 +28,15 @@ class Component:
     """One inference component; every field is read and written under `lock`.
 
     Attributes:
-        region: its region.
-        name: InferenceComponentName.
-        arn: InferenceComponentArn.
-        endpoint: the endpoint that hosts it.
         variant_name: the variant whose instances have its copies.
-        specification: its Specification.
         model: the request of CreateModel that its copies run.
-        desired_count: DesiredCopyCount.
-        created: in UTC.
-        modified: time of the last change, in UTC.
         progress: the change in progress; None without one.
         is_failed: whether its creation failed.
         failure_reason: reason of the last creation or change that failed.
-        copies: the running copies.
         pending: copies of an update that is in progress.
         pending_share: share of the requests that the pending copies get, in [0, 1].
         starting: copies that are being started.
         retiring: copies that get no more requests and are not stopped yet.
-        deployment_config: DeploymentConfig of the last update.
     """
 
     region: str

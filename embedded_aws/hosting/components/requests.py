@@ -53,11 +53,7 @@ def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class SpecifiedModels:
-    """Finds or makes the model of a specification.
-
-    Args:
-        models: the models that specifications name.
-    """
+    """Finds or makes the model of a specification."""
 
     def __init__(self, models: Models) -> None:
         self._models = models

@@ -44,15 +44,7 @@ class Point(MetricDatum):  # type: ignore[misc]  # moto ships no type informatio
 
 
 class ComponentSampler:
-    """Measures every component with copies, on the clock.
-
-    Args:
-        components: all components.
-        endpoints: all endpoints.
-        publisher: receives the values of minutes.
-        clock: returns seconds since the epoch.
-        time_scale: factor on the interval.
-    """
+    """Measures every component with copies, on the clock."""
 
     def __init__(
         self,

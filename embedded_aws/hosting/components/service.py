@@ -26,16 +26,7 @@ from embedded_aws.reported_refusals import ReportedRefusal
 
 
 class Components:
-    """The inference components.
-
-    Args:
-        context: objects that running copies share.
-        models: the models that specifications name.
-        endpoints: the endpoints that host components.
-        tags: keeps the tags.
-        quotas: limits the instances.
-        stricter: refusals of public reports that were asked for.
-    """
+    """The inference components."""
 
     def __init__(
         self,

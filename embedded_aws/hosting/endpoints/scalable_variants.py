@@ -19,13 +19,7 @@ _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 
 
 class ScalableVariants:
-    """The variants of one endpoint that are registered with Application Auto Scaling.
-
-    Args:
-        clients: clients of this server.
-        region: the endpoint's region.
-        endpoint_name: EndpointName.
-    """
+    """The variants of one endpoint that are registered with Application Auto Scaling."""
 
     def __init__(self, clients: LoopbackClients, region: str, endpoint_name: str) -> None:
         self._client = clients.client("application-autoscaling", region)
@@ -35,10 +29,6 @@ class ScalableVariants:
         self, live: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping[str, Any]]
     ) -> None:
         """Refuses an update that removes a registered variant or changes its instance types.
-
-        Args:
-            live: the declared production variants in service, by name.
-            wanted: the production variants of the update, by name.
 
         Raises:
             ApiError: the message names every such variant.

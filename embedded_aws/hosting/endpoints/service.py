@@ -40,17 +40,7 @@ _ASYNC_DRAIN_SECONDS = 3600.0
 
 
 class Endpoints:
-    """The operations on endpoints.
-
-    Args:
-        context: objects that running variants share.
-        models: the models.
-        configs: the endpoint configurations.
-        records: the endpoints.
-        components: the inference components that endpoints host.
-        queues: the queues of asynchronous endpoints.
-        quotas: limits the instances.
-    """
+    """The operations on endpoints."""
 
     def __init__(
         self,

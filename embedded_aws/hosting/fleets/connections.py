@@ -98,11 +98,7 @@ def _connect(connection: http.client.HTTPConnection) -> None:
 
 
 class ContainerConnections:
-    """Connections to a container on a loopback port.
-
-    Args:
-        port: the port that the container listens on.
-    """
+    """Connections to a container on a loopback port."""
 
     def __init__(self, port: int) -> None:
         self._port = port

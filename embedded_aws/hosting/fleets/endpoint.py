@@ -40,14 +40,8 @@ class Endpoint:
     """An endpoint; every field is read and written under `lock`.
 
     Attributes:
-        region: the endpoint's region.
-        name: EndpointName.
-        arn: EndpointArn.
         config_name: the configuration it runs, or tried to run.
-        created: in UTC.
-        modified: last change, in UTC.
         is_asynchronous: whether its requests wait in a queue; no update changes this.
-        status: EndpointStatus.
         failure_reason: reason of the last creation or update that failed.
         live: the fleet in service.
         pending: the fleet that is being started.

@@ -21,12 +21,6 @@ _UNBOUNDED = 10_000
 class InstanceGroup(Variant):
     """The instances of one variant. They have no process: the components start and stop copies.
 
-    Args:
-        declared: the variant of the endpoint configuration.
-        config: the endpoint configuration's request.
-        config_name: its name.
-        without_capacity: the instance types that AWS has no capacity of.
-
     Attributes:
         instance_size: resources of one instance; None if they are unknown.
         lowest_count: the fewest instances.
@@ -66,10 +60,6 @@ class InstanceGroup(Variant):
         """Adds missing instances, and releases those that were idle for the last ten minutes.
 
         Instances are missing after an update of the endpoint, whose new instances take the copies.
-
-        Args:
-            needed: instances that hold the copies.
-            now_seconds: the time, in seconds since the epoch.
         """
         kept = max(min(needed, self.highest_count), self.lowest_count)
         if kept >= self.instance_count:

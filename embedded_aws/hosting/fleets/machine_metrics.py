@@ -37,13 +37,7 @@ class _Process:
 
 
 class MachineSampler:
-    """Measures every healthy variant, and records the metrics that its role may publish.
-
-    Args:
-        endpoints: returns every endpoint.
-        publisher: receives the values.
-        time_scale: factor on the interval.
-    """
+    """Measures every healthy variant, and records the metrics that its role may publish."""
 
     def __init__(
         self,

@@ -27,12 +27,6 @@ def download(
 ) -> None:
     """Fills the directory and makes it read-only.
 
-    Args:
-        source: the model data.
-        access: S3 with the permissions of the execution role.
-        directory: an existing, empty directory.
-        timeout_seconds: for the whole download and extraction.
-
     Raises:
         ModelDataError: the data does not exist, is of the wrong kind, or takes too long.
     """
@@ -66,13 +60,6 @@ def download_prefix(
     access: RoleAccess, bucket: str, prefix: str, directory: Path, deadline: float
 ) -> None:
     """Fills a directory with every object under a prefix; the path is the key after the prefix.
-
-    Args:
-        access: S3 with the permissions of the execution role.
-        bucket: the objects' bucket.
-        prefix: with its final slash.
-        directory: an existing, empty directory.
-        deadline: a time of `time.monotonic`.
 
     Raises:
         ClientError, OSError, TimeoutError, ModelDataError: the download fails, or takes too long.

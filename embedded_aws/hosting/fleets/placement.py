@@ -66,11 +66,7 @@ def size_of_instance(instance_type: str) -> Size | None:
 
 
 def size_of_copy(requirements: Mapping[str, Any]) -> Size:
-    """Returns the resources that one copy reserves.
-
-    Args:
-        requirements: ComputeResourceRequirements.
-    """
+    """Returns the resources that one copy reserves."""
     return Size(
         float(requirements.get("NumberOfCpuCoresRequired", 0)),
         float(requirements.get("NumberOfAcceleratorDevicesRequired", 0)),

@@ -48,15 +48,10 @@ class HostingContext:
     """The objects that all running variants share.
 
     Attributes:
-        clients: calls S3, EC2, KMS and CloudWatch Logs.
         directory: holds model directories, homes and logs.
-        launcher: starts containers.
         time_scale: factor on every configured timeout and wait; tests shorten them.
         clock: the account's time. The waits of updates pass on it.
         without_capacity: the instance types that AWS has no capacity of.
-        ports: ports for containers.
-        logs: ships the containers' output.
-        captures: writes captured requests and answers.
     """
 
     clients: LoopbackClients
@@ -82,11 +77,6 @@ class RunningVariant(Variant):
     """The container of one variant, from its start to its stop.
 
     Args:
-        context: objects that variants share.
-        region: the endpoint's region.
-        endpoint_name: EndpointName.
-        config_name: name of the endpoint configuration.
-        declared: the variant of the endpoint configuration.
         model: the CreateModel request of its model.
         volume_key: KmsKeyId of the endpoint configuration; None without one.
         component_name: the inference component of which this is a copy; None for a variant.
@@ -164,7 +154,8 @@ class RunningVariant(Variant):
             raise VariantStartError(str(error)) from error
         except ModelDataError as error:
             raise VariantStartError(f"{self._named}: {error}") from error
-        port = self._held.enter_context(self._context.ports.taken())
+        port = self._context.ports.take()
+        self._held.callback(self._context.ports.give_back, port)
         self.connections = ContainerConnections(port)
         self._log = self._context.logs.open(
             region=self._region,

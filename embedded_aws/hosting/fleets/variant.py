@@ -19,11 +19,6 @@ class VariantStartError(Exception):
 class Variant:
     """A production variant; this class is the part of it that needs no process.
 
-    Args:
-        declared: the variant of the endpoint configuration.
-        config_name: name of the endpoint configuration.
-        without_capacity: the instance types that AWS has no capacity of.
-
     Attributes:
         name: VariantName.
         instance_type: the type with the first priority among those with capacity.

@@ -99,12 +99,7 @@ _REFUSED = {
 
 
 class InvocationApi:
-    """The WSGI application of the data plane.
-
-    Args:
-        hosting: the control plane, which has the endpoints.
-        timeout_seconds: longest time until a container answers; tests shorten it.
-    """
+    """The WSGI application of the data plane."""
 
     def __init__(
         self, hosting: Hosting, *, timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS

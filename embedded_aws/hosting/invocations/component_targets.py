@@ -44,12 +44,6 @@ def enter_component(
 ) -> Entered | None:
     """Chooses the copy of a request and counts the request in.
 
-    Args:
-        endpoint: of the request; None if no endpoint has that name.
-        environ: the request.
-        find_component: returns the component of a region and a name, or None.
-        metrics: counts a request that no copy can answer.
-
     Returns:
         None if the endpoint hosts models and the request names no component.
 

@@ -35,14 +35,7 @@ def endpoint_not_found(name: str) -> InvocationError:
 
 
 def model_error(status: int, text: str, region: str, name: str) -> InvocationError:
-    """Returns the error of an answer of the container that is not 2XX.
-
-    Args:
-        status: the container's HTTP status; 0 for no answer.
-        text: the container's answer.
-        region: the endpoint's region.
-        name: EndpointName.
-    """
+    """Returns the error of an answer of the container that is not 2XX."""
     group = f"/aws/sagemaker/Endpoints/{name}"
     kind = "client" if 400 <= status < 500 else "server"
     where = (

@@ -24,13 +24,7 @@ _OWNER_LABEL: Final = "slipway.embedded-aws"
 
 
 class ImageLauncher:
-    """Starts the image that a deployment names.
-
-    Args:
-        engine: has the images.
-        programs: maps an image repository to its program, which says how its image is reached.
-        directory: the embedded AWS's own, which tells its containers from all others.
-    """
+    """Starts the image that a deployment names."""
 
     def __init__(
         self, engine: Engine, programs: Mapping[str, ContainerProgram], directory: Path
@@ -118,14 +112,7 @@ class ImageLauncher:
 
 
 class ImageContainer(SupervisedProcess):
-    """A container under its supervisor.
-
-    Args:
-        engine: runs it.
-        orders: of the supervisor.
-        directory: the supervisor's working directory.
-        on_line: called with every line of output, from a thread of this object.
-    """
+    """A container under its supervisor."""
 
     def __init__(
         self, engine: Engine, orders: Orders, directory: Path, on_line: Callable[[str], None]

@@ -15,11 +15,8 @@ class ContainerSpec:
     Args:
         name: unique on this machine.
         declared: the model's Environment.
-        region: the endpoint's region.
         port: loopback port of this machine at which the container answers.
-        model_directory: the files of /opt/ml/model.
         home: a directory of the container's own.
-        is_isolated: whether the model has network isolation.
     """
 
     name: str
@@ -48,10 +45,6 @@ class Launcher(Protocol):
 
     def check(self, image: str, backends: Sequence[str]) -> None:
         """Checks whether a container of an image could serve here.
-
-        Args:
-            image: of a model.
-            backends: Triton's back ends that the model needs.
 
         Raises:
             CannotLaunchError: it could not.

@@ -1,10 +1,8 @@
 """Ports that containers listen on."""
 
-import contextlib
 import random
 import socket
 import threading
-from collections.abc import Iterator
 
 # Below every system's range for outgoing connections (Linux from 32768, macOS from 49152). A free
 # port in that range may be taken by a client's connection before the container binds it.
@@ -18,24 +16,23 @@ class PortPool:
         self._taken: set[int] = set()
         self._lock = threading.Lock()
 
-    @contextlib.contextmanager
-    def taken(self) -> Iterator[int]:
-        """Yields a free port, which is reserved meanwhile.
+    def take(self) -> int:
+        """Returns a free port, reserved until `give_back`.
 
         Raises:
             OSError: there is no free port.
         """
         with self._lock:
-            ports = random.sample(range(_FIRST, _LAST + 1), _LAST - _FIRST + 1)
-            port = next((p for p in ports if p not in self._taken and _is_free(p)), None)
-            if port is None:
-                raise OSError(f"no free port between {_FIRST} and {_LAST}")
-            self._taken.add(port)
-        try:
-            yield port
-        finally:
-            with self._lock:
-                self._taken.discard(port)
+            for port in random.sample(range(_FIRST, _LAST + 1), _LAST - _FIRST + 1):
+                if port not in self._taken and _is_free(port):
+                    self._taken.add(port)
+                    return port
+        raise OSError(f"no free port between {_FIRST} and {_LAST}")
+
+    def give_back(self, port: int) -> None:
+        """Makes the port available again."""
+        with self._lock:
+            self._taken.discard(port)
 
 
 def _is_free(port: int) -> bool:

@@ -11,12 +11,7 @@ from embedded_aws.processes.process import ContainerProcess
 
 
 class ProgramLauncher:
-    """Starts the program that stands for an image.
-
-    Args:
-        programs: maps an image repository to its program.
-        connection: leads the programs to the embedded AWS.
-    """
+    """Starts the program that stands for an image."""
 
     def __init__(self, programs: Mapping[str, ContainerProgram], connection: Connection) -> None:
         self._programs = programs

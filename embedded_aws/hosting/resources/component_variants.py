@@ -41,12 +41,6 @@ def check_hosting(
 ) -> None:
     """Checks the part of CreateEndpointConfig that concerns inference components.
 
-    Args:
-        clients: calls IAM and EC2.
-        caller: gives account and region.
-        parameters: the request.
-        stricter: the refusals of public reports that were asked for.
-
     Raises:
         ApiError: the configuration breaks a rule.
     """

@@ -15,9 +15,6 @@ class Declared:
 
     Attributes:
         kind: the kind in the API's names, for example `EndpointConfig`.
-        name: unique in its region.
-        arn: has the name in lower case.
-        created: in UTC.
         parameters: the create request without its tags.
     """
 

@@ -45,14 +45,7 @@ _NEURON_FAMILY = re.compile(r"(inf2|trn\d)[a-z0-9-]*")
 
 
 class EndpointConfigs(DeclaredResources):
-    """The operations on endpoint configurations.
-
-    Args:
-        models: the models that variants name.
-        tags: keeps the tags.
-        clients: calls IAM and EC2.
-        stricter: refusals of public reports that were asked for.
-    """
+    """The operations on endpoint configurations."""
 
     def __init__(
         self,

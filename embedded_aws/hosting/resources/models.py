@@ -35,12 +35,7 @@ _UNSUPPORTED_SOURCE = {
 
 
 class Models(DeclaredResources):
-    """The operations on models.
-
-    Args:
-        clients: calls S3, IAM and EC2.
-        tags: keeps the tags.
-    """
+    """The operations on models."""
 
     def __init__(self, clients: LoopbackClients, tags: Tags) -> None:
         super().__init__("Model", noun="model", arn_type="model", tags=tags)

@@ -11,10 +11,6 @@ from embedded_aws.api import VALIDATION, ApiError
 def check_network(ec2: Any, config: Mapping[str, Any]) -> None:
     """Checks that the subnets and groups exist, in one VPC.
 
-    Args:
-        ec2: EC2's client.
-        config: the VpcConfig of a model or of an endpoint configuration.
-
     Raises:
         ApiError: EC2's words, where it has some.
     """

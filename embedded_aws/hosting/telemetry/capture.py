@@ -115,16 +115,7 @@ class CaptureConfig:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request and its answer.
-
-    Attributes:
-        request_type: content type of the request.
-        request: its body.
-        answer_type: content type of the answer.
-        answer: its body.
-        inference_id: InferenceId of the caller.
-        custom_attributes: CustomAttributes of the caller.
-    """
+    """A request and its answer."""
 
     request_type: str | None
     request: bytes
@@ -157,9 +148,6 @@ class CapturedVariant:
     """The owner of records.
 
     Attributes:
-        region: the endpoint's region.
-        endpoint: its name.
-        variant: name of the variant that answered.
         role: ARN of the execution role, which writes.
         config: as it was when the request came.
     """
@@ -172,11 +160,7 @@ class CapturedVariant:
 
 
 class CaptureWriter:
-    """Writes the records of all endpoints, in one thread.
-
-    Args:
-        clients: calls S3.
-    """
+    """Writes the records of all endpoints, in one thread."""
 
     def __init__(self, clients: LoopbackClients) -> None:
         self._clients = clients

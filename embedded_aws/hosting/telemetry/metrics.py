@@ -175,11 +175,7 @@ class _Period:
 
 
 class MetricPublisher:
-    """Collects invocations and publishes them.
-
-    Args:
-        clock: returns seconds since the epoch; tests move it.
-    """
+    """Collects invocations and publishes them."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -211,13 +207,7 @@ class MetricPublisher:
         values: Mapping[str, float],
         period_seconds: int = DEFAULT_SECONDS,
     ) -> None:
-        """Adds one value to each of an owner's metrics.
-
-        Args:
-            owner: namespace and dimensions.
-            values: by the metrics' names.
-            period_seconds: interval at which they are published.
-        """
+        """Adds one value to each of an owner's metrics."""
         start_seconds = int(self._clock() // period_seconds) * period_seconds
         with self._lock:
             for name, value in values.items():

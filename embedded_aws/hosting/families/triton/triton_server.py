@@ -64,9 +64,6 @@ def servers_directory(environ: Mapping[str, str]) -> Path | None:
 def find_server(environ: Mapping[str, str]) -> Path:
     """Returns the server's program.
 
-    Args:
-        environ: TRITON_HOME, or HOME or XDG_CACHE_HOME.
-
     Raises:
         NotStartedError: there is no server.
     """
@@ -87,10 +84,6 @@ def missing_backends(home: Path, names: Sequence[str]) -> list[str]:
 
 def default_model(repository: Path, environ: Mapping[str, str]) -> str:
     """Returns the model that answers, as the image's script finds it.
-
-    Args:
-        repository: the model's directory.
-        environ: may name the model.
 
     Raises:
         NotStartedError: the image would not start either.
@@ -116,13 +109,7 @@ def default_model(repository: Path, environ: Mapping[str, str]) -> str:
 
 
 def arguments(repository: Path, model: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yields the arguments of tritonserver.
-
-    Args:
-        repository: the model's directory.
-        model: the one that is loaded at the start.
-        environ: the container's environment.
-    """
+    """Yields the arguments of tritonserver."""
     yield from (
         "--allow-sagemaker=true",
         "--allow-grpc=false",
@@ -140,12 +127,7 @@ def arguments(repository: Path, model: str, environ: Mapping[str, str]) -> Itera
 
 
 def server_environment(environ: Mapping[str, str], model: str) -> dict[str, str]:
-    """Returns the server's environment.
-
-    Args:
-        environ: the container's environment.
-        model: the one that answers.
-    """
+    """Returns the server's environment."""
     environment = {**environ, _DEFAULT_MODEL: model}
     # The image sets none, and it would come before the model's directory.
     if environment.get("PYTHONPATH") == str(_PROJECT_ROOT):

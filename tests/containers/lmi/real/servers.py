@@ -330,11 +330,9 @@ def start(
         program=home.program,
         declared=declared,
         region="us-east-1",
-        port=port,
-        model_directory=model,
         home=directory,
         connection=None if aws_url is None else connection_to(aws_url),
-    )
+    ) | {"SAGEMAKER_BIND_TO_PORT": str(port), "SM_MODEL_DIR": str(model)}
     count_start("jvm")
     log_file = directory / "log"
     with log_file.open("wb") as log:
