@@ -44,6 +44,13 @@ class ApiError(ServiceException):  # type: ignore[misc]  # moto ships no type in
         super().__init__(code, message)
 
 
+class ValidationError(ApiError):
+    """SageMaker's error for a wrong request, and for one that is not emulated."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(VALIDATION, message)
+
+
 @dataclass(frozen=True)
 class Caller:
     """The caller of an operation.

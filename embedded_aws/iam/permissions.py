@@ -15,20 +15,11 @@ from moto.iam.models import iam_backends
 from embedded_aws.iam.policies import listed, matches
 from embedded_aws.identity import ACCOUNT_ID
 
-# The one condition key of PutMetricData:
-# https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
-_NAMESPACE_KEY = "cloudwatch:namespace"
 # Decisions: https://docs.aws.amazon.com/IAM/latest/APIReference/API_EvaluationResult.html
 _ALLOWED, _DENIED, _UNNAMED = "allowed", "explicitDeny", "implicitDeny"
 _ANY_VALUE = "ForAnyValue:"
 # Values of condition keys, whose names are in lower case.
 Context = Mapping[str, str | list[str]]
-
-
-def may_publish_metrics(role_arn: str, namespace: str) -> bool:
-    """Returns whether a role's policies allow PutMetricData in a namespace."""
-    # PutMetricData has no resources, so a statement about some does not apply.
-    return may(role_arn, "cloudwatch:PutMetricData", "*", {_NAMESPACE_KEY: namespace})
 
 
 def may(role_arn: str, action: str, resource: str, context: Context | None = None) -> bool:

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.iam.policies import listed
 
@@ -19,11 +19,10 @@ def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
     Of the trust policy's conditions, only StringEquals with `aws:SourceAccount` is evaluated.
 
     Raises:
-        ApiError: SageMaker cannot assume the role.
+        ValidationError: SageMaker cannot assume the role.
     """
     if not is_assumable(clients, caller, arn, _SAGEMAKER):
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f"Could not assume role {arn}. Please ensure that the role exists and allows "
             f"principal '{_SAGEMAKER}' to assume the role.",
         )

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import find_program, registry_of
 from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
@@ -56,18 +56,18 @@ def checked_program(
     """Checks a CreateTrainingJob request and returns the program that stands for its image.
 
     Raises:
-        ApiError: SageMaker would refuse the request, or the embedded AWS does not emulate it.
+        ValidationError: SageMaker would refuse it, or the embedded AWS does not emulate it.
     """
     refuse(parameters, _UNSUPPORTED, page=_PAGE)
     for member in ("AlgorithmSpecification", "ResourceConfig", "StoppingCondition"):
         if not parameters.get(member):
-            raise ApiError(VALIDATION, f"A training job needs a {member}.")
+            raise ValidationError(f"A training job needs a {member}.")
     _check_resources(parameters["ResourceConfig"])
     program = _program(caller, parameters["AlgorithmSpecification"], programs)
     require_role(clients, caller, parameters["RoleArn"])
     names = [channel["ChannelName"] for channel in parameters.get("InputDataConfig", ())]
     if len(set(names)) != len(names):
-        raise ApiError(VALIDATION, "The channels of InputDataConfig need different names.")
+        raise ValidationError("The channels of InputDataConfig need different names.")
     for channel in parameters.get("InputDataConfig", ()):
         _check_channel(caller, channel, parameters["RoleArn"], clients)
     _check_output(parameters["OutputDataConfig"])
@@ -84,11 +84,9 @@ def _check_resources(resources: Mapping[str, Any]) -> None:
     refuse(resources, _UNSUPPORTED_RESOURCES, page=_PAGE)
     for member in ("InstanceType", "InstanceCount", "VolumeSizeInGB"):
         if not resources.get(member):
-            raise ApiError(VALIDATION, f"ResourceConfig needs {member}.")
+            raise ValidationError(f"ResourceConfig needs {member}.")
     if resources["InstanceCount"] > 1:
-        raise ApiError(
-            VALIDATION, "The embedded AWS does not emulate training on several instances."
-        )
+        raise ValidationError("The embedded AWS does not emulate training on several instances.")
 
 
 def _check_region(caller: Caller, image: str) -> None:
@@ -101,8 +99,7 @@ def _check_region(caller: Caller, image: str) -> None:
         return
     region, suffix = registry
     own = "amazonaws.com.cn" if caller.region.startswith("cn-") else "amazonaws.com"
-    raise ApiError(
-        VALIDATION,
+    raise ValidationError(
         f"Invalid DNS suffix '{suffix}' for region '{region}' in training image. Please provide "
         f"the valid <region>.<dns-suffix>: '{caller.region}.{own}'",
     )
@@ -114,17 +111,17 @@ def _program(
     refuse(algorithm, _UNSUPPORTED_ALGORITHM, page=_PAGE)
     image = algorithm.get("TrainingImage")
     if not image:
-        raise ApiError(VALIDATION, "AlgorithmSpecification needs a TrainingImage.")
+        raise ValidationError("AlgorithmSpecification needs a TrainingImage.")
     _check_region(caller, image)
     mode = algorithm["TrainingInputMode"]
     if mode != "File":
-        raise ApiError(VALIDATION, f"The embedded AWS does not emulate TrainingInputMode {mode}.")
+        raise ValidationError(f"The embedded AWS does not emulate TrainingInputMode {mode}.")
     try:
         program = find_program(programs, image)
     except CannotLaunchError as error:
-        raise ApiError(VALIDATION, str(error)) from error
+        raise ValidationError(str(error)) from error
     if not program.entrypoint:
-        raise ApiError(VALIDATION, f"No training job runs in image {image}.")
+        raise ValidationError(f"No training job runs in image {image}.")
     return program
 
 
@@ -134,24 +131,23 @@ def _check_channel(
     name = channel["ChannelName"]
     source = channel["DataSource"].get("S3DataSource")
     if source is None:
-        raise ApiError(
-            VALIDATION, f"The embedded AWS reads channels from S3 only; {name} has another source."
+        raise ValidationError(
+            f"The embedded AWS reads channels from S3 only; {name} has another source."
         )
     refuse(source, _UNSUPPORTED_SOURCE, page=_PAGE)
     if source["S3DataType"] != "S3Prefix":
-        raise ApiError(
-            VALIDATION, f"The embedded AWS does not emulate S3DataType {source['S3DataType']}."
+        raise ValidationError(
+            f"The embedded AWS does not emulate S3DataType {source['S3DataType']}."
         )
     if channel.get("InputMode", "File") != "File":
-        raise ApiError(
-            VALIDATION, f"The embedded AWS does not emulate InputMode {channel['InputMode']}."
+        raise ValidationError(
+            f"The embedded AWS does not emulate InputMode {channel['InputMode']}."
         )
     if channel.get("CompressionType", "None") != "None":
-        raise ApiError(VALIDATION, "The embedded AWS does not emulate compressed channels.")
+        raise ValidationError("The embedded AWS does not emulate compressed channels.")
     uri = source["S3Uri"]
     if not uri.startswith("s3://") or not uri.endswith("/"):
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f'The embedded AWS wants S3Uri "{uri}" as s3://BUCKET/PREFIX/, with its final slash.',
         )
     bucket, prefix = channel_place(channel)
@@ -161,8 +157,7 @@ def _check_channel(
     except ClientError:
         found = None
     if found is None:
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
             f"that the bucket exists in the selected region ({caller.region}), that objects exist "
             f'under that S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on '
@@ -173,4 +168,4 @@ def _check_channel(
 def _check_output(output: Mapping[str, Any]) -> None:
     uri = output["S3OutputPath"]
     if not uri.startswith("s3://"):
-        raise ApiError(VALIDATION, f'The embedded AWS wants S3OutputPath "{uri}" as s3://BUCKET/.')
+        raise ValidationError(f'The embedded AWS wants S3OutputPath "{uri}" as s3://BUCKET/.')

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError, Caller, Operation
+from embedded_aws.api import ApiError, Caller, Operation, ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import PROGRAMS
 from embedded_aws.hosting.families.program import ContainerProgram
@@ -67,7 +67,7 @@ class Training:
         run = JobRun(self._context, job, program, lambda: self._forget(arn))
         with self._lock:
             if self._closing:
-                raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
+                raise ValidationError("The embedded AWS is being stopped.")
             if self._records.find(caller.region, name) is not None:
                 raise ApiError(
                     "ResourceInUse",
@@ -92,8 +92,7 @@ class Training:
         job = self._find(caller, parameters)
         with job.lock:
             if job.status not in UNDER_WAY:
-                raise ApiError(
-                    VALIDATION,
+                raise ValidationError(
                     f"The request was rejected because the training job is in status {job.status}.",
                 )
             if job.status == "InProgress":
@@ -116,7 +115,7 @@ class Training:
     def _find(self, caller: Caller, parameters: Mapping[str, Any]) -> TrainingJob:
         job = self._records.find(caller.region, parameters["TrainingJobName"])
         if job is None:
-            raise ApiError(VALIDATION, "Requested resource not found.")
+            raise ValidationError("Requested resource not found.")
         return job
 
     def _forget(self, arn: str) -> None:

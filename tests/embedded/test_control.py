@@ -19,6 +19,7 @@ from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
 from embedded_aws.hosting.fleets.capacity import NO_CAPACITY
 from embedded_aws.reported_refusals import ReportedRefusal
+from tests.support.processes import is_running
 from tests.support.roles import make_role
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
@@ -26,126 +27,84 @@ from tests.support.waiting import eventually
 ROOT = Path(__file__).parents[2]
 
 
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+Running = tuple[Path, control.LocalState]
+REFUSE, SCARCE = ReportedRefusal.MIN_INSTANCE_COUNT_0, "ml.m5.xlarge"
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, control.LocalState]]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     project = tmp_path_factory.mktemp("project")
     count_start("embedded-aws")
-    yield (
-        project,
-        control.start(
-            project,
-            0,
-            refuse=[ReportedRefusal.MIN_INSTANCE_COUNT_0],
-            without_capacity=["ml.m5.xlarge"],
-        ),
-    )
+    yield project, control.start(project, 0, refuse=[REFUSE], without_capacity=[SCARCE])
     control.stop(project)
 
 
-def test_second_start_finds_the_first(running: tuple[Path, control.LocalState]) -> None:
+def test_second_start_finds_the_first(running: Running) -> None:
     project, state = running
     assert state.url == f"http://localhost:{state.port}"
     assert control.start(project) == state
 
 
-def test_a_start_with_containers_does_not_find_one_without(
-    running: tuple[Path, control.LocalState],
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"containers": True},
+            "and its endpoints run as processes. Run `slipway local stop`, then start it with "
+            "`--containers`. What is deployed and published there is lost.",
+        ),
+        (
+            {"refuse": list(ReportedRefusal)},
+            "without `--refuse copy-count-0`. Run `slipway local stop`, then start it with the "
+            "option. What is deployed and published there is lost.",
+        ),
+        (
+            {"without_capacity": ["ml.m5.large", SCARCE]},
+            "without `--without-capacity ml.m5.large`. Run `slipway local stop`, then start it "
+            "with the option. What is deployed and published there is lost.",
+        ),
+    ],
+)
+def test_a_start_with_more_options_does_not_find_one_without(
+    running: Running, options: dict[str, Any], message: str
 ) -> None:
     project, state = running
-    assert state.engine is None
     with pytest.raises(LocalAwsError) as refused:
-        control.start(project, containers=True)
-    assert str(refused.value) == (
-        f"The embedded AWS runs already (process {state.pid}), and its endpoints run as processes. "
-        "Run `slipway local stop`, then start it with `--containers`. What is deployed and "
-        "published there is lost."
-    )
+        control.start(project, **options)
+    assert str(refused.value) == (f"The embedded AWS runs already (process {state.pid}), {message}")
 
 
-def test_a_start_with_refusals_does_not_find_one_without(
-    running: tuple[Path, control.LocalState],
-) -> None:
+def test_the_options_reach_the_server(running: Running) -> None:
     project, state = running
-    with pytest.raises(LocalAwsError) as refused:
-        control.start(project, refuse=list(ReportedRefusal))
-    assert str(refused.value) == (
-        f"The embedded AWS runs already (process {state.pid}), without `--refuse copy-count-0`. "
-        "Run `slipway local stop`, then start it with the option. What is deployed and published "
-        "there is lost."
-    )
-
-
-def test_a_start_without_capacity_does_not_find_one_that_has_it(
-    running: tuple[Path, control.LocalState],
-) -> None:
-    project, state = running
-    assert state.without_capacity == ("ml.m5.xlarge",)
-    assert control.start(project, without_capacity=["ml.m5.xlarge"]) == state
-    with pytest.raises(LocalAwsError, match=r"without `--without-capacity ml\.m5\.large`"):
-        control.start(project, without_capacity=["ml.m5.large", "ml.m5.xlarge"])
-
-
-def test_types_without_capacity_reach_the_server(running: tuple[Path, control.LocalState]) -> None:
-    _, state = running
+    assert (state.engine, state.refused, state.without_capacity) == (None, (REFUSE,), (SCARCE,))
+    assert control.start(project, refuse=[REFUSE], without_capacity=[SCARCE]) == state
     clients = LoopbackClients(state.connection)
-    role = make_role(clients.client("iam", "us-east-1"), "scarce")
+    role = make_role(clients.client("iam", "us-east-1"), "hosting")
     sagemaker = clients.client("sagemaker", "us-east-1")
     image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/tensorrt:1"
-    sagemaker.create_model(
-        ModelName="scarce", ExecutionRoleArn=role, PrimaryContainer={"Image": image}
+    sagemaker.create_model(ModelName="m", ExecutionRoleArn=role, PrimaryContainer={"Image": image})
+    variant = {"VariantName": "main", "InstanceType": SCARCE, "InitialInstanceCount": 1}
+    scaling = {"Status": "ENABLED", "MinInstanceCount": 0}
+    with pytest.raises(ClientError, match="Min instance count needs to be greater than 0"):
+        sagemaker.create_endpoint_config(
+            EndpointConfigName="zero",
+            ExecutionRoleArn=role,
+            ProductionVariants=[{**variant, "ManagedInstanceScaling": scaling}],
+        )
+    sagemaker.create_endpoint_config(
+        EndpointConfigName="scarce", ProductionVariants=[{**variant, "ModelName": "m"}]
     )
-    variant = {
-        "VariantName": "main",
-        "ModelName": "scarce",
-        "InstanceType": "ml.m5.xlarge",
-        "InitialInstanceCount": 1,
-    }
-    sagemaker.create_endpoint_config(EndpointConfigName="scarce", ProductionVariants=[variant])
     sagemaker.create_endpoint(EndpointName="scarce", EndpointConfigName="scarce")
-
-    def failed() -> dict[str, Any] | None:
-        described: dict[str, Any] = sagemaker.describe_endpoint(EndpointName="scarce")
-        return described if described["EndpointStatus"] == "Failed" else None
-
-    assert eventually(failed)["FailureReason"] == NO_CAPACITY
+    reason = eventually(
+        lambda: sagemaker.describe_endpoint(EndpointName="scarce").get("FailureReason")
+    )
+    assert reason == NO_CAPACITY
     sagemaker.delete_endpoint(EndpointName="scarce")
     eventually(lambda: not sagemaker.list_endpoints()["Endpoints"])
     clients.close()
 
 
-def test_refusals_reach_the_server(running: tuple[Path, control.LocalState]) -> None:
-    project, state = running
-    assert state.refused == ("min-instance-count-0",)
-    assert control.start(project, refuse=state.refused) == state
-    clients = LoopbackClients(state.connection)
-    make_role(clients.client("iam", "us-east-1"), "hosting")
-    variant = {
-        "VariantName": "main",
-        "InstanceType": "ml.m5.large",
-        "InitialInstanceCount": 1,
-        "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 0},
-    }
-    with pytest.raises(ClientError) as refused:
-        clients.client("sagemaker", "us-east-1").create_endpoint_config(
-            EndpointConfigName="zero",
-            ExecutionRoleArn="arn:aws:iam::123456789012:role/hosting",
-            ProductionVariants=[variant],
-        )
-    assert refused.value.response["Error"]["Message"] == (
-        "Min instance count needs to be greater than 0 for enabled managed instance scaling"
-    )
-    clients.close()
-
-
-def test_minutes_pass_in_the_account(running: tuple[Path, control.LocalState]) -> None:
+def test_minutes_pass_in_the_account(running: Running) -> None:
     project, _ = running
     before = control.status(project)
     assert before is not None
@@ -177,7 +136,7 @@ def test_containers_need_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert control.status(tmp_path) is None
 
 
-def test_status(running: tuple[Path, control.LocalState]) -> None:
+def test_status(running: Running) -> None:
     project, state = running
     described = control.status(project)
     assert described is not None
@@ -188,7 +147,7 @@ def test_status(running: tuple[Path, control.LocalState]) -> None:
 
 
 def test_two_processes_cannot_share_a_directory(
-    running: tuple[Path, control.LocalState],
+    running: Running,
 ) -> None:
     project, state = running
     command = [sys.executable, "-m", "embedded_aws", "--port", "0"]
@@ -204,9 +163,7 @@ def test_two_processes_cannot_share_a_directory(
     assert control.start(project) == state
 
 
-def test_boto3_follows_the_environment(
-    running: tuple[Path, control.LocalState], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_boto3_follows_the_environment(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
     for name, value in control.environment(running[1]).items():
         if value is None:

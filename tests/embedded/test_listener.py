@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -90,3 +91,25 @@ def test_at_its_limit_of_open_files_it_waits() -> None:
         assert httpx.get(f"http://localhost:{port}/", timeout=20).status_code == 403
         server.stdin.close()
         assert server.wait(20) == 0
+
+
+@pytest.mark.parametrize("path", ["/bucket/key", "/endpoints/a/invocations"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        "Content-Length: abc",
+        "Content-Length: -1",
+        "Content-Length: 1\r\nContent-Length: 2",
+        "Content-Length: 1\r\nTransfer-Encoding: chunked",
+    ],
+)
+def test_a_body_whose_end_nobody_can_tell_is_refused(
+    clients: LoopbackClients, headers: str, path: str
+) -> None:
+    port = urlsplit(clients.connection.url).port
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        head = f"PUT {path} HTTP/1.1\r\nHost: localhost:{port}\r\n{headers}\r\n\r\n"
+        connection.sendall(head.encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answer.split(b"\r\n")[0].split()[1] == b"400"
+    assert answer.count(b"HTTP/1.1 ") == 1

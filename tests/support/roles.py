@@ -34,15 +34,19 @@ ROLE_PROPERTIES = {
 }
 
 
-def make_role(iam: Any, name: str, policy: Any = None) -> str:
-    """Makes a role that SageMaker may take on; returns its ARN.
+def make_role(
+    iam: Any, name: str, policy: Any = None, service: str = "sagemaker.amazonaws.com"
+) -> str:
+    """Makes a role that a service may take on; returns its ARN.
 
     Args:
         iam: boto3's client.
         name: of the role.
         policy: what it may do; all that SageMaker does with objects where there is none.
+        service: takes it on.
     """
-    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]
+    trust = json.dumps(TRUST).replace("sagemaker.amazonaws.com", service)
+    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=trust)["Role"]
     iam.put_role_policy(
         RoleName=name, PolicyName="p", PolicyDocument=json.dumps(policy or MAY_USE_OBJECTS)
     )

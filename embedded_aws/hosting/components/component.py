@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError
+from embedded_aws.api import ValidationError
 from embedded_aws.hosting.fleets.endpoint import Endpoint
 from embedded_aws.hosting.fleets.instance_group import InstanceGroup
 from embedded_aws.hosting.fleets.placement import Size, instances_for, size_of_copy
@@ -107,11 +107,10 @@ class Component:
             verb: the request, `update` or `delete`.
 
         Raises:
-            ApiError: the message has the change in AWS's words.
+            ValidationError: the message has the change in AWS's words.
         """
         if self.progress is not None:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f'Cannot {verb} inference component "{self.arn}" while it is in state '
                 f"{self.progress}.",
             )

@@ -6,7 +6,7 @@ Where a message has no source beside it, AWS's words are not public and they are
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 from embedded_aws.hosting.resources.declared import Declared
 from embedded_aws.hosting.resources.models import Models
 from embedded_aws.hosting.resources.refusals import refuse
@@ -23,31 +23,29 @@ def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the only specification of a request.
 
     Raises:
-        ApiError: there is none, or it asks for something that is not emulated.
+        ValidationError: there is none, or it asks for something that is not emulated.
     """
     refuse(parameters, {"Specifications": "several specifications of a component"})
     specification: Mapping[str, Any] | None = parameters.get("Specification")
     if specification is None:
-        raise ApiError(VALIDATION, "An inference component needs a Specification.")
+        raise ValidationError("An inference component needs a Specification.")
     refuse(specification, _UNSUPPORTED)
     container = specification.get("Container")
     if (container is None) == (specification.get("ModelName") is None):
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             "The Specification of an inference component needs either a ModelName or a Container.",
         )
     refuse(container or {}, _UNSUPPORTED_CONTAINER)
     resources = specification.get("ComputeResourceRequirements")
     if resources is None:
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             "The Specification of an inference component needs ComputeResourceRequirements.",
         )
     refuse(resources, _UNSUPPORTED_RESOURCES)
     low, high = resources["MinMemoryRequiredInMb"], resources.get("MaxMemoryRequiredInMb")
     if high is not None and high < low:
-        raise ApiError(
-            VALIDATION, f"MaxMemoryRequiredInMb {high} is less than MinMemoryRequiredInMb {low}."
+        raise ValidationError(
+            f"MaxMemoryRequiredInMb {high} is less than MinMemoryRequiredInMb {low}."
         )
     return specification
 
@@ -69,7 +67,7 @@ class SpecifiedModels:
             settings: role, VPC and isolation of the endpoint configuration.
 
         Raises:
-            ApiError: there is no such model, or CreateModel would refuse it.
+            ValidationError: there is no such model, or CreateModel would refuse it.
         """
         if (name := specification.get("ModelName")) is not None:
             model: Declared = self._models.get(caller, name)

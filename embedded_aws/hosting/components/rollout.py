@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError
+from embedded_aws.api import ValidationError
 from embedded_aws.hosting.fleets.rollback_alarms import alarm_names
 
 # botocore's documentation of InferenceComponentRollingUpdatePolicy.
@@ -38,7 +38,7 @@ def component_rollout_of(config: Mapping[str, Any] | None, copy_count: int) -> C
         copy_count: the new copies.
 
     Raises:
-        ApiError: a batch is too large or too small.
+        ValidationError: a batch is too large or too small.
     """
     if config is None:
         return ComponentRollout()
@@ -50,8 +50,7 @@ def component_rollout_of(config: Mapping[str, Any] | None, copy_count: int) -> C
     percent = batch if is_percentage else 100 * batch / max(copy_count, 1)
     # One copy is the smallest batch, so that a component with one copy can be updated.
     if not low <= percent <= high and (is_percentage or batch > 1):
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f"The MaximumBatchSize must be between {low} and {high} percent of the copies; it is "
             f"{percent:g} percent.",
         )

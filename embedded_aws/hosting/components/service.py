@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 from embedded_aws.hosting.components.changes import ComponentChanges
 from embedded_aws.hosting.components.component import (
     DELETING,
@@ -52,14 +52,14 @@ class Components:
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateInferenceComponent."""
         if self._background.closing.is_set():
-            raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
+            raise ValidationError("The embedded AWS is being stopped.")
         name = parameters["InferenceComponentName"]
         endpoint = self._endpoints.get(caller, parameters["EndpointName"])
         group = _group(endpoint, parameters.get("VariantName"))
         specification = specification_of(parameters)
         model = self._models.find(caller, specification, group.settings_of_models)
         if "RuntimeConfig" not in parameters:
-            raise ApiError(VALIDATION, "An inference component needs a RuntimeConfig.")
+            raise ValidationError("An inference component needs a RuntimeConfig.")
         count = parameters["RuntimeConfig"]["CopyCount"]
         if count == 0 and ReportedRefusal.COPY_COUNT_0 in self._stricter:
             raise refusal(ReportedRefusal.COPY_COUNT_0)
@@ -85,7 +85,7 @@ class Components:
         """Handles UpdateInferenceComponent."""
         component = self.records.get(caller, parameters["InferenceComponentName"])
         if not parameters.keys() & {"Specification", "Specifications", "RuntimeConfig"}:
-            raise ApiError(VALIDATION, "An update needs a Specification or a RuntimeConfig.")
+            raise ValidationError("An update needs a Specification or a RuntimeConfig.")
         group = _group(component.endpoint, component.variant_name)
         specification = component.specification
         if parameters.keys() & {"Specification", "Specifications"}:
@@ -156,8 +156,7 @@ class Components:
 
     def _require_working(self, component: Component) -> None:
         if component.is_failed:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f'Cannot update inference component "{component.arn}" in status Failed: it can '
                 "only be deleted.",
             )
@@ -171,30 +170,26 @@ def _group(endpoint: Endpoint, variant_name: str | None) -> InstanceGroup:
     """Returns the instances that host a component.
 
     Raises:
-        ApiError: the endpoint cannot host it now.
+        ValidationError: the endpoint cannot host it now.
     """
     with endpoint.lock:
         if endpoint.status != "InService" or endpoint.live is None:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f'Endpoint "{endpoint.arn}" is {endpoint.status}. It must be InService to host an '
                 "inference component.",
             )
         groups = endpoint.live.groups
     if not groups:
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f'Endpoint "{endpoint.arn}" does not host inference components: the variants of its '
             "endpoint configuration name models.",
         )
     if variant_name is None:
         if len(groups) > 1:
-            raise ApiError(
-                VALIDATION, f'VariantName is required, because "{endpoint.arn}" has several.'
-            )
+            raise ValidationError(f'VariantName is required, because "{endpoint.arn}" has several.')
         return next(iter(groups.values()))
     if variant_name not in groups:
-        raise ApiError(
-            VALIDATION, f'The endpoint "{endpoint.arn}" has no variant named "{variant_name}".'
+        raise ValidationError(
+            f'The endpoint "{endpoint.arn}" has no variant named "{variant_name}".'
         )
     return groups[variant_name]

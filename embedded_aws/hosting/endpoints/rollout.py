@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError
+from embedded_aws.api import ValidationError
 from embedded_aws.hosting.fleets.rollback_alarms import alarm_names
 
 # Bounds of a step in percent of the capacity. Source:
@@ -49,15 +49,14 @@ def rollout_of(
             https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html
 
     Raises:
-        ApiError: the configuration breaks a rule of SageMaker.
+        ValidationError: the configuration breaks a rule of SageMaker.
     """
     if not config:
         return Rollout()
     blue_green = config.get("BlueGreenUpdatePolicy")
     rolling = config.get("RollingUpdatePolicy")
     if (blue_green is None) == (rolling is None):
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             "A DeploymentConfig needs either a BlueGreenUpdatePolicy or a RollingUpdatePolicy.",
         )
     alarms = alarm_names(config)
@@ -80,8 +79,7 @@ def rollout_of(
     limit = (blue_green or {}).get(_LIMIT)
     # One wait, however many steps there are: with two, an example of AWS's guide would be refused.
     if limit is not None and limit <= wait + termination_wait:
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f"MaximumExecutionTimeoutInSeconds {limit} must be greater than the sum of the waits, "
             f"{wait + termination_wait:g}.",
         )
@@ -90,7 +88,7 @@ def rollout_of(
 
 def _required(routing: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if name not in routing:
-        raise ApiError(VALIDATION, f"{name} is required for traffic routing {routing['Type']}.")
+        raise ValidationError(f"{name} is required for traffic routing {routing['Type']}.")
     size: Mapping[str, Any] = routing[name]
     return size
 
@@ -99,15 +97,14 @@ def _share(
     size: Mapping[str, Any], instance_count: int, bounds: tuple[int, int], noun: str
 ) -> float:
     if instance_count < 2:
-        raise ApiError(
-            VALIDATION, f"A {noun} needs at least 2 instances; the new fleet has {instance_count}."
+        raise ValidationError(
+            f"A {noun} needs at least 2 instances; the new fleet has {instance_count}."
         )
     value = size["Value"]
     percent = value if size["Type"] == "CAPACITY_PERCENT" else 100 * value / instance_count
     low, high = bounds
     if not low <= percent <= high:
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f"The {noun} must be between {low} and {high} percent of the capacity; "
             f"it is {percent:g} percent.",
         )

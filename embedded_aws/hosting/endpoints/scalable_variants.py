@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError
+from embedded_aws.api import ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.resources.endpoint_configs import instance_types
 
@@ -31,7 +31,7 @@ class ScalableVariants:
         """Refuses an update that removes a registered variant or changes its instance types.
 
         Raises:
-            ApiError: the message names every such variant.
+            ValidationError: the message names every such variant.
         """
         changed = [
             name
@@ -40,8 +40,7 @@ class ScalableVariants:
         ]
         registered = self._registered(changed)
         if registered:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f'The variant(s) "{json.dumps(registered)}" must be deregistered as scalable '
                 "targets with AWS Auto Scaling before they can be removed or have their instance "
                 "type updated.",

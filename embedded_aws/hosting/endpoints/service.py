@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 from embedded_aws.hosting.asynchronous.queue import AsyncQueues
 from embedded_aws.hosting.components.service import Components
 from embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
@@ -98,8 +98,7 @@ class Endpoints:
         retained = parameters.get("RetainAllVariantProperties", False)
         excluded = parameters.get("ExcludeRetainedVariantProperties", [])
         if excluded and not retained:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 "ExcludeRetainedVariantProperties needs RetainAllVariantProperties true.",
             )
         # Before this endpoint's lock, because it takes the locks of all.
@@ -110,8 +109,7 @@ class Endpoints:
             self._configs.get(caller, live.config.name)
             self._scalable(endpoint).check_update(live.declared(), fleet.declared())
             if (live.async_settings is None) != (fleet.async_settings is None):
-                raise ApiError(
-                    VALIDATION,
+                raise ValidationError(
                     "The embedded AWS does not emulate an update that makes an endpoint "
                     "asynchronous, or makes it no longer so: AWS does not document it.",
                 )
@@ -177,7 +175,7 @@ class Endpoints:
 
     def _fleet(self, caller: Caller, endpoint_name: str, config: Declared) -> Fleet:
         if self._closing.is_set():
-            raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
+            raise ValidationError("The embedded AWS is being stopped.")
         declared = config.parameters["ProductionVariants"]
         if hosts_components(declared[0]):
             without_capacity = self._context.without_capacity
@@ -219,13 +217,12 @@ class Endpoints:
 
     def _refuse_in_progress(self, endpoint: Endpoint) -> None:
         if endpoint.status in _IN_PROGRESS:
-            raise ApiError(VALIDATION, f'Cannot update in-progress endpoint "{endpoint.arn}".')
+            raise ValidationError(f'Cannot update in-progress endpoint "{endpoint.arn}".')
 
     def _require_in_service(self, endpoint: Endpoint) -> Fleet:
         self._refuse_in_progress(endpoint)
         if endpoint.live is None:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f'Cannot update endpoint "{endpoint.arn}" in status {endpoint.status}: '
                 "a failed endpoint can only be deleted.",
             )
@@ -234,15 +231,13 @@ class Endpoints:
     def _check_hosting(self, endpoint: Endpoint, live: Fleet, wanted: Fleet) -> None:
         """Refuses an update that would take the instances from the endpoint's components."""
         if bool(live.groups) != bool(wanted.groups):
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 "The embedded AWS does not emulate an update between variants with models and "
                 "variants that host inference components: AWS does not document it.",
             )
         lost = {component.variant_name for component in self._components.on(endpoint)}
         for name in sorted(lost - wanted.groups.keys()):
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f'Variant "{name}" hosts inference components and cannot be removed from endpoint '
                 f'"{endpoint.arn}".',
             )
@@ -250,20 +245,16 @@ class Endpoints:
     def _check_change(self, endpoint: Endpoint, live: Fleet, change: Mapping[str, Any]) -> None:
         name = change["VariantName"]
         if name not in live.every_variant:
-            raise ApiError(
-                VALIDATION, f'The endpoint "{endpoint.arn}" has no variant named "{name}".'
-            )
+            raise ValidationError(f'The endpoint "{endpoint.arn}" has no variant named "{name}".')
         if "ServerlessUpdateConfig" in change:
-            raise ApiError(VALIDATION, "The embedded AWS does not emulate serverless inference.")
+            raise ValidationError("The embedded AWS does not emulate serverless inference.")
         if "DesiredInstanceCount" in change and name in live.groups:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f'The embedded AWS does not emulate DesiredInstanceCount of variant "{name}": its '
                 "instances follow the copies of its inference components.",
             )
         if change.get("DesiredInstanceCount") == 0 and live.async_settings is None:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f'DesiredInstanceCount 0 of variant "{name}" needs an asynchronous endpoint. A '
                 "real-time endpoint has no instances only if it hosts inference components.",
             )

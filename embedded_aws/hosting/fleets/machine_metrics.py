@@ -17,7 +17,7 @@ from pathlib import Path
 from embedded_aws.hosting.fleets.endpoint import Endpoint
 from embedded_aws.hosting.fleets.running_variant import RunningVariant
 from embedded_aws.hosting.telemetry.metrics import MACHINES_NAMESPACE, MetricOwner, MetricPublisher
-from embedded_aws.iam.permissions import may_publish_metrics
+from embedded_aws.iam.permissions import may
 from embedded_aws.periodic import Periodic
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class MachineSampler:
 
     def _may_publish(self, endpoint: Endpoint, variant: RunningVariant) -> bool:
         role = variant.role
-        if role is not None and may_publish_metrics(role, MACHINES_NAMESPACE):
+        if role is not None and may_publish(role):
             return True
         # SageMaker gives no reason for missing metrics; this line in the log is the only one.
         subject = (endpoint.name, variant.name)
@@ -117,6 +117,14 @@ class MachineSampler:
             # One whole core is 100; four cores reach 400, as in SageMaker.
             values["CPUUtilization"] = 100.0 * max(seconds, 0.0) / (now - before[0])
         return values
+
+
+def may_publish(role_arn: str) -> bool:
+    """Returns whether a role's policies allow PutMetricData in the namespace of the machines."""
+    # PutMetricData has no resources, so a statement about some does not apply. Its condition key:
+    # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
+    context = {"cloudwatch:namespace": MACHINES_NAMESPACE}
+    return may(role_arn, "cloudwatch:PutMetricData", "*", context)
 
 
 def _processes() -> dict[int, _Process]:

@@ -7,7 +7,7 @@ message has no source beside it, AWS's words are not public and they are Slipway
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.resources.networks import check_network
 from embedded_aws.hosting.resources.refusals import refusal, refuse
@@ -42,7 +42,7 @@ def check_hosting(
     """Checks the part of CreateEndpointConfig that concerns inference components.
 
     Raises:
-        ApiError: the configuration breaks a rule.
+        ValidationError: the configuration breaks a rule.
     """
     variants = parameters["ProductionVariants"]
     empty = [variant for variant in variants if hosts_components(variant)]
@@ -51,8 +51,7 @@ def check_hosting(
         return
     if len(empty) < len(variants):
         named = next(variant for variant in variants if not hosts_components(variant))
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f'Variant "{empty[0]["VariantName"]}" names no model and variant '
             f'"{named["VariantName"]}" names one. An endpoint hosts either models or inference '
             "components.",
@@ -61,8 +60,7 @@ def check_hosting(
     role = parameters.get("ExecutionRoleArn")
     if role is None:
         # That it is needed: the issue that `stricter` names, which does not quote the words.
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             "ExecutionRoleArn is required for an endpoint configuration whose variants host "
             "inference components.",
         )
@@ -79,8 +77,7 @@ def _check_models(parameters: Mapping[str, Any], variants: Sequence[Mapping[str,
     for variant in variants:
         if variant.get("ManagedInstanceScaling", {}).get("Status") == "ENABLED":
             # https://github.com/hashicorp/terraform-provider-aws/pull/45926, read 2026-11-24.
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 "ManagedInstanceScaling is only supported for inference component endpoints.",
             )
     refuse(
@@ -92,7 +89,7 @@ def _check_models(parameters: Mapping[str, Any], variants: Sequence[Mapping[str,
 def _check_routing(variant: Mapping[str, Any]) -> None:
     strategy = variant.get("RoutingConfig", {}).get("RoutingStrategy", _ROUTING[0])
     if strategy not in _ROUTING:
-        raise ApiError(VALIDATION, f"The embedded AWS does not emulate routing {strategy}.")
+        raise ValidationError(f"The embedded AWS does not emulate routing {strategy}.")
 
 
 def _check_scaling(variant: Mapping[str, Any], stricter: Collection[ReportedRefusal]) -> None:
@@ -100,20 +97,18 @@ def _check_scaling(variant: Mapping[str, Any], stricter: Collection[ReportedRefu
     if scaling.get("Status") != "ENABLED":
         return
     if scaling.get("ScaleInPolicy", {}).get("Strategy", "IDLE_RELEASE") != "IDLE_RELEASE":
-        raise ApiError(VALIDATION, "The embedded AWS does not emulate scale-in by CONSOLIDATION.")
+        raise ValidationError("The embedded AWS does not emulate scale-in by CONSOLIDATION.")
     low, high = scaling.get("MinInstanceCount"), scaling.get("MaxInstanceCount")
     if low == 0 and ReportedRefusal.MIN_INSTANCE_COUNT_0 in stricter:
         raise refusal(ReportedRefusal.MIN_INSTANCE_COUNT_0)
     initial = variant.get("InitialInstanceCount")
     name = variant["VariantName"]
     if low is not None and high is not None and low > high:
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f'MinInstanceCount {low} of variant "{name}" is greater than MaxInstanceCount {high}.',
         )
     if high is not None and initial is not None and initial > high:
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f'InitialInstanceCount {initial} of variant "{name}" is greater than MaxInstanceCount '
             f"{high}.",
         )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.resources.async_settings import AsyncSettings
 from embedded_aws.hosting.resources.component_variants import check_hosting, hosts_components
@@ -70,7 +70,7 @@ class EndpointConfigs(DeclaredResources):
             _check_async(parameters["AsyncInferenceConfig"], variants)
         names = [variant["VariantName"] for variant in (*variants, *shadows)]
         for repeated in {name for name in names if names.count(name) > 1}:
-            raise ApiError(VALIDATION, f'Duplicate variant name "{repeated}".')
+            raise ValidationError(f'Duplicate variant name "{repeated}".')
         check_hosting(self._clients, caller, parameters, self._stricter)
         for variant in (*variants, *shadows):
             self._check_variant(caller, variant)
@@ -83,18 +83,17 @@ class EndpointConfigs(DeclaredResources):
         name = variant["VariantName"]
         refuse(variant, _UNSUPPORTED_VARIANT)
         if ("InstanceType" in variant) == ("InstancePools" in variant):
-            raise ApiError(
-                VALIDATION, f'Variant "{name}" needs either an InstanceType or InstancePools.'
+            raise ValidationError(
+                f'Variant "{name}" needs either an InstanceType or InstancePools.'
             )
         if "CapacityReservationConfig" in variant and "InstancePools" in variant:
             # AWS's guide wants the InstanceType of the training plan, and quotes no message.
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f'Variant "{name}" has a CapacityReservationConfig, which needs the InstanceType '
                 "of its reservation, not InstancePools.",
             )
         if "InitialInstanceCount" not in variant:
-            raise ApiError(VALIDATION, f'Variant "{name}" needs an InitialInstanceCount.')
+            raise ValidationError(f'Variant "{name}" needs an InitialInstanceCount.')
         if not hosts_components(variant):
             self._models.get(caller, variant["ModelName"])
             for _, model_name in choices(variant):
@@ -105,8 +104,7 @@ class EndpointConfigs(DeclaredResources):
         if "VolumeSizeInGB" in variant:
             for instance_type in types:
                 if _LOCAL_STORAGE.fullmatch(instance_type):
-                    raise ApiError(
-                        VALIDATION,
+                    raise ValidationError(
                         f"VolumeSizeInGB is not supported for instance type {instance_type} of "
                         f'variant "{name}": it has local storage.',
                     )
@@ -116,13 +114,12 @@ def _shadows(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns the shadow variant, if there is one.
 
     Raises:
-        ApiError: there are several, or several production variants beside it.
+        ValidationError: there are several, or several production variants beside it.
     """
     shadows: list[dict[str, Any]] = parameters.get("ShadowProductionVariants", [])
     if shadows and (len(shadows), len(parameters["ProductionVariants"])) != (1, 1):
         # botocore's documentation of CreateEndpointConfig.
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             "With ShadowProductionVariants, you can only specify one variant for "
             "ProductionVariants and one variant for ShadowProductionVariants.",
         )
@@ -142,15 +139,14 @@ def instance_types(variant: Mapping[str, Any]) -> list[str]:
 
 def _check_async(config: Mapping[str, Any], variants: list[Any]) -> None:
     if len(variants) > 1:
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             "The embedded AWS does not emulate an asynchronous endpoint of several variants: "
             "InvokeEndpointAsync names none, and the backlog's metrics have none.",
         )
     try:
         AsyncSettings.of(config)
     except ValueError as error:
-        raise ApiError(VALIDATION, str(error)) from None
+        raise ValidationError(str(error)) from None
 
 
 def _check_ami(ami: str, types: list[str]) -> None:
@@ -162,15 +158,12 @@ def _check_ami(ami: str, types: list[str]) -> None:
     cuda = _CUDA_OF_AMI.get(ami)
     for family in (instance_type.split(".")[1] for instance_type in types):
         if cuda is not None and not _GPU_FAMILY.fullmatch(family):
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f"Invalid combination: instance {family} and Cuda {cuda}. Please provide a "
                 "supported configuration for this region.",
             )
         if cuda is None and not _NEURON_FAMILY.fullmatch(family):
-            raise ApiError(
-                VALIDATION, f"Invalid combination: instance {family} and InferenceAmiVersion"
-            )
+            raise ValidationError(f"Invalid combination: instance {family} and InferenceAmiVersion")
 
 
 def choices(variant: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import registry_of
 from embedded_aws.hosting.resources.declared import DeclaredResources
@@ -50,7 +50,7 @@ class Models(DeclaredResources):
         """Checks the request of CreateModel, or the container of an inference component.
 
         Raises:
-            ApiError: AWS would refuse it, or it is not emulated.
+            ValidationError: AWS would refuse it, or it is not emulated.
         """
         container = primary_container(parameters)
         self._check_container(caller, container)
@@ -63,22 +63,18 @@ class Models(DeclaredResources):
     def _check_container(self, caller: Caller, container: Mapping[str, Any]) -> None:
         refuse(container, _UNSUPPORTED)
         if container.get("Mode", "SingleModel") != "SingleModel":
-            raise ApiError(
-                VALIDATION, "The embedded AWS does not emulate multi-model endpoints (Mode)."
-            )
+            raise ValidationError("The embedded AWS does not emulate multi-model endpoints (Mode).")
         if not container.get("Image"):
-            raise ApiError(VALIDATION, "A container definition needs an Image.")
+            raise ValidationError("A container definition needs an Image.")
         _check_region(caller, container["Image"])
         described = container.get("ModelDataSource", {}).get("S3DataSource")
         if described is not None:
             if container.get("ModelDataUrl"):
-                raise ApiError(
-                    VALIDATION, "Specify either ModelDataUrl or ModelDataSource, not both."
-                )
+                raise ValidationError("Specify either ModelDataUrl or ModelDataSource, not both.")
             _check_source(described)
         source = ModelSource.of(container)
         if source is not None and not source.exists(self._clients.client("s3", caller.region)):
-            raise ApiError(VALIDATION, f"Could not find model data at {source.uri}.")
+            raise ValidationError(f"Could not find model data at {source.uri}.")
 
     def _check_access(self, caller: Caller, container: Mapping[str, Any], role: str) -> None:
         """Refuses model data that the role may not read, in AWS's words.
@@ -92,8 +88,7 @@ class Models(DeclaredResources):
         try:
             source.require_access(RoleAccess(self._clients.client("s3", caller.region), role))
         except ClientError as error:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f"Could not access model data at {source.uri}. Please ensure that the role "
                 f'"{role}" exists and that its trust relationship policy allows the action '
                 '"sts:AssumeRole" for the service principal "sagemaker.amazonaws.com". Also ensure '
@@ -107,18 +102,16 @@ def primary_container(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the only container of a model.
 
     Raises:
-        ApiError: the model has none, or several.
+        ValidationError: the model has none, or several.
     """
     containers = parameters.get("Containers") or []
     primary = parameters.get("PrimaryContainer")
     if primary is not None and containers:
-        raise ApiError(VALIDATION, "Specify either PrimaryContainer or Containers, not both.")
+        raise ValidationError("Specify either PrimaryContainer or Containers, not both.")
     if primary is None and not containers:
-        raise ApiError(VALIDATION, "A model needs a PrimaryContainer.")
+        raise ValidationError("A model needs a PrimaryContainer.")
     if len(containers) > 1:
-        raise ApiError(
-            VALIDATION, "The embedded AWS does not emulate several containers in one model."
-        )
+        raise ValidationError("The embedded AWS does not emulate several containers in one model.")
     chosen: dict[str, Any] = primary if primary is not None else containers[0]
     return chosen
 
@@ -131,8 +124,7 @@ def _check_region(caller: Caller, image: str) -> None:
     """
     registry = registry_of(image)
     if registry is not None and registry[0] != caller.region:
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f'Region of "{image}" does not match expected region of {caller.region}. Cross region '
             "ECR image pulls are not allowed.",
         )
@@ -142,16 +134,12 @@ def _check_source(source: Mapping[str, Any]) -> None:
     refuse(source, _UNSUPPORTED_SOURCE)
     uri, data_type = source["S3Uri"], source["S3DataType"]
     if data_type == "S3Prefix" and source["CompressionType"] == "Gzip":
-        raise ApiError(
-            VALIDATION, "CompressionType Gzip needs S3DataType S3Object: one tar.gz archive."
-        )
+        raise ValidationError("CompressionType Gzip needs S3DataType S3Object: one tar.gz archive.")
     if data_type == "S3Prefix" and not uri.endswith("/"):
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f'S3Uri "{uri}" of S3DataType S3Prefix must end with a forward slash ("/").',
         )
     if data_type == "S3Object" and uri.endswith("/"):
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f'S3Uri "{uri}" of S3DataType S3Object must not end with a forward slash ("/").',
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 from embedded_aws.hosting.resources.tags import Tags
 
 # https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ListEndpoints.html
@@ -67,12 +67,12 @@ class Records(Generic[R]):
         """Adds a resource with the tags of its create request.
 
         Raises:
-            ApiError: the name is taken.
+            ValidationError: the name is taken.
         """
         with self._lock:
             if (caller.region, record.name) in self._records:
-                raise ApiError(
-                    VALIDATION, f'Cannot create already existing {self._noun} "{record.arn}".'
+                raise ValidationError(
+                    f'Cannot create already existing {self._noun} "{record.arn}".'
                 )
             self._records[caller.region, record.name] = record
         self._tags.create(record.arn, tags)
@@ -81,11 +81,11 @@ class Records(Generic[R]):
         """Returns a resource.
 
         Raises:
-            ApiError: there is no resource of this name.
+            ValidationError: there is no resource of this name.
         """
         record = self.find(caller.region, name)
         if record is None:
-            raise ApiError(VALIDATION, f'Could not find {self._noun} "{self.arn(caller, name)}".')
+            raise ValidationError(f'Could not find {self._noun} "{self.arn(caller, name)}".')
         return record
 
     def find(self, region: str, name: str) -> R | None:
@@ -142,7 +142,7 @@ class Records(Generic[R]):
         found.sort(key=lambda each: each[members.get(key, key)], reverse=is_descending)
         token = parameters.get("NextToken", "0")
         if not token.isdecimal():
-            raise ApiError(VALIDATION, "Invalid NextToken.")
+            raise ValidationError("Invalid NextToken.")
         start = int(token)
         end = start + parameters.get("MaxResults", _DEFAULT_MAX_RESULTS)
         token = str(end) if end < len(found) else None

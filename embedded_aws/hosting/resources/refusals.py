@@ -6,7 +6,7 @@ A setting without effect would mislead.
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError
+from embedded_aws.api import ValidationError
 from embedded_aws.reported_refusals import ReportedRefusal
 
 # https://github.com/stdapi-ai/stdapi.ai/issues/43 (2026-08-27, read 2026-11-24) quotes both. AWS
@@ -30,18 +30,17 @@ def refuse(
         page: page of docs/embedded-aws that lists what is emulated.
 
     Raises:
-        ApiError: the message names every such member.
+        ValidationError: the message names every such member.
     """
     present = [name for name in unsupported if parameters.get(name)]
     if present:
         listed = ", ".join(f"{name} ({unsupported[name]})" for name in present)
-        raise ApiError(
-            VALIDATION,
+        raise ValidationError(
             f"The embedded AWS does not emulate {listed}. "
             f"docs/embedded-aws/{page}.md lists what it does.",
         )
 
 
-def refusal(rule: ReportedRefusal) -> ApiError:
+def refusal(rule: ReportedRefusal) -> ValidationError:
     """Returns the error of a rule that is made only on request, with AWS's words."""
-    return ApiError(VALIDATION, _WORDS[rule])
+    return ValidationError(_WORDS[rule])

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError, Caller
+from embedded_aws.api import Caller, ValidationError
 
 _MAX_TAGS = 50  # limit of one resource, docs: SageMaker quotas
 
@@ -32,7 +32,7 @@ class Tags:
             tags = self._of(caller, parameters)
             merged = tags | {tag["Key"]: tag["Value"] for tag in parameters["Tags"]}
             if len(merged) > _MAX_TAGS:
-                raise ApiError(VALIDATION, f"The number of tags exceeds the limit of {_MAX_TAGS}.")
+                raise ValidationError(f"The number of tags exceeds the limit of {_MAX_TAGS}.")
             tags.update(merged)
             return {"Tags": _listed(merged)}
 
@@ -53,7 +53,7 @@ class Tags:
         arn = parameters["ResourceArn"].lower()
         # Another region's resources are unknown here.
         if arn not in self._tags or arn.split(":")[3] != caller.region:
-            raise ApiError(VALIDATION, f'Could not find resource "{parameters["ResourceArn"]}".')
+            raise ValidationError(f'Could not find resource "{parameters["ResourceArn"]}".')
         return self._tags[arn]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import VALIDATION, ApiError
+from embedded_aws.api import ValidationError
 
 DEFAULT_SECONDS = 60
 _FREQUENCIES = (10, 30, 60, 120, 180, 240, 300)
@@ -37,21 +37,19 @@ class PublishedMetrics:
         """Reads the request of CreateEndpointConfig.
 
         Raises:
-            ApiError: SageMaker has no such interval, or no enhanced metrics of a queue.
+            ValidationError: SageMaker has no such interval, or no enhanced metrics of a queue.
         """
         declared = parameters.get("MetricsConfig", {})
         seconds = declared.get("MetricPublishFrequencyInSeconds", DEFAULT_SECONDS)
         if seconds not in _FREQUENCIES:
             # AWS lists the values, and quotes no message.
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 f"MetricPublishFrequencyInSeconds {seconds} is not one of "
                 f"{', '.join(map(str, _FREQUENCIES))}.",
             )
         is_enhanced = declared.get("EnableEnhancedMetrics", False)
         if is_enhanced and "AsyncInferenceConfig" in parameters:
-            raise ApiError(
-                VALIDATION,
+            raise ValidationError(
                 "The embedded AWS does not emulate enhanced metrics of an asynchronous endpoint: "
                 "AWS documents them for real-time endpoints only.",
             )

@@ -7,25 +7,15 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import boto3
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
-from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from embedded_aws.clients import LoopbackClients
+from tests.support.accounts import connection_to, embedded_aws
+from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
 REGION = "us-east-1"
 PROJECT, BUCKET, GROUP = "publishing", "sources", "/builds/publishing"
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Effect": "Allow",
-            "Principal": {"Service": "codebuild.amazonaws.com"},
-            "Action": "sts:AssumeRole",
-        }
-    ],
-}
 MAY_BUILD = [
     {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": f"arn:aws:s3:::{BUCKET}/*"},
     {
@@ -45,27 +35,19 @@ class Account:
     """What a test does in the embedded account."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        self._clients = LoopbackClients(connection_to(url))
         self.codebuild = self.client("codebuild")
 
     def client(self, service: str) -> Any:
-        make_client: Any = boto3.client
-        return make_client(
-            service,
-            endpoint_url=self.url,
-            region_name=REGION,
-            aws_access_key_id=ACCESS_KEY_ID,
-            aws_secret_access_key=SECRET_ACCESS_KEY,
-        )
+        return self._clients.client(service, REGION)
 
     def prepare(self) -> None:
-        iam, role = self.client("iam"), "building"
-        arn = iam.create_role(RoleName=role, AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]
+        role = make_role(self.client("iam"), "building", service="codebuild.amazonaws.com")
         self.may(MAY_BUILD)
         self.client("s3").create_bucket(Bucket=BUCKET)
         self.codebuild.create_project(
             name=PROJECT,
-            serviceRole=arn["Arn"],
+            serviceRole=role,
             source={"type": "NO_SOURCE", "location": "none", "buildspec": "version: 0.2"},
             artifacts={"type": "NO_ARTIFACTS"},
             environment={

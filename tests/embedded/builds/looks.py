@@ -1,7 +1,5 @@
 """What tests look at of a build."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 from tests.embedded.builds.conftest import Account
@@ -19,13 +17,3 @@ def context(build: dict[str, Any], phase: str) -> tuple[str, str]:
 
 def output(account: Account, build: dict[str, Any]) -> list[str]:
     return [line for line in account.log(build) if not line.startswith("[Container] ")]
-
-
-def is_alive(number: int) -> bool:
-    """Returns whether a process runs."""
-    try:
-        os.kill(number, 0)
-        state = Path(f"/proc/{number}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
-    except (ProcessLookupError, FileNotFoundError):
-        return False
-    return state != "Z"

@@ -8,7 +8,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.embedded.builds.conftest import GROUP, MAY_BUILD, PROJECT, Account
-from tests.embedded.builds.looks import context, is_alive, output, phases
+from tests.embedded.builds.looks import context, output, phases
+from tests.support.processes import is_running
 from tests.support.waiting import eventually
 
 
@@ -103,7 +104,7 @@ def test_a_stopped_build_ends_with_all_its_processes(account: Account) -> None:
     build = account.ended(identifier)
     assert build["buildStatus"] == "STOPPED"
     assert phases(build)["BUILD"] == "STOPPED"
-    eventually(lambda: not is_alive(int(child)))
+    eventually(lambda: not is_running(int(child)))
     # As often as one likes.
     assert account.codebuild.stop_build(id=identifier)["build"]["buildStatus"] == "STOPPED"
     with pytest.raises(ClientError, match="Build publishing:none does not exist"):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +15,10 @@ from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from tests.support.clients import Clients
 from tests.support.clocks import MovableClock
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.rollouts import answer_of
 from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
 
@@ -36,37 +36,6 @@ def plan_of(digest: str) -> DeploymentPlan:
     config = model_config(MODEL, autoscaling=SCALING)
     plan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
     return replace(plan, artifact=replace(plan.artifact, digest=digest))
-
-
-class Client:
-    """Sends one request after the other, and counts how they were answered.
-
-    Entering waits for the first answer, and leaving for the last, so that the block meets requests
-    from its beginning to its end.
-    """
-
-    def __init__(self, stack: SlipwayStack) -> None:
-        self._stack = stack
-        self._begun, self._stopped = threading.Event(), threading.Event()
-        self.answers: Counter[str] = Counter()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Client:
-        self._thread.start()
-        assert self._begun.wait(30)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stopped.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self.answers[self._stack.invoke()] += 1
-            except ClientError as error:
-                self.answers[error.response["Error"]["Code"]] += 1
-            self._begun.set()
 
 
 @pytest.mark.size("all")
@@ -114,7 +83,7 @@ def test_an_update_to_a_broken_container_loses_no_request(stack: SlipwayStack) -
     assert healthy.troubles() == []
     before = len(stack.running())
     for broken in ("dead", "unready"):
-        with Client(stack) as client:
+        with Clients(lambda: answer_of(stack)) as client:
             assert stack.update(broken) == "UPDATE_ROLLBACK_COMPLETE"
         assert set(client.answers) == {"x"}
         status = find_status(NAME, stack.access, plan=None, log_line_count=5)
@@ -148,7 +117,7 @@ def test_an_update_to_a_broken_container_loses_no_request(stack: SlipwayStack) -
 def test_an_update_to_a_good_container_loses_no_request(stack: SlipwayStack) -> None:
     assert stack.create("ok") == "CREATE_COMPLETE"
     (old,) = stack.running()
-    with Client(stack) as client:
+    with Clients(lambda: answer_of(stack)) as client:
         assert stack.update("slow") == "UPDATE_COMPLETE"
     assert set(client.answers) == {"x"}
     (new,) = stack.running()
@@ -169,7 +138,7 @@ def test_a_container_that_dies_raises_the_alarm(tmp_path: Path) -> None:
             pids.append(stack.invoke_or_none("pid"))
             return pids[-1] not in (pids[0], None)
 
-        with Client(stack) as client:
+        with Clients(lambda: answer_of(stack)) as client:
             with pytest.raises(ClientError):
                 stack.invoke("exit")
             eventually(is_restarted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from slipway.operations.status import find_status
 from slipway.rights.pipeline import least_policy
+from tests.support.clients import Clients
 from tests.support.projects import LOCAL
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.rollouts import ENDPOINT, ROLLOUT_MODEL, answer_of, described, planned_rollout
@@ -25,33 +25,6 @@ LATENCY_THRESHOLD_SECONDS = 1.5
 # How long a stand-in that is silent is waited for.
 RESPONSE_TIMEOUT_SECONDS = 3
 KINDS = ("ServerErrorRate", "ModelLatency")
-
-
-class Clients:
-    """Sends requests in several threads, and counts how they were answered."""
-
-    def __init__(self, stack: SlipwayStack) -> None:
-        self._stack = stack
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        self.answers: Counter[str] = Counter()
-        self._threads = [threading.Thread(target=self._run) for _ in range(4)]
-
-    def __enter__(self) -> Clients:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stopped.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(0.02):
-            answer = answer_of(self._stack)
-            with self._lock:
-                self.answers[answer] += 1
 
 
 @pytest.fixture
@@ -109,7 +82,7 @@ def test_a_canary_that_fails_is_undone(
     stack = unhurried
     assert stack.stacks.create(stack.name, template(stack, "ok")) == "CREATE_COMPLETE"
     old = described(stack)["EndpointConfigName"]
-    with Clients(stack) as clients:
+    with Clients(lambda: answer_of(stack), threads=4, pause_seconds=0.02) as clients:
         stack.stacks.start_update(stack.name, template(stack, mode))
         new = eventually(lambda: described(stack).get("PendingDeploymentSummary"))
         new = new["EndpointConfigName"]

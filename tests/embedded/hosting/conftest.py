@@ -1,7 +1,9 @@
 import contextlib
 import io
+import json
 import tarfile
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +11,22 @@ import pytest
 from botocore.exceptions import ClientError
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.telemetry.metrics import NAMESPACE
 from tests.embedded.hosting import composition
 from tests.support.roles import make_role
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
 REGION = "us-east-1"
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Effect": "Allow",
-            "Principal": {"Service": "sagemaker.amazonaws.com"},
-            "Action": "sts:AssumeRole",
-        }
-    ],
+CANARY = {
+    "BlueGreenUpdatePolicy": {
+        "TrafficRoutingConfiguration": {
+            "Type": "CANARY",
+            "CanarySize": {"Type": "CAPACITY_PERCENT", "Value": 50},
+            "WaitIntervalInSeconds": 30,
+        },
+        "TerminationWaitInSeconds": 30,
+    },
 }
 _counter = iter(range(1_000_000))
 
@@ -105,10 +108,27 @@ class Account:
         self.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=config)
         return name
 
-    def endpoint(self, mode: str = "ok", mark: str = "", **more: Any) -> str:
-        name = self.begin(self.config(self.variant(self.model(mode, mark), **more)))
-        assert self.settled(name)["EndpointStatus"] == "InService"
+    def serve(self, *variants: dict[str, Any], **more: Any) -> str:
+        """Starts an endpoint that comes into service; `more` is of its configuration."""
+        name = self.begin(self.config(*variants, **more))
+        described = self.settled(name)
+        assert described["EndpointStatus"] == "InService", described.get("FailureReason")
         return name
+
+    def failure(self, *variants: dict[str, Any], **more: Any) -> str:
+        """Starts an endpoint that fails; returns the reason."""
+        described = self.settled(self.begin(self.config(*variants, **more)))
+        assert described["EndpointStatus"] == "Failed"
+        reason: str = described["FailureReason"]
+        return reason
+
+    def update(self, name: str, config: str, **more: Any) -> dict[str, Any]:
+        """Updates an endpoint; returns what it shows afterwards."""
+        self.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config, **more)
+        return self.settled(name)
+
+    def endpoint(self, mode: str = "ok", mark: str = "", **more: Any) -> str:
+        return self.serve(self.variant(self.model(mode, mark), **more))
 
     def settled(self, name: str) -> dict[str, Any]:
         def describe() -> dict[str, Any] | None:
@@ -129,28 +149,74 @@ class Account:
 
         eventually(gone)
 
+    def metric(self, name: str, *, namespace: str = NAMESPACE, **dimensions: str) -> dict[str, Any]:
+        """The statistics of all values of a metric; empty where it has none."""
+        now = datetime.now(UTC)
+        points = self.cloudwatch.get_metric_statistics(
+            Namespace=namespace,
+            MetricName=name,
+            Dimensions=[{"Name": each, "Value": value} for each, value in dimensions.items()],
+            StartTime=now - timedelta(hours=1),
+            EndTime=now + timedelta(hours=1),
+            Period=86_400,
+            Statistics=["Sum", "SampleCount", "Minimum", "Maximum", "Average"],
+        )["Datapoints"]
+        return points[0] if points else {}
+
     def invoke(self, name: str, body: str = "x", **more: Any) -> str:
         answer = self.runtime.invoke_endpoint(EndpointName=name, Body=body.encode(), **more)
         text: str = answer["Body"].read().decode()
         return text
 
 
-@pytest.fixture(scope="module")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    directory = tmp_path_factory.mktemp("hosting")
+class Role:
+    """The role of a test's models, whose rights the test replaces."""
+
+    def __init__(self, account: Account) -> None:
+        self._iam = account.clients.client("iam", REGION)
+        self.name = f"role-{account.name()}"
+        self.arn = make_role(self._iam, self.name)
+
+    def allow(self, *statements: dict[str, Any]) -> None:
+        document = {"Version": "2012-10-17", "Statement": statements}
+        self._iam.put_role_policy(
+            RoleName=self.name, PolicyName="p", PolicyDocument=json.dumps(document)
+        )
+
+    def denied(self, action: str) -> str:
+        """The beginning of IAM's message of a denial."""
+        return (
+            f"User: arn:aws:sts::123456789012:assumed-role/{self.name}/SageMaker is not authorized "
+            f"to perform: {action}"
+        )
+
+
+@pytest.fixture
+def role(account: Account) -> Iterator[Role]:
+    role = Role(account)
+    account.role = role.arn
+    yield role
+    del account.role
+
+
+@contextlib.contextmanager
+def started(directory: Path, **options: Any) -> Iterator[Account]:
+    """An account of its own; `options` are those of `composition.hosting`."""
     count_start("server")
-    with composition.hosting(directory) as clients:
+    with composition.hosting(directory, **options) as clients:
         account = Account(clients, directory)
         account.prepare()
         yield account
 
 
 @pytest.fixture(scope="module")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    with started(tmp_path_factory.mktemp("hosting")) as account:
+        yield account
+
+
+@pytest.fixture(scope="module")
 def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """An account in which a minute's timeout is over after 1.2 seconds."""
-    directory = tmp_path_factory.mktemp("hurried")
-    count_start("server")
-    with composition.hosting(directory, time_scale=0.02) as clients:
-        account = Account(clients, directory)
-        account.prepare()
+    with started(tmp_path_factory.mktemp("hurried"), time_scale=0.02) as account:
         yield account

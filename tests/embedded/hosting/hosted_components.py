@@ -1,6 +1,5 @@
 """Endpoints that host inference components, for tests."""
 
-import time
 from typing import Any
 
 import pytest
@@ -45,9 +44,8 @@ class Hosted:
         return self.account.config(*(variants or (self.variant(),)), **{**role, **more})
 
     def endpoint(self, **more: Any) -> str:
-        name = self.account.begin(self.config(self.variant(**more)))
-        assert self.account.settled(name)["EndpointStatus"] == "InService"
-        return name
+        role = {"ExecutionRoleArn": self.account.role}
+        return self.account.serve(self.variant(**more), **role)
 
     def specification(
         self, mode: str = "ok", mark: str = "", size: dict[str, Any] = SMALL
@@ -125,14 +123,4 @@ class Hosted:
 
     def sum_of(self, name: str, metric: str) -> float | None:
         """The sum of a component's metric; None if it has no data."""
-        now = time.time()
-        points = self.account.cloudwatch.get_metric_statistics(
-            Namespace="AWS/SageMaker",
-            MetricName=metric,
-            Dimensions=[{"Name": "InferenceComponentName", "Value": name}],
-            StartTime=now - 600,
-            EndTime=now + 60,
-            Period=60,
-            Statistics=["Sum"],
-        )["Datapoints"]
-        return sum(point["Sum"] for point in points) if points else None
+        return self.account.metric(metric, InferenceComponentName=name).get("Sum")

@@ -9,11 +9,8 @@ from botocore.exceptions import ClientError
 from moto.cloudwatch.models import cloudwatch_backends
 
 from embedded_aws.identity import ACCOUNT_ID
-from tests.embedded.hosting import composition
-from tests.embedded.hosting.conftest import REGION, Account
+from tests.embedded.hosting.conftest import REGION, Account, Role, started
 from tests.support.clocks import MovableClock
-from tests.support.roles import make_role
-from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
 OUTPUT, FAILURES = "s3://answers/ocr/", "s3://answers/failed"
@@ -61,13 +58,9 @@ class Queue:
             "OutputConfig": {"S3OutputPath": OUTPUT, **output},
             "ClientConfig": {"MaxConcurrentInvocationsPerInstance": concurrency},
         }
-        config = self.account.config(
-            self.account.variant(self.account.model()), AsyncInferenceConfig=declared
-        )
-        name = self.account.begin(config)
-        described = self.account.settled(name)
-        assert described["EndpointStatus"] == "InService"
-        assert described["AsyncInferenceConfig"] == declared
+        variant = self.account.variant(self.account.model())
+        name = self.account.serve(variant, AsyncInferenceConfig=declared)
+        assert self.account.settled(name)["AsyncInferenceConfig"] == declared
         return name
 
     def send(self, endpoint: str, body: str, **more: Any) -> dict[str, Any]:
@@ -132,24 +125,19 @@ class Queue:
 
 @pytest.fixture(scope="module")
 def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
-    directory = tmp_path_factory.mktemp("async")
     clock = MovableClock()
-    count_start("server")
-    with composition.hosting(directory, time_scale=0.02, clock=clock) as clients:
-        account = Account(clients, directory)
-        account.prepare()
+    folder = tmp_path_factory.mktemp("async")
+    with started(folder, time_scale=0.02, clock=clock) as account:
         account.s3.create_bucket(Bucket="answers")
-        allowed = {
-            "Effect": "Allow",
-            "Action": ["s3:GetObject", "s3:ListBucket", "s3:PutObject", "sns:Publish"],
-            "Resource": "*",
-        }
-        role = make_role(
-            clients.client("iam", REGION),
-            f"async-{account.name()}",
-            {"Version": "2012-10-17", "Statement": [allowed]},
+        role = Role(account)
+        role.allow(
+            {
+                "Effect": "Allow",
+                "Action": ["s3:GetObject", "s3:ListBucket", "s3:PutObject", "sns:Publish"],
+                "Resource": "*",
+            }
         )
-        account.role = role
+        account.role = role.arn
         yield Queue(account, clock)
 
 
@@ -176,7 +164,6 @@ def test_an_answer_is_an_object_and_a_notice(queue: Queue) -> None:
     assert queue.values(endpoint, "Invocations") == []
     headers = json.loads(queue.answer(queue.send(endpoint, "headers", ContentType="text/plain")))
     assert headers["content-type"] == "text/plain"
-    queue.account.delete(endpoint)
 
 
 def test_each_request_of_a_growing_queue_is_answered_once(queue: Queue) -> None:
@@ -189,7 +176,6 @@ def test_each_request_of_a_growing_queue_is_answered_once(queue: Queue) -> None:
     assert sorted(notice["inferenceId"] for notice in notices) == sorted(
         each["InferenceId"] for each in sent
     )
-    queue.account.delete(endpoint)
 
 
 def test_failures_are_objects_notices_and_counts(queue: Queue) -> None:
@@ -216,7 +202,6 @@ def test_failures_are_objects_notices_and_counts(queue: Queue) -> None:
     assert queue.values(endpoint, "InvocationFailures") == [1.0]
     # The queue goes on.
     assert queue.answer(queue.send(endpoint, "after")) == "after"
-    queue.account.delete(endpoint)
 
 
 def test_a_container_that_dies_loses_no_request(queue: Queue) -> None:
@@ -232,7 +217,6 @@ def test_a_container_that_dies_loses_no_request(queue: Queue) -> None:
     )
     assert outcome == "slept" or "The container ended 3 times" in outcome
     assert int(queue.answer(queue.send(endpoint, "pid"))) != pid
-    queue.account.delete(endpoint)
 
 
 def test_a_container_that_is_gone_takes_no_attempt_of_a_request(queue: Queue) -> None:
@@ -243,7 +227,6 @@ def test_a_container_that_is_gone_takes_no_attempt_of_a_request(queue: Queue) ->
     assert "The container ended 3 times while it computed the request" in queue.failure(ending)
     assert queue.answer(waiting) == "after"
     eventually(lambda: len(queue.logged(endpoint, "The container exited with status 3")) == 3)
-    queue.account.delete(endpoint)
 
 
 def test_a_role_without_rights_fails_requests_and_says_why(queue: Queue) -> None:
@@ -258,14 +241,9 @@ def test_a_role_without_rights_fails_requests_and_says_why(queue: Queue) -> None
         "Action": "s3:PutObject",
         "Resource": "arn:aws:s3:::answers/failed/*",
     }
-    role, account.role = (
-        account.role,
-        make_role(
-            account.clients.client("iam", REGION),
-            f"denied-{account.name()}",
-            {"Version": "2012-10-17", "Statement": [allowed, may_fail]},
-        ),
-    )
+    denied = Role(account)
+    denied.allow(allowed, may_fail)
+    role, account.role = account.role, denied.arn
     try:
         endpoint = queue.endpoint(
             S3FailurePath=FAILURES, NotificationConfig={"ErrorTopic": queue.topic("denied")}
@@ -277,7 +255,6 @@ def test_a_role_without_rights_fails_requests_and_says_why(queue: Queue) -> None
     assert "is not authorized to perform: s3:PutObject" in failure
     eventually(lambda: queue.values(endpoint, "ResponseUploadFailures") == [1.0])
     eventually(lambda: queue.values(endpoint, "NotificationFailures") == [1.0])
-    account.delete(endpoint)
 
 
 def test_a_fleet_of_zero_keeps_its_queue_and_wakes(queue: Queue) -> None:
@@ -295,7 +272,6 @@ def test_a_fleet_of_zero_keeps_its_queue_and_wakes(queue: Queue) -> None:
     assert all(queue.read(each["OutputLocation"]) is None for each in sent)
     queue.scale(endpoint, 2)
     assert [queue.answer(each) for each in sent] == ["one", "two", "three"]
-    queue.account.delete(endpoint)
 
 
 def test_a_request_expires_in_the_queue(queue: Queue) -> None:
@@ -309,7 +285,6 @@ def test_a_request_expires_in_the_queue(queue: Queue) -> None:
     eventually(lambda: queue.values(endpoint, "ExpiredRequests") == [1.0])
     queue.scale(endpoint, 1)
     assert queue.answer(long) == "long"
-    queue.account.delete(endpoint)
 
 
 def test_an_update_keeps_the_queue(queue: Queue) -> None:
@@ -321,17 +296,15 @@ def test_an_update_keeps_the_queue(queue: Queue) -> None:
     config = account.config(
         account.variant(account.model(mark="new ")), AsyncInferenceConfig=declared
     )
-    account.sagemaker.update_endpoint(
-        EndpointName=endpoint, EndpointConfigName=config, RetainAllVariantProperties=True
-    )
-    (variant,) = account.settled(endpoint)["ProductionVariants"]
+    (variant,) = account.update(endpoint, config, RetainAllVariantProperties=True)[
+        "ProductionVariants"
+    ]
     assert variant["CurrentInstanceCount"] == 0
     queue.scale(endpoint, 1)
     assert queue.answer(sent) == "new waiting"
     realtime = account.config(account.variant(account.model()))
     with pytest.raises(ClientError, match="does not document it"):
-        account.sagemaker.update_endpoint(EndpointName=endpoint, EndpointConfigName=realtime)
-    account.delete(endpoint)
+        account.update(endpoint, realtime)
 
 
 @pytest.fixture(scope="module")
@@ -356,10 +329,9 @@ def test_wrong_requests_are_refused(
         queue.account.runtime.invoke_endpoint_async(**request)
 
 
-def test_each_operation_has_its_endpoints(queue: Queue) -> None:
-    endpoint = queue.endpoint()
+def test_each_operation_has_its_endpoints(queue: Queue, refusing: str) -> None:
     with pytest.raises(ClientError, match="is asynchronous: call InvokeEndpointAsync"):
-        queue.account.invoke(endpoint)
+        queue.account.invoke(refusing)
     with pytest.raises(ClientError, match=r"Endpoint none of account \d+ not found"):
         queue.account.runtime.invoke_endpoint_async(
             EndpointName="none", InputLocation="s3://artifacts/in"
@@ -368,4 +340,3 @@ def test_each_operation_has_its_endpoints(queue: Queue) -> None:
     two = [account.variant(account.model(), name) for name in ("a", "b")]
     with pytest.raises(ClientError, match="an asynchronous endpoint of several variants"):
         account.config(*two, AsyncInferenceConfig={"OutputConfig": {"S3OutputPath": OUTPUT}})
-    account.delete(endpoint)

@@ -3,12 +3,11 @@
 import base64
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.roles import MAY_USE_OBJECTS, make_role
+from tests.embedded.hosting.conftest import Role
 from tests.support.waiting import eventually
 
 BUCKET = "captures"
@@ -41,9 +40,7 @@ def settings(prefix: str, **more: Any) -> dict[str, Any]:
 
 
 def start(account: Any, capture: dict[str, Any]) -> str:
-    config = account.config(account.variant(account.model()), DataCaptureConfig=capture)
-    name: str = account.begin(config)
-    assert account.settled(name)["EndpointStatus"] == "InService"
+    name: str = account.serve(account.variant(account.model()), DataCaptureConfig=capture)
     return name
 
 
@@ -107,7 +104,6 @@ def test_requests_and_answers_are_json_lines(account: Any, prefix: str) -> None:
         rf"{prefix}/{name}/AllTraffic/\d{{4}}/\d\d/\d\d/\d\d/\d\d-\d\d-\d{{3}}-{UUID}.jsonl"
     )
     assert all(re.fullmatch(name_of_file, key) for key in keys(account, prefix))
-    account.delete(name)
 
 
 def test_one_side_and_no_sample(account: Any, prefix: str) -> None:
@@ -120,8 +116,6 @@ def test_one_side_and_no_sample(account: Any, prefix: str) -> None:
     assert list(record["captureData"]) == ["endpointInput"]
     # One thread writes them all, and the last request was written.
     assert keys(account, prefix) == keys(account, f"{prefix}/one")
-    for name in (none, off, one_side):
-        account.delete(name)
 
 
 def test_an_update_keeps_the_capture_unless_it_is_excluded(account: Any, prefix: str) -> None:
@@ -130,13 +124,13 @@ def test_an_update_keeps_the_capture_unless_it_is_excluded(account: Any, prefix:
     config = account.config(variant, DataCaptureConfig=settings(f"{prefix}/new"))
 
     def update(*excluded: str) -> str:
-        account.sagemaker.update_endpoint(
-            EndpointName=name,
-            EndpointConfigName=config,
+        described = account.update(
+            name,
+            config,
             RetainAllVariantProperties=True,
             ExcludeRetainedVariantProperties=[{"VariantPropertyType": each} for each in excluded],
         )
-        uri: str = account.settled(name)["DataCaptureConfig"]["DestinationS3Uri"]
+        uri: str = described["DataCaptureConfig"]["DestinationS3Uri"]
         return uri.rpartition("/")[2]
 
     assert update() == "old"
@@ -145,35 +139,16 @@ def test_an_update_keeps_the_capture_unless_it_is_excluded(account: Any, prefix:
     assert update("DesiredWeight", "DataCaptureConfig") == "new"
     account.invoke(name, "moved")
     records(account, f"{prefix}/new", 1)
-    account.delete(name)
-
-
-@pytest.fixture
-def role(account: Any) -> Iterator[str]:
-    iam = account.clients.client("iam", "us-east-1")
-    account.role = make_role(iam, "capturing")
-    yield account.role
-    del account.role
-    iam.delete_role_policy(RoleName="capturing", PolicyName="p")
-    iam.delete_role(RoleName="capturing")
 
 
 @pytest.mark.parametrize("missing", ["s3:PutObject", "kms:GenerateDataKey"])
-def test_the_role_needs_each_right(account: Any, role: str, prefix: str, missing: str) -> None:
-    iam = account.clients.client("iam", "us-east-1")
+def test_the_role_needs_each_right(account: Any, role: Role, prefix: str, missing: str) -> None:
     key = account.clients.client("kms", "us-east-1").create_key()["KeyMetadata"]["Arn"]
+    read = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": "*"}
+    resources = [f"arn:aws:s3:::{BUCKET}/{prefix}/*", key]
 
     def allow(*actions: str) -> None:
-        read = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": "*"}
-        write = {
-            "Effect": "Allow",
-            "Action": list(actions),
-            "Resource": [f"arn:aws:s3:::{BUCKET}/{prefix}/*", key],
-        }
-        document = MAY_USE_OBJECTS | {"Statement": [read, write]}
-        iam.put_role_policy(
-            RoleName="capturing", PolicyName="p", PolicyDocument=json.dumps(document)
-        )
+        role.allow(read, {"Effect": "Allow", "Action": list(actions), "Resource": resources})
 
     rights = {"s3:PutObject", "kms:GenerateDataKey"}
     allow(*(rights - {missing}))
@@ -192,18 +167,15 @@ def test_the_role_needs_each_right(account: Any, role: str, prefix: str, missing
     assert eventually(lambda: status() == "Started")
     (written,) = keys(account, prefix)
     assert account.s3.head_object(Bucket=BUCKET, Key=written)["SSEKMSKeyId"] == key
-    account.delete(name)
 
 
 def test_the_answers_of_a_shadow_variant_are_captured_too(account: Any, prefix: str) -> None:
     shadow = account.variant(account.model(mark="shadow "), "Shadow", InitialVariantWeight=1)
-    config = account.config(
+    name = account.serve(
         account.variant(account.model()),
         ShadowProductionVariants=[shadow],
         DataCaptureConfig=settings(prefix),
     )
-    name = account.begin(config)
-    assert account.settled(name)["EndpointStatus"] == "InService"
     assert account.invoke(name, "x") == "x"
     answers = {
         base64.b64decode(record["captureData"]["endpointOutput"]["data"])
@@ -211,4 +183,3 @@ def test_the_answers_of_a_shadow_variant_are_captured_too(account: Any, prefix: 
     }
     assert answers == {b"x", b"shadow x"}
     assert {key.split("/")[2] for key in keys(account, prefix)} == {"AllTraffic", "Shadow"}
-    account.delete(name)

@@ -7,10 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from embedded_aws.reported_refusals import ReportedRefusal
-from tests.embedded.hosting import composition
-from tests.embedded.hosting.conftest import Account
+from tests.embedded.hosting.conftest import Account, started
 from tests.embedded.hosting.hosted_components import ON_GPU, SCALED, SMALL, Hosted, refused
-from tests.support.starts import count_start
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +146,8 @@ def test_requests_that_are_refused(
     given = {name: value for name, value in request.items() if value is not None}
     with pytest.raises(ClientError, match=message):
         hosted.sagemaker.create_inference_component(**given)
-    assert hosted.sagemaker.list_inference_components()["InferenceComponents"] == []
+    listed = hosted.sagemaker.list_inference_components(EndpointNameEquals=empty)
+    assert listed["InferenceComponents"] == []
 
 
 def test_a_change_is_refused_while_another_one_is_in_progress(hosted: Hosted) -> None:
@@ -181,7 +180,6 @@ def test_a_change_is_refused_while_another_one_is_in_progress(hosted: Hosted) ->
     assert refused(hosted.sagemaker.describe_inference_component, **component) == (
         f'Could not find inference component "{arn}".'
     )
-    hosted.account.delete(endpoint)
 
 
 def test_requests_name_a_component_exactly_where_one_is_hosted(hosted: Hosted) -> None:
@@ -206,9 +204,6 @@ def test_requests_name_a_component_exactly_where_one_is_hosted(hosted: Hosted) -
     assert unknown == "Endpoint nowhere of account 123456789012 not found."
     wrong = refused(invoke, EndpointName=endpoint, TargetVariant="Other", **named)
     assert wrong == f"Inference Component {name} is not on variant Other."
-    hosted.delete(name)
-    for each in (endpoint, plain, other):
-        hosted.account.delete(each)
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +215,6 @@ def test_an_endpoint_with_a_model_hosts_no_component(hosted: Hosted) -> None:
     endpoint = hosted.account.endpoint()
     with pytest.raises(ClientError, match="does not host inference components"):
         hosted.begin(endpoint, hosted.specification())
-    hosted.account.delete(endpoint)
 
 
 def test_instances_of_components_are_not_set_by_hand(hosted: Hosted, empty: str) -> None:
@@ -246,16 +240,11 @@ def test_a_batch_has_at_most_half_of_the_copies(hosted: Hosted, empty: str) -> N
             )
     with pytest.raises(ClientError, match="needs a Specification or a RuntimeConfig"):
         hosted.sagemaker.update_inference_component(InferenceComponentName=name)
-    hosted.delete(name)
 
 
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
-    directory = tmp_path_factory.mktemp("strict")
-    count_start("server")
-    with composition.hosting(directory, stricter=list(ReportedRefusal)) as clients:
-        account = Account(clients, directory)
-        account.prepare()
+    with started(tmp_path_factory.mktemp("strict"), stricter=list(ReportedRefusal)) as account:
         yield Hosted(account)
 
 
@@ -272,5 +261,3 @@ def test_numbers_of_zero_are_refused_on_request(strict: Hosted) -> None:
     # Scaling to zero afterwards is allowed.
     name = strict.component(endpoint)
     assert strict.scale(name, 0)["RuntimeConfig"]["CurrentCopyCount"] == 0
-    strict.delete(name)
-    strict.account.delete(endpoint)

@@ -15,6 +15,7 @@ from embedded_aws.identity import ACCESS_KEY_ID
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted, refused
 from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.processes import is_running
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
@@ -81,8 +82,6 @@ def test_requests_go_to_the_copy_with_the_fewest_requests(hosted: Hosted) -> Non
     assert len(during) == 1
     assert during < pids
     stream["Body"].close()
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_several_components_share_an_endpoint(hosted: Hosted) -> None:
@@ -101,9 +100,6 @@ def test_several_components_share_an_endpoint(hosted: Hosted) -> None:
     names = [each["InferenceComponentName"] for each in listed["InferenceComponents"]]
     assert names == sorted([first, second, third])[:2]
     assert listed["NextToken"] == "2"
-    for name in (first, second, third):
-        hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_a_component_without_copies_answers_as_aws_does(hosted: Hosted) -> None:
@@ -123,8 +119,6 @@ def test_a_component_without_copies_answers_as_aws_does(hosted: Hosted) -> None:
         hosted.account.runtime.invoke_endpoint_with_response_stream(
             EndpointName=endpoint, InferenceComponentName=name, Body=b"x"
         )
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_the_metrics_of_a_component_have_its_name_alone(hosted: Hosted) -> None:
@@ -143,8 +137,6 @@ def test_the_metrics_of_a_component_have_its_name_alone(hosted: Hosted) -> None:
         Namespace="AWS/SageMaker", Dimensions=[{"Name": "EndpointName", "Value": endpoint}]
     )
     assert listed["Metrics"] == []
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_the_log_of_a_component_has_a_group_of_its_own(hosted: Hosted) -> None:
@@ -160,8 +152,6 @@ def test_the_log_of_a_component_has_a_group_of_its_own(hosted: Hosted) -> None:
         return [event["message"] for event in found["events"]]
 
     eventually(lambda: any(line.startswith("stand-in ok pid") for line in lines()))
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_a_container_of_the_specification_needs_no_model(hosted: Hosted) -> None:
@@ -179,8 +169,6 @@ def test_a_container_of_the_specification_needs_no_model(hosted: Hosted) -> None
     assert described["Specification"]["Container"]["ArtifactUrl"] == container["ArtifactUrl"]
     assert hosted.invoke(endpoint, name) == "contained x"
     assert list(json.loads(hosted.invoke(endpoint, name, "files"))) == ["config.json"]
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_a_component_whose_container_ends_fails_with_its_last_lines(hosted: Hosted) -> None:
@@ -199,8 +187,6 @@ def test_a_component_whose_container_ends_fails_with_its_last_lines(hosted: Host
         DesiredRuntimeConfig={"CopyCount": 1},
     )
     assert "in status Failed: it can only be deleted" in message
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_copies_read_model_data_with_the_role_of_the_configuration(hosted: Hosted) -> None:
@@ -208,16 +194,13 @@ def test_copies_read_model_data_with_the_role_of_the_configuration(hosted: Hoste
     nothing = {"Version": "2012-10-17", "Statement": [statement]}
     iam = hosted.account.clients.client("iam", REGION)
     role = make_role(iam, f"reads-nothing-{hosted.account.name()}", nothing)
-    endpoint = hosted.account.begin(hosted.config(ExecutionRoleArn=role))
-    hosted.account.settled(endpoint)
+    endpoint = hosted.account.serve(hosted.variant(), ExecutionRoleArn=role)
     name = hosted.begin(endpoint, hosted.specification())
     described = hosted.settled(name)
     assert described["InferenceComponentStatus"] == "Failed"
     reason = described["FailureReason"]
     assert reason.startswith(f"Inference component {name}: ")
     assert "is not authorized to perform: s3:ListBucket" in reason
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_a_copy_that_does_not_fit_is_not_started(hosted: Hosted) -> None:
@@ -239,8 +222,6 @@ def test_a_copy_that_does_not_fit_is_not_started(hosted: Hosted) -> None:
     assert described["FailureReason"] == TOO_SMALL
     assert hosted.copies(name) == (2, 2)
     assert hosted.instances(endpoint) == 2
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_an_update_replaces_the_copies_and_loses_no_request(hosted: Hosted) -> None:
@@ -257,8 +238,6 @@ def test_an_update_replaces_the_copies_and_loses_no_request(hosted: Hosted) -> N
     assert described["RuntimeConfig"] == {"DesiredCopyCount": 2, "CurrentCopyCount": 2}
     assert "FailureReason" not in described
     assert {hosted.invoke(endpoint, name) for _ in range(10)} == {"new x"}
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_an_update_that_fails_leaves_the_old_copies(hosted: Hosted) -> None:
@@ -273,8 +252,6 @@ def test_an_update_that_fails_leaves_the_old_copies(hosted: Hosted) -> None:
     assert "cannot load the model: no such layer" in described["FailureReason"]
     assert described["Specification"]["ModelName"] == before
     assert hosted.invoke(endpoint, name) == "old x"
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def update_under_alarm(hosted: Hosted, name: str, **more: Any) -> dict[str, Any]:
@@ -323,8 +300,6 @@ def test_an_alarm_undoes_an_update(hosted: Hosted) -> None:
     eventually(lambda: hosted.invoke(endpoint, name) == "new x")
     assert undone(hosted, name)["LastDeploymentConfig"] == config
     assert hosted.invoke(endpoint, name) == "old x"
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_an_update_of_a_sleeping_component_answers_with_its_first_copy(hosted: Hosted) -> None:
@@ -342,19 +317,17 @@ def test_an_update_of_a_sleeping_component_answers_with_its_first_copy(hosted: H
     # With old copies, half of the requests would go to them.
     assert {hosted.invoke(endpoint, name) for _ in range(20)} == {"new x"}
     assert undone(hosted, name)["RuntimeConfig"] == {"DesiredCopyCount": 0, "CurrentCopyCount": 0}
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_components_outlive_their_endpoint(hosted: Hosted) -> None:
     endpoint = hosted.endpoint()
     name = hosted.component(endpoint)
+    pid = int(hosted.invoke(endpoint, name, "pid"))
     hosted.account.delete(endpoint)
     described = hosted.settled(name)
     assert described["InferenceComponentStatus"] == "InService"
     assert described["RuntimeConfig"]["CurrentCopyCount"] == 0
-    eventually(lambda: not list((hosted.account.directory / "instances").iterdir()))
-    hosted.delete(name)
+    eventually(lambda: not is_running(pid))
 
 
 def test_an_update_of_the_endpoint_keeps_its_components(hosted: Hosted) -> None:
@@ -374,8 +347,6 @@ def test_an_update_of_the_endpoint_keeps_its_components(hosted: Hosted) -> None:
     with_model = hosted.account.config(hosted.account.variant(hosted.account.model()))
     message = refused(update, EndpointName=endpoint, EndpointConfigName=with_model)
     assert "does not emulate an update between variants with models and variants" in message
-    hosted.delete(name)
-    hosted.account.delete(endpoint)
 
 
 def test_the_aws_cli_makes_and_calls_a_component(hosted: Hosted, tmp_path: Path) -> None:
@@ -413,5 +384,3 @@ def test_the_aws_cli_makes_and_calls_a_component(hosted: Hosted, tmp_path: Path)
         *("--body", "x", str(answer)),
     )
     assert answer.read_text() == "by hand x"
-    hosted.delete(name)
-    hosted.account.delete(endpoint)

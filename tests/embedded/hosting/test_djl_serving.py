@@ -135,32 +135,36 @@ def test_an_interpreter_of_ones_own() -> None:
     assert "JAVA_HOME" not in image_environment({"JAVA_HOME": ""})
 
 
-def test_a_machine_without_djl_serving_fails_the_endpoint_with_what_to_install(
-    endpoint: Callable[..., Any], installed: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        (
+            "DJL_SERVING_HOME",
+            "The container exited with status 1; its last lines: DJL Serving is not installed. Run "
+            "`make djl-serving` in Slipway's checkout to build it, or extract "
+            "https://publish.djl.ai/djl-serving/serving-0.36.0.tar and set DJL_SERVING_HOME to the "
+            "absolute path of its directory, or put `djl-serving` on the PATH (macOS: brew install "
+            "djl-serving). Then start the embedded AWS again.",
+        ),
+        (
+            "JAVA_HOME",
+            "its last lines: DJL Serving needs Java 17, and there is no `java` on the PATH. "
+            "Install it (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install "
+            "openjdk@17) or set JAVA_HOME. Then start the embedded AWS again.",
+        ),
+    ],
+)
+def test_a_machine_without_it_fails_the_endpoint_with_what_to_install(
+    endpoint: Callable[..., Any],
+    installed: dict[str, str],
+    tmp_path: Path,
+    missing: str,
+    message: str,
 ) -> None:
-    del installed["DJL_SERVING_HOME"]
+    del installed[missing]
     described = endpoint(installed, PATH=str(tmp_path))
     assert described["EndpointStatus"] == "Failed"
-    assert described["FailureReason"].endswith(
-        "The container exited with status 1; its last lines: DJL Serving is not installed. Run "
-        "`make djl-serving` in Slipway's checkout to build it, or extract "
-        "https://publish.djl.ai/djl-serving/serving-0.36.0.tar and set DJL_SERVING_HOME to the "
-        "absolute path of its directory, or put `djl-serving` on the PATH (macOS: brew install "
-        "djl-serving). Then start the embedded AWS again."
-    )
-
-
-def test_a_machine_without_java_fails_the_endpoint_with_what_to_install(
-    endpoint: Callable[..., Any], installed: dict[str, str], tmp_path: Path
-) -> None:
-    del installed["JAVA_HOME"]
-    described = endpoint(installed, PATH=str(tmp_path))
-    assert described["EndpointStatus"] == "Failed"
-    assert described["FailureReason"].endswith(
-        "its last lines: DJL Serving needs Java 17, and there is no `java` on the PATH. Install it "
-        "(Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install "
-        "openjdk@17) or set JAVA_HOME. Then start the embedded AWS again."
-    )
+    assert described["FailureReason"].endswith(message)
 
 
 def test_a_server_that_cannot_be_run_is_said_to_be_so(
@@ -189,7 +193,9 @@ def test_servers_that_were_built_are_found_the_newest_first(tmp_path: Path) -> N
     (built / "0.9.0").mkdir()
     environ = {"XDG_CACHE_HOME": str(tmp_path), "HOME": "/nowhere"}
     assert server_homes(environ) == [new, old]
-    assert server_homes({"HOME": str(tmp_path)}) == []
+    assert server_homes({"HOME": str(tmp_path)}) == server_homes({}) == []
+    own = make_home(tmp_path / ".cache" / "slipway" / "djl-serving" / "0.36.0")
+    assert server_homes({"HOME": str(tmp_path)}) == [own]
     assert server_homes({**environ, "DJL_SERVING_HOME": f"/a{os.pathsep}/b"}) == [
         Path("/a"),
         Path("/b"),
@@ -197,12 +203,6 @@ def test_servers_that_were_built_are_found_the_newest_first(tmp_path: Path) -> N
     # The container's own home directory is empty: it is told where they are.
     told = image_environment(environ)["DJL_SERVING_HOME"]
     assert find_server({"DJL_SERVING_HOME": told}) == new / "bin" / "serving"
-
-
-def test_a_home_directory_has_the_cache(tmp_path: Path) -> None:
-    home = make_home(tmp_path / ".cache" / "slipway" / "djl-serving" / "0.36.0")
-    assert server_homes({"HOME": str(tmp_path)}) == [home]
-    assert server_homes({}) == []
 
 
 @pytest.mark.parametrize(
@@ -268,13 +268,6 @@ def test_homes_that_are_none(tmp_path: Path) -> None:
     )
 
 
-def test_of_several_homes_the_first_serves(tmp_path: Path) -> None:
-    first = program(tmp_path / "one" / "bin" / "serving", "")
-    program(tmp_path / "two" / "bin" / "serving", "")
-    homes = os.pathsep.join([str(tmp_path / "one"), str(tmp_path / "two")])
-    assert find_server({"DJL_SERVING_HOME": homes}) == first
-
-
 def test_programs_on_the_path_are_found(tmp_path: Path) -> None:
     server = program(tmp_path / "djl-serving", "")
     java = program(tmp_path / "java", "")
@@ -296,17 +289,15 @@ def test_a_directory_that_no_socket_or_option_can_name_is_not_taken(
     temporary.rmdir()
 
 
-def test_options_of_the_model_are_kept(tmp_path: Path) -> None:
-    own = {"JDK_JAVA_OPTIONS": "-Dai.djl.logging.level=debug"}
-    options = server_environment(own, tmp_path / "serving", tmp_path)["JDK_JAVA_OPTIONS"]
-    assert options.startswith("-Dai.djl.logging.level=debug '-Djava.io.tmpdir=/")
-
-
-def test_a_python_path_of_the_model_is_kept(tmp_path: Path) -> None:
-    own = str(Path(djl_serving.__file__).resolve().parents[4])
+def test_options_and_a_python_path_of_the_model_are_kept(tmp_path: Path) -> None:
     server = tmp_path / "serving"
-    assert "PYTHONPATH" not in server_environment({"PYTHONPATH": own}, server, tmp_path)
-    assert server_environment({"PYTHONPATH": "/x"}, server, tmp_path)["PYTHONPATH"] == "/x"
+    own = {"JDK_JAVA_OPTIONS": "-Dai.djl.logging.level=debug", "PYTHONPATH": "/x"}
+    kept = server_environment(own, server, tmp_path)
+    begin = "-Dai.djl.logging.level=debug '-Djava.io.tmpdir=/"
+    assert kept["JDK_JAVA_OPTIONS"].startswith(begin)
+    assert kept["PYTHONPATH"] == "/x"
+    project = str(Path(djl_serving.__file__).resolve().parents[4])
+    assert "PYTHONPATH" not in server_environment({"PYTHONPATH": project}, server, tmp_path)
 
 
 def test_logs_are_plain_where_the_version_can(tmp_path: Path) -> None:

@@ -3,37 +3,32 @@
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.endpoints import CANARY, is_running
-from tests.support.waiting import eventually
+from embedded_aws.hosting.fleets import model_download
+from tests.embedded.hosting.conftest import CANARY
+from tests.support.processes import is_running
 
 
 def test_container_that_is_never_ready_fails_after_its_timeout(hurried: Any) -> None:
     variant = hurried.variant(
         hurried.model("unready"), ContainerStartupHealthCheckTimeoutInSeconds=60
     )
-    described = hurried.settled(hurried.begin(hurried.config(variant)))
-    assert described["EndpointStatus"] == "Failed"
-    assert "did not answer /ping with 200 within 60 seconds" in described["FailureReason"]
-    pid = int(described["FailureReason"].rpartition(" ")[2])
-    assert not is_running(pid)
+    reason = hurried.failure(variant)
+    assert "did not answer /ping with 200 within 60 seconds" in reason
+    assert not is_running(int(reason.rpartition(" ")[2]))
 
 
 def test_download_is_bounded_by_its_timeout(hurried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(float(second) for second in range(0, 100_000, 100))
-    from embedded_aws.hosting.fleets import model_download as model_data
 
     class Clock:
         @staticmethod
         def monotonic() -> float:
             return next(clock)
 
-    monkeypatch.setattr(model_data, "time", Clock)
+    monkeypatch.setattr(model_download, "time", Clock)
     variant = hurried.variant(hurried.model(), ModelDataDownloadTimeoutInSeconds=60)
-    described = hurried.settled(hurried.begin(hurried.config(variant)))
-    assert described["EndpointStatus"] == "Failed"
-    assert "Raise ModelDataDownloadTimeoutInSeconds" in described["FailureReason"]
+    assert "Raise ModelDataDownloadTimeoutInSeconds" in hurried.failure(variant)
 
 
 def test_canary_serves_both_fleets_while_it_waits(hurried: Any) -> None:
@@ -64,31 +59,16 @@ def test_alarm_undoes_the_update(hurried: Any) -> None:
         AlarmName="errors", StateValue="ALARM", StateReason="test", StateReasonData="{}"
     )
     config = hurried.config(hurried.variant(hurried.model(), InitialInstanceCount=2))
-    hurried.sagemaker.update_endpoint(
-        EndpointName=name,
-        EndpointConfigName=config,
-        DeploymentConfig={
-            **CANARY,
-            "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]},
-        },
-    )
-    described = hurried.settled(name)
+    deployment = {**CANARY, "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]}}
+    described = hurried.update(name, config, DeploymentConfig=deployment)
     assert described["EndpointConfigName"] == before
     assert described["FailureReason"] == (
         "The update was rolled back because of alarms in state ALARM: errors."
     )
     assert hurried.invoke(name) == "old x"
-
     hurried.cloudwatch.set_alarm_state(AlarmName="errors", StateValue="OK", StateReason="test")
-    hurried.sagemaker.update_endpoint(
-        EndpointName=name,
-        EndpointConfigName=config,
-        DeploymentConfig={
-            **CANARY,
-            "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]},
-        },
-    )
-    assert hurried.settled(name)["EndpointConfigName"] == config
+    described = hurried.update(name, config, DeploymentConfig=deployment)
+    assert described["EndpointConfigName"] == config
 
 
 @pytest.mark.size("all")
@@ -103,12 +83,7 @@ def test_an_update_that_takes_too_long_is_undone(hurried: Any) -> None:
         "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
         "MaximumExecutionTimeoutInSeconds": 600,
     }
-    hurried.sagemaker.update_endpoint(
-        EndpointName=name,
-        EndpointConfigName=config,
-        DeploymentConfig={"BlueGreenUpdatePolicy": policy},
-    )
-    described = hurried.settled(name)
+    described = hurried.update(name, config, DeploymentConfig={"BlueGreenUpdatePolicy": policy})
     assert described["EndpointConfigName"] == before
     assert described["FailureReason"] == (
         "The update was rolled back because it took longer than the 600 seconds of "
@@ -122,18 +97,3 @@ def test_container_that_ignores_sigterm_is_killed(hurried: Any) -> None:
     pid = int(hurried.invoke(name, "pid"))
     hurried.delete(name)
     assert not is_running(pid)
-
-
-def test_container_that_dies_is_restarted(hurried: Any) -> None:
-    name = hurried.endpoint()
-    pid = int(hurried.invoke(name, "pid"))
-    with pytest.raises(ClientError):
-        hurried.invoke(name, "exit")
-
-    def new_pid() -> int:
-        try:
-            return int(hurried.invoke(name, "pid"))
-        except ClientError:
-            return 0
-
-    assert eventually(new_pid) != pid

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.endpoints import CANARY, is_running
+from tests.embedded.hosting.conftest import CANARY
+from tests.support.processes import is_running
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:endpoint"
 
@@ -44,18 +45,14 @@ def test_model_directory_is_the_prefix_and_read_only(account: Any) -> None:
 def test_archive_is_extracted(account: Any) -> None:
     account.put_archive("model.tar.gz", {"code/inference.py": b"pass"})
     model = account.model(ModelDataUrl="s3://artifacts/model.tar.gz")
-    name = account.begin(account.config(account.variant(model)))
-    account.settled(name)
+    name = account.serve(account.variant(model))
     assert json.loads(account.invoke(name, "files")) == {"code/inference.py": ["pass", "0o444"]}
 
 
 def test_archive_that_leads_out_of_the_directory_fails(account: Any) -> None:
     account.put_archive("evil.tar.gz", {"../evil": b"x"})
     model = account.model(ModelDataUrl="s3://artifacts/evil.tar.gz")
-    name = account.begin(account.config(account.variant(model)))
-    described = account.settled(name)
-    assert described["EndpointStatus"] == "Failed"
-    assert "Failed to download model data" in described["FailureReason"]
+    assert "Failed to download model data" in account.failure(account.variant(model))
 
 
 @pytest.mark.usefixtures("users_profile")
@@ -77,45 +74,35 @@ def test_isolated_container_has_no_aws(account: Any) -> None:
     account.sagemaker.create_model(
         ModelName=name, PrimaryContainer={"Image": account.image}, EnableNetworkIsolation=True
     )
-    endpoint = account.begin(account.config(account.variant(name)))
-    account.settled(endpoint)
+    endpoint = account.serve(account.variant(name))
     environment = json.loads(account.invoke(endpoint, "environment"))
     assert not {"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID"} & set(environment)
 
 
 def test_dying_container_fails_the_endpoint_at_once(account: Any) -> None:
-    name = account.begin(account.config(account.variant(account.model("dead"))))
-    described = account.settled(name)
-    assert described["EndpointStatus"] == "Failed"
-    assert described["FailureReason"].startswith(
+    reason = account.failure(account.variant(account.model("dead")))
+    assert reason.startswith(
         "The primary container for production variant AllTraffic did not pass the ping health "
         "check. Please check CloudWatch logs for this endpoint. The container exited with status "
         "7; its last lines: stand-in dead pid "
     )
-    assert described["FailureReason"].endswith("cannot load the model: no such layer")
-    account.delete(name)
+    assert reason.endswith("cannot load the model: no such layer")
 
 
 def test_unknown_image_fails_with_what_is_known(account: Any) -> None:
     name = account.name()
     image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/other/thing:latest"
     account.sagemaker.create_model(ModelName=name, PrimaryContainer={"Image": image})
-    described = account.settled(account.begin(account.config(account.variant(name))))
-    assert described["EndpointStatus"] == "Failed"
-    assert described["FailureReason"] == (
+    assert account.failure(account.variant(name)) == (
         f"No program of the embedded AWS stands for image {image}. "
         "Known repositories: tests/stand-in."
     )
 
 
 def test_one_failing_variant_leaves_none_running(account: Any) -> None:
-    config = account.config(
-        account.variant(account.model(), "Good"), account.variant(account.model("dead"), "Bad")
-    )
-    described = account.settled(account.begin(config))
-    assert described["EndpointStatus"] == "Failed"
-    assert "production variant Bad" in described["FailureReason"]
-    (log,) = (account.directory / "logs").glob("Good-*.log")
+    good, bad = (account.variant(account.model(mode), mode) for mode in ("ok", "dead"))
+    assert "production variant dead" in account.failure(good, bad)
+    (log,) = (account.directory / "logs").glob("ok-*.log")
     assert not is_running(int(log.read_text().splitlines()[0].rpartition(" ")[2]))
 
 
@@ -200,25 +187,20 @@ def test_update_loses_no_request(account: Any) -> None:
 def test_old_process_ends_after_an_update(account: Any) -> None:
     name = account.endpoint()
     pid = int(account.invoke(name, "pid"))
-    config = account.config(account.variant(account.model()))
-    account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
-    account.settled(name)
+    account.update(name, account.config(account.variant(account.model())))
     assert not is_running(pid)
 
 
 def test_failed_update_keeps_serving(account: Any) -> None:
     name = account.endpoint(mark="old ")
     before = account.sagemaker.describe_endpoint(EndpointName=name)["EndpointConfigName"]
-    config = account.config(account.variant(account.model("dead")))
-    account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
-    described = account.settled(name)
+    described = account.update(name, account.config(account.variant(account.model("dead"))))
     assert described["EndpointStatus"] == "InService"
     assert described["EndpointConfigName"] == before
     assert "did not pass the ping health check" in described["FailureReason"]
     assert account.invoke(name) == "old x"
     config = account.config(account.variant(account.model(mark="new ")))
-    account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
-    assert "FailureReason" not in account.settled(name)
+    assert "FailureReason" not in account.update(name, config)
 
 
 @pytest.mark.parametrize(
@@ -242,13 +224,12 @@ def test_update_retains_what_is_asked(
     )
     (scaled,) = account.settled(name)["ProductionVariants"]
     assert (scaled["CurrentInstanceCount"], scaled["CurrentWeight"]) == (3, 0.5)
-    account.sagemaker.update_endpoint(
-        EndpointName=name,
-        EndpointConfigName=account.config(account.variant(account.model())),
+    (updated,) = account.update(
+        name,
+        account.config(account.variant(account.model())),
         RetainAllVariantProperties=retained,
         ExcludeRetainedVariantProperties=[{"VariantPropertyType": kind} for kind in excluded],
-    )
-    (updated,) = account.settled(name)["ProductionVariants"]
+    )["ProductionVariants"]
     assert (updated["CurrentInstanceCount"], updated["CurrentWeight"]) == (count, weight)
 
 
@@ -258,16 +239,14 @@ def test_update_needs_the_running_configuration(account: Any) -> None:
     account.sagemaker.delete_endpoint_config(EndpointConfigName=old)
     config = account.config(account.variant(account.model()))
     with pytest.raises(ClientError, match=f"Could not find endpoint configuration .*/{old}"):
-        account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
+        account.update(name, config)
 
 
 def test_canary_of_a_single_instance_is_refused(account: Any) -> None:
     name = account.endpoint()
     config = account.config(account.variant(account.model()))
     with pytest.raises(ClientError, match="needs at least 2 instances"):
-        account.sagemaker.update_endpoint(
-            EndpointName=name, EndpointConfigName=config, DeploymentConfig=CANARY
-        )
+        account.update(name, config, DeploymentConfig=CANARY)
     assert account.settled(name)["EndpointStatus"] == "InService"
 
 
@@ -289,10 +268,34 @@ def test_instance_pools_take_the_first_choice(account: Any) -> None:
         {"InstanceType": "ml.g5.xlarge", "Priority": 2},
         {"InstanceType": "ml.g6.xlarge", "Priority": 1, "ModelNameOverride": first},
     ]
-    name = account.begin(account.config(variant))
+    name = account.serve(variant)
     (described,) = account.settled(name)["ProductionVariants"]
     assert described["InstancePools"] == [
         {"InstanceType": "ml.g5.xlarge", "CurrentInstanceCount": 0},
         {"InstanceType": "ml.g6.xlarge", "CurrentInstanceCount": 1},
     ]
     assert account.invoke(name) == "first x"
+
+
+# The capacity of a training plan, which does not exist here.
+RESERVED = {
+    "CapacityReservationPreference": "capacity-reservations-only",
+    "MlReservationArn": "arn:aws:sagemaker:us-east-1:123456789012:training-plan/search",
+}
+
+
+def test_an_endpoint_tells_its_reservation(account: Any) -> None:
+    variant = account.variant(account.model()) | {"CapacityReservationConfig": RESERVED}
+    name = account.begin(account.config(variant))
+    (described,) = account.settled(name)["ProductionVariants"]
+    assert described["CapacityReservationConfig"] == RESERVED
+
+
+def test_a_pool_has_no_reservation(account: Any) -> None:
+    variant = account.variant(account.model()) | {
+        "CapacityReservationConfig": RESERVED,
+        "InstancePools": [{"InstanceType": "ml.g5.xlarge", "Priority": 1}],
+    }
+    del variant["InstanceType"]
+    with pytest.raises(ClientError, match="which needs the InstanceType of its reservation"):
+        account.config(variant)

@@ -56,7 +56,7 @@ def publishing(hurried: Any) -> Iterator[Any]:
 def test_requests_and_machines_are_measured_for_each_instance(publishing: Any) -> None:
     hurried = publishing
     variant = hurried.variant(hurried.model())
-    endpoint = hurried.begin(hurried.config(variant, MetricsConfig=ENHANCED))
+    endpoint = hurried.serve(variant, MetricsConfig=ENHANCED)
     assert hurried.settled(endpoint)["MetricsConfig"] == ENHANCED
     hurried.invoke(endpoint)
     of_variant = {"EndpointName": endpoint, "VariantName": "AllTraffic"}
@@ -72,28 +72,25 @@ def test_requests_and_machines_are_measured_for_each_instance(publishing: Any) -
     machines = eventually(lambda: dimensions(hurried, MACHINES, "MemoryUtilization", endpoint))
     assert machines == [of_variant, of_variant | {"InstanceId": instance}]
     assert {second % 10 for second in starts(MACHINES, "MemoryUtilization", endpoint)} == {0}
-    hurried.delete(endpoint)
 
 
 def test_without_enhanced_metrics_no_instance_is_named(account: Any) -> None:
-    config = account.config(
+    endpoint = account.serve(
         account.variant(account.model()), MetricsConfig={"MetricPublishFrequencyInSeconds": 10}
     )
-    endpoint = account.begin(config)
-    account.settled(endpoint)
     account.invoke(endpoint)
     sets = eventually(lambda: dimensions(account, REQUESTS, "Invocations", endpoint))
     assert [set(each) for each in sets] == [
         {"EndpointName", "VariantName"}, {"EndpointName", "VariantName", "EndpointConfigName"},
     ]  # fmt: skip
     assert {second % 60 for second in starts(REQUESTS, "Invocations", endpoint)} == {0}
-    account.delete(endpoint)
 
 
 def test_requests_of_a_component_are_counted_for_each_copy(account: Any) -> None:
     hosted = Hosted(account)
-    endpoint = account.begin(hosted.config(MetricsConfig=ENHANCED))
-    account.settled(endpoint)
+    endpoint = account.serve(
+        hosted.variant(), ExecutionRoleArn=account.role, MetricsConfig=ENHANCED
+    )
     name = hosted.component(endpoint, copies=2)
 
     # Each copy tells its process: here both have answered.
@@ -105,8 +102,6 @@ def test_requests_of_a_component_are_counted_for_each_copy(account: Any) -> None
     assert {each["InferenceComponentName"] for each in found} == {name}
     for dimension in ("InstanceId", "ContainerId"):
         assert len({each[dimension] for each in found}) == 2
-    hosted.delete(name)
-    account.delete(endpoint)
 
 
 def test_an_interval_that_sagemaker_lacks_is_refused(account: Any) -> None:

@@ -66,5 +66,3 @@ def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account: Any, acces
         [f"not compared: the mode of {awake}, as {config} was deleted"],
         [],
     )
-    account.delete(asleep)
-    account.delete(awake)

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.support.roles import MAY_USE_OBJECTS
+from tests.embedded.hosting.conftest import Role
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
 
@@ -34,25 +34,16 @@ def test_model_is_described_as_it_was_created(account: Any) -> None:
     assert described["CreationTime"].tzinfo is not None
 
 
-def test_arn_has_the_name_in_lower_case(account: Any) -> None:
-    parameters = create(account) | {"ModelName": "Mixed-Case"}
-    assert account.sagemaker.create_model(**parameters)["ModelArn"] == f"{ARN}:model/mixed-case"
-    assert account.sagemaker.describe_model(ModelName="Mixed-Case")["ModelName"] == "Mixed-Case"
-
-
-def test_second_model_of_a_name_is_refused(account: Any) -> None:
-    name = account.model()
+def test_a_name_is_taken_until_its_model_is_deleted(account: Any) -> None:
+    name, arn = "Mixed-Case", f"{ARN}:model/mixed-case"
     parameters = create(account) | {"ModelName": name}
-    assert refused(account.sagemaker.create_model, **parameters) == (
-        f'Cannot create already existing model "{ARN}:model/{name}".'
-    )
-
-
-def test_deleted_model_is_unknown(account: Any) -> None:
-    name = account.model()
+    assert account.sagemaker.create_model(**parameters)["ModelArn"] == arn
+    assert account.sagemaker.describe_model(ModelName=name)["ModelName"] == name
+    message = refused(account.sagemaker.create_model, **parameters)
+    assert message == f'Cannot create already existing model "{arn}".'
     account.sagemaker.delete_model(ModelName=name)
     for call in (account.sagemaker.describe_model, account.sagemaker.delete_model):
-        assert refused(call, ModelName=name) == f'Could not find model "{ARN}:model/{name}".'
+        assert refused(call, ModelName=name) == f'Could not find model "{arn}".'
 
 
 def test_models_are_listed_newest_first_in_pages(account: Any) -> None:
@@ -106,7 +97,7 @@ def test_role_must_exist_and_trust_sagemaker(account: Any) -> None:
     [("123456789012", True), (["1" * 12, "123456789012"], True), ("1" * 12, False)],
 )
 def test_role_may_trust_sagemaker_for_some_accounts_alone(
-    account: Any, accounts: Any, trusted: bool
+    account: Any, role: Role, accounts: Any, trusted: bool
 ) -> None:
     statement = {
         "Effect": "Allow",
@@ -116,19 +107,13 @@ def test_role_may_trust_sagemaker_for_some_accounts_alone(
     }
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     iam = account.clients.client("iam", "us-east-1")
-    role = iam.create_role(RoleName="for-some", AssumeRolePolicyDocument=policy)["Role"]
-    iam.put_role_policy(
-        RoleName="for-some", PolicyName="p", PolicyDocument=json.dumps(MAY_USE_OBJECTS)
-    )
-    parameters = create(account) | {"ExecutionRoleArn": role["Arn"]}
+    iam.update_assume_role_policy(RoleName=role.name, PolicyDocument=policy)
+    parameters = create(account)
     if trusted:
         account.sagemaker.create_model(**parameters)
-        account.sagemaker.delete_model(ModelName=parameters["ModelName"])
     else:
         message = refused(account.sagemaker.create_model, **parameters)
-        assert message.startswith(f"Could not assume role {role['Arn']}.")
-    iam.delete_role_policy(RoleName="for-some", PolicyName="p")
-    iam.delete_role(RoleName="for-some")
+        assert message.startswith(f"Could not assume role {role.arn}.")
 
 
 @pytest.mark.parametrize(
@@ -188,16 +173,13 @@ def test_endpoint_config_needs_its_models(account: Any) -> None:
         account.config(account.variant("absent"))
 
 
-@pytest.mark.parametrize(
-    "instance_type",
-    ["ml.g5.xlarge", "ml.c5d.large", "ml.g4dn.xlarge", "ml.g6e.xlarge", "ml.p5.48xlarge"],
-)
-def test_volume_size_is_refused_where_there_is_local_storage(
-    account: Any, instance_type: str
-) -> None:
-    variant = account.variant(account.model(), VolumeSizeInGB=50, InstanceType=instance_type)
-    with pytest.raises(ClientError, match="VolumeSizeInGB is not supported for instance type"):
-        account.config(variant)
+def test_volume_size_is_refused_where_there_is_local_storage(account: Any) -> None:
+    model = account.model()
+    for local in ("g5.xlarge", "c5d.large", "g4dn.xlarge", "g6e.xlarge", "p5.48xlarge"):
+        with pytest.raises(ClientError, match="VolumeSizeInGB is not supported for instance type"):
+            account.config(account.variant(model, VolumeSizeInGB=50, InstanceType=f"ml.{local}"))
+    for on_ebs in ("c5.large", "p3.2xlarge", "inf1.xlarge"):
+        account.config(account.variant(model, VolumeSizeInGB=50, InstanceType=f"ml.{on_ebs}"))
 
 
 @pytest.mark.parametrize(
@@ -244,11 +226,6 @@ def test_a_host_image_needs_its_accelerator(
     assert caught.value.response["Error"]["Message"] == message
 
 
-@pytest.mark.parametrize("instance_type", ["ml.c5.large", "ml.p3.2xlarge", "ml.inf1.xlarge"])
-def test_volume_size_is_allowed_on_ebs_families(account: Any, instance_type: str) -> None:
-    account.config(account.variant(account.model(), VolumeSizeInGB=50, InstanceType=instance_type))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -268,29 +245,13 @@ def test_variant_outside_the_bounds_is_refused(
         account.config(account.variant(account.model(), **change))
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (
-            {
-                "AsyncInferenceConfig": {
-                    "OutputConfig": {
-                        "S3OutputPath": "s3://artifacts/out",
-                        "NotificationConfig": {
-                            "IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"]
-                        },
-                    }
-                }
-            },
-            "IncludeInferenceResponseIn",
-        ),
-    ],
-)
-def test_config_that_is_not_emulated_is_refused(
-    account: Any, more: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ClientError, match=f"does not emulate .*{message}"):
-        account.config(account.variant(account.model()), **more)
+def test_config_that_is_not_emulated_is_refused(account: Any) -> None:
+    notification = {"IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"]}
+    output = {"S3OutputPath": "s3://artifacts/out", "NotificationConfig": notification}
+    with pytest.raises(ClientError, match="does not emulate IncludeInferenceResponseIn"):
+        account.config(
+            account.variant(account.model()), AsyncInferenceConfig={"OutputConfig": output}
+        )
 
 
 def test_tags_follow_their_resource(account: Any) -> None:

@@ -1,4 +1,3 @@
-import json
 import os
 import signal
 import subprocess
@@ -8,23 +7,18 @@ from typing import Any
 
 import pytest
 
+from embedded_aws.api import ApiError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
 from embedded_aws.hosting.families import PROGRAMS, find_program
 from embedded_aws.hosting.families.program import CannotLaunchError
 from embedded_aws.processes.process import ContainerProcess
+from tests.embedded.hosting.conftest import Account
 from tests.support.accounts import connection_to
+from tests.support.processes import is_running
 from tests.support.waiting import eventually
 
 HERE = Path(__file__).parent
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def launch(script: str, directory: Path, grace_seconds: float = 30.0) -> ContainerProcess:
@@ -115,39 +109,16 @@ def test_what_the_program_started_ends_with_it(tmp_path: Path) -> None:
 
 
 def test_killed_server_leaves_no_container(tmp_path: Path) -> None:
-    server = subprocess.Popen(
-        [sys.executable, str(HERE / "composition.py"), str(tmp_path)],
-        stdout=subprocess.PIPE,
-        cwd=HERE.parents[2],
-        env=os.environ | {"PYTHONPATH": str(HERE.parents[2])},
-        text=True,
-    )
-    assert server.stdout is not None
-    with server.stdout:
+    command = [sys.executable, str(HERE / "composition.py"), str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": str(HERE.parents[2])}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
         clients = LoopbackClients(connection_to(server.stdout.readline().strip()))
-    sagemaker = clients.client("sagemaker", "us-east-1")
-    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/stand-in:1"
-    sagemaker.create_model(ModelName="m", PrimaryContainer={"Image": image})
-    sagemaker.create_endpoint_config(
-        EndpointConfigName="c",
-        ProductionVariants=[
-            {
-                "VariantName": "v",
-                "ModelName": "m",
-                "InstanceType": "ml.c5.large",
-                "InitialInstanceCount": 1,
-            }
-        ],
-    )
-    sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="c")
-    eventually(
-        lambda: sagemaker.describe_endpoint(EndpointName="e")["EndpointStatus"] == "InService"
-    )
-    runtime = clients.client("sagemaker-runtime", "us-east-1")
-    container = int(runtime.invoke_endpoint(EndpointName="e", Body=b"pid")["Body"].read())
-    clients.close()
-    server.send_signal(signal.SIGKILL)
-    server.wait()
+        account = Account(clients, tmp_path)
+        account.prepare()
+        container = int(account.invoke(account.endpoint(), "pid"))
+        clients.close()
+        server.send_signal(signal.SIGKILL)
     eventually(lambda: not is_running(container))
 
 
@@ -161,33 +132,30 @@ def test_family_is_told_by_the_repository() -> None:
         find_program(PROGRAMS, f"{registry}/tensorrt:abc")
 
 
-def blue_green(kind: str, **sizes: Any) -> dict[str, Any]:
-    routing = {"Type": kind, "WaitIntervalInSeconds": 60, **sizes}
-    return {"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing}}
+def blue_green(kind: str, wait_seconds: int = 60, **more: Any) -> dict[str, Any]:
+    sizes = {name: more.pop(name) for name in ("CanarySize", "LinearStepSize") if name in more}
+    routing = {"Type": kind, "WaitIntervalInSeconds": wait_seconds, **sizes}
+    return {"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing, **more}}
+
+
+def percent(value: int) -> dict[str, Any]:
+    return {"Type": "CAPACITY_PERCENT", "Value": value}
+
+
+def rolling(batch_percent: int) -> dict[str, Any]:
+    policy = {"MaximumBatchSize": percent(batch_percent), "WaitIntervalInSeconds": 60}
+    return {"RollingUpdatePolicy": policy}
 
 
 @pytest.mark.parametrize(
     ("config", "shares"),
     [
         (None, (1.0,)),
+        ({}, (1.0,)),
         (blue_green("ALL_AT_ONCE"), (1.0,)),
-        (
-            blue_green("CANARY", CanarySize={"Type": "INSTANCE_COUNT", "Value": 1}),
-            (0.1, 1.0),
-        ),
-        (
-            blue_green("LINEAR", LinearStepSize={"Type": "CAPACITY_PERCENT", "Value": 30}),
-            (0.3, 0.6, 0.9, 1.0),
-        ),
-        (
-            {
-                "RollingUpdatePolicy": {
-                    "MaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 50},
-                    "WaitIntervalInSeconds": 60,
-                }
-            },
-            (0.5, 1.0),
-        ),
+        (blue_green("CANARY", CanarySize={"Type": "INSTANCE_COUNT", "Value": 1}), (0.1, 1.0)),
+        (blue_green("LINEAR", LinearStepSize=percent(30)), (0.3, 0.6, 0.9, 1.0)),
+        (rolling(50), (0.5, 1.0)),
     ],
 )
 def test_rollout_steps(config: dict[str, Any] | None, shares: tuple[float, ...]) -> None:
@@ -200,38 +168,28 @@ def test_rollout_steps(config: dict[str, Any] | None, shares: tuple[float, ...])
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({}, None),
         (
             {"AutoRollbackConfiguration": {"Alarms": []}},
             "needs either a BlueGreenUpdatePolicy or a RollingUpdatePolicy",
         ),
         (blue_green("CANARY"), "CanarySize is required for traffic routing CANARY"),
         (
-            blue_green("CANARY", CanarySize={"Type": "CAPACITY_PERCENT", "Value": 60}),
+            blue_green("CANARY", CanarySize=percent(60)),
             "The canary size must be between 1 and 50 percent of the capacity; it is 60 percent",
         ),
         (
-            blue_green("LINEAR", LinearStepSize={"Type": "CAPACITY_PERCENT", "Value": 5}),
+            blue_green("LINEAR", LinearStepSize=percent(5)),
             "The linear step size must be between 10 and 50 percent of the capacity",
         ),
         (
-            {
-                "BlueGreenUpdatePolicy": {
-                    **blue_green("ALL_AT_ONCE")["BlueGreenUpdatePolicy"],
-                    "TerminationWaitInSeconds": 600,
-                    "MaximumExecutionTimeoutInSeconds": 660,
-                }
-            },
+            blue_green(
+                "ALL_AT_ONCE", TerminationWaitInSeconds=600, MaximumExecutionTimeoutInSeconds=660
+            ),
             "MaximumExecutionTimeoutInSeconds 660 must be greater than the sum of the waits, 660",
         ),
     ],
 )
-def test_rollout_rules(config: dict[str, Any], message: str | None) -> None:
-    from embedded_aws.api import ApiError
-
-    if message is None:
-        assert rollout_of(config, instance_count=10) == Rollout()
-        return
+def test_rollout_rules(config: dict[str, Any], message: str) -> None:
     with pytest.raises(ApiError) as caught:
         rollout_of(config, instance_count=10)
     assert message in caught.value.message
@@ -239,29 +197,14 @@ def test_rollout_rules(config: dict[str, Any], message: str | None) -> None:
 
 def test_an_example_of_awss_guide_is_accepted() -> None:
     # Two waits of 600 s and the old fleet's 600 s are as long as the limit, and the guide has it.
-    config = blue_green("CANARY", CanarySize={"Type": "CAPACITY_PERCENT", "Value": 30})
-    policy = config["BlueGreenUpdatePolicy"]
-    policy["TrafficRoutingConfiguration"]["WaitIntervalInSeconds"] = 600
-    policy |= {"TerminationWaitInSeconds": 600, "MaximumExecutionTimeoutInSeconds": 1800}
+    waits = {"TerminationWaitInSeconds": 600, "MaximumExecutionTimeoutInSeconds": 1800}
+    config = blue_green("CANARY", 600, CanarySize=percent(30), **waits)
     rollout = rollout_of(config, instance_count=10)
     assert rollout == Rollout((0.3, 1.0), 600.0, 600.0, limit_seconds=1800)
 
 
 def test_several_variants_have_no_rolling_deployment() -> None:
-    policy = {
-        "MaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 25},
-        "WaitIntervalInSeconds": 60,
-    }
-    config = {"RollingUpdatePolicy": policy}
-    assert rollout_of(config, instance_count=4, variant_count=2) == Rollout()
-    assert rollout_of(config, instance_count=4) == Rollout(
+    assert rollout_of(rolling(25), instance_count=4, variant_count=2) == Rollout()
+    assert rollout_of(rolling(25), instance_count=4) == Rollout(
         (0.25, 0.5, 0.75, 1.0), 60.0, beside=0.25
     )
-
-
-def test_environment_of_a_container_is_complete(tmp_path: Path) -> None:
-    # Everything the program sees is listed: what is not given is not there.
-    process = launch("import os, json; print(json.dumps(dict(os.environ)))", tmp_path)
-    assert process.exited.wait(10)
-    seen = json.loads(process.last_lines[0])
-    assert set(seen) - {"LC_CTYPE"} == {"PATH"}

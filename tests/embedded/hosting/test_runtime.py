@@ -3,8 +3,6 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,10 +13,9 @@ from tests.support.waiting import eventually
 
 
 @pytest.fixture(scope="module")
-def endpoint(account: Any) -> Iterator[str]:
+def endpoint(account: Any) -> str:
     name: str = account.endpoint()
-    yield name
-    account.delete(name)
+    return name
 
 
 def refused(call: Any, **parameters: Any) -> dict[str, Any]:
@@ -28,22 +25,9 @@ def refused(call: Any, **parameters: Any) -> dict[str, Any]:
     return response
 
 
-def metric(account: Any, endpoint: str, name: str, variant: str = "AllTraffic") -> dict[str, Any]:
-    now = datetime.now(UTC)
-    answer = account.cloudwatch.get_metric_statistics(
-        Namespace="AWS/SageMaker",
-        MetricName=name,
-        Dimensions=[
-            {"Name": "EndpointName", "Value": endpoint},
-            {"Name": "VariantName", "Value": variant},
-        ],
-        StartTime=now - timedelta(minutes=10),
-        EndTime=now + timedelta(minutes=1),
-        Period=3600,
-        Statistics=["Sum", "SampleCount", "Minimum", "Maximum", "Average"],
-    )
-    points = answer["Datapoints"]
-    return points[0] if points else {"Sum": 0.0, "SampleCount": 0.0}
+def metric(account: Any, endpoint: str, name: str) -> dict[str, Any]:
+    found = account.metric(name, EndpointName=endpoint, VariantName="AllTraffic")
+    return {"Sum": 0.0, **found}
 
 
 def test_headers_reach_the_container_and_come_back(account: Any, endpoint: str) -> None:
@@ -215,12 +199,10 @@ def test_what_is_not_emulated_is_refused(account: Any, endpoint: str) -> None:
 
 
 def test_requests_are_routed_by_weight(account: Any) -> None:
-    config = account.config(
+    name = account.serve(
         account.variant(account.model(mark="a "), "A", InitialVariantWeight=3),
         account.variant(account.model(mark="b "), "B", InitialVariantWeight=1),
     )
-    name = account.begin(config)
-    assert account.settled(name)["EndpointStatus"] == "InService"
     counts = Counter(account.invoke(name) for _ in range(200))
     # Three in four; ten standard deviations would be 61.
     assert 110 < counts["a x"] < 190

@@ -77,8 +77,7 @@ def test_another_model_and_another_variant_beside_it_are_allowed(
         account.variant(account.model(mark="new ")),
         account.variant(account.model(mark="new "), "candidate", InstanceType="ml.g5.2xlarge"),
     )
-    account.sagemaker.update_endpoint(EndpointName=endpoint, EndpointConfigName=config)
-    account.settled(endpoint)
+    account.update(endpoint, config)
     assert account.invoke(endpoint) == "new x"
 
 
@@ -92,8 +91,7 @@ def test_deregistering_takes_the_policies_along_and_allows_the_update(
         scaling(account).deregister_scalable_target(**target(endpoint))
     assert caught.value.response["Error"]["Code"] == "ObjectNotFoundException"
     config = account.config(account.variant(account.model(), InstanceType="ml.g5.2xlarge"))
-    account.sagemaker.update_endpoint(EndpointName=endpoint, EndpointConfigName=config)
-    assert account.settled(endpoint)["EndpointConfigName"] == config
+    assert account.update(endpoint, config)["EndpointConfigName"] == config
 
 
 def test_deleting_an_endpoint_deregisters_its_variants(account: Account, endpoint: str) -> None:

@@ -2,50 +2,33 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from embedded_aws.hosting.invocations import api
-from tests.embedded.hosting import composition
-from tests.embedded.hosting.conftest import Account
+from tests.embedded.hosting.conftest import Account, started
 from tests.support.waiting import eventually
 
 
-def config_with_shadow(account: Account, mode: str = "ok", *, share: float = 1.0) -> str:
-    model = account.model(mode, "shadow ")
-    shadow = account.variant(model, "Shadow", InitialVariantWeight=share)
-    return account.config(
-        account.variant(account.model("ok", "production ")), ShadowProductionVariants=[shadow]
-    )
-
-
-def served(account: Account, config: str) -> str:
-    name = account.begin(config)
-    described = account.settled(name)
-    assert described["EndpointStatus"] == "InService", described.get("FailureReason")
-    return name
+def shadowed(
+    account: Account, mode: str = "ok", *, share: float = 1.0, start: Any = Account.serve
+) -> str:
+    """Starts an endpoint with a shadow variant."""
+    shadow = account.variant(account.model(mode, "shadow "), "Shadow", InitialVariantWeight=share)
+    production = account.variant(account.model("ok", "production "))
+    outcome: str = start(account, production, ShadowProductionVariants=[shadow])
+    return outcome
 
 
 def count(account: Account, name: str, metric: str, variant: str) -> float:
-    now = time.time()
-    points = account.cloudwatch.get_metric_statistics(
-        Namespace="AWS/SageMaker",
-        MetricName=metric,
-        Dimensions=[
-            {"Name": "EndpointName", "Value": name},
-            {"Name": "VariantName", "Value": variant},
-        ],
-        StartTime=now - 600,
-        EndTime=now + 60,
-        Period=60,
-        Statistics=["Sum"],
-    )["Datapoints"]
-    return sum(point["Sum"] for point in points)
+    found = account.metric(metric, EndpointName=name, VariantName=variant)
+    return float(found.get("Sum", 0))
 
 
 def test_every_request_is_copied_and_production_answers(account: Account) -> None:
-    name = served(account, config_with_shadow(account))
+    name = shadowed(account)
     for number in range(4):
         assert account.invoke(name, str(number)) == f"production {number}"
     eventually(lambda: count(account, name, "Invocations", "Shadow") == 4)
@@ -55,11 +38,10 @@ def test_every_request_is_copied_and_production_answers(account: Account) -> Non
     assert shadow["VariantName"] == "Shadow"
     assert (shadow["CurrentWeight"], shadow["CurrentInstanceCount"]) == (1.0, 1)
     assert [each["VariantName"] for each in described["ProductionVariants"]] == ["AllTraffic"]
-    account.delete(name)
 
 
 def test_a_weight_copies_that_share_of_the_requests(account: Account) -> None:
-    name = served(account, config_with_shadow(account, share=0.25))
+    name = shadowed(account, share=0.25)
     for _ in range(200):
         account.invoke(name)
     eventually(lambda: count(account, name, "Invocations", "AllTraffic") == 200)
@@ -75,12 +57,11 @@ def test_a_weight_copies_that_share_of_the_requests(account: Account) -> None:
         account.invoke(name)
     eventually(lambda: count(account, name, "Invocations", "AllTraffic") == 220)
     assert count(account, name, "Invocations", "Shadow") == before
-    account.delete(name)
 
 
 @pytest.mark.parametrize("mode", ["failing", "silent"])
 def test_a_shadow_that_fails_changes_no_answer(account: Account, mode: str) -> None:
-    name = served(account, config_with_shadow(account, mode))
+    name = shadowed(account, mode)
     begun = time.monotonic()
     assert [account.invoke(name) for _ in range(5)] == ["production x"] * 5
     # A silent shadow is silent for 30 seconds.
@@ -88,25 +69,21 @@ def test_a_shadow_that_fails_changes_no_answer(account: Account, mode: str) -> N
     if mode == "failing":
         eventually(lambda: count(account, name, "Invocation5XXErrors", "Shadow") == 5)
     assert count(account, name, "InvocationModelErrors", "AllTraffic") == 0
-    account.delete(name)
 
 
 def test_no_request_can_name_the_shadow(account: Account) -> None:
-    name = served(account, config_with_shadow(account))
+    name = shadowed(account)
     with pytest.raises(ClientError) as caught:
         account.invoke(name, TargetVariant="Shadow")
     assert f"Variant Shadow of endpoint {name}" in str(caught.value)
-    account.delete(name)
 
 
 def test_copies_that_would_be_too_many_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "_MOST_COPIES", 2)
-    with composition.hosting(tmp_path) as clients:
-        account = Account(clients, tmp_path)
-        account.prepare()
-        name = served(account, config_with_shadow(account, "silent"))
+    with started(tmp_path) as account:
+        name = shadowed(account, "silent")
         assert [account.invoke(name) for _ in range(5)] == ["production x"] * 5
         # Each copy is counted when its connection ends.
         account.delete(name)
@@ -115,11 +92,8 @@ def test_copies_that_would_be_too_many_are_left_out(
 
 
 def test_a_shadow_that_does_not_start_fails_the_endpoint(account: Account) -> None:
-    name = account.begin(config_with_shadow(account, "dead"))
-    described = account.settled(name)
-    assert described["EndpointStatus"] == "Failed"
-    assert "production variant Shadow did not pass the ping" in described["FailureReason"]
-    account.delete(name)
+    reason = shadowed(account, "dead", start=Account.failure)
+    assert "production variant Shadow did not pass the ping" in reason
 
 
 def test_what_sagemaker_refuses(account: Account) -> None:

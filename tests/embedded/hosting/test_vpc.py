@@ -1,14 +1,13 @@
 """Models in a VPC: what EC2 has is checked, and the role needs each right that AWS documents."""
 
-import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.embedded.hosting.conftest import Account, Role
 from tests.support.networks import Network, make_network
-from tests.support.roles import MAY_USE_OBJECTS, make_role
+from tests.support.roles import MAY_USE_OBJECTS
 
 RIGHTS = (
     "ec2:CreateNetworkInterface",
@@ -42,46 +41,29 @@ def connected(account: Any) -> Network:
     return made
 
 
-@pytest.fixture
-def role(account: Any) -> Iterator[str]:
-    iam = account.clients.client("iam", "us-east-1")
-    yield make_role(iam, "attached")
-    iam.delete_role_policy(RoleName="attached", PolicyName="p")
-    iam.delete_role(RoleName="attached")
-
-
-def allow(account: Any, *actions: str) -> None:
+def allow(role: Role, *actions: str) -> None:
     statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
-    document = MAY_USE_OBJECTS | {"Statement": [*MAY_USE_OBJECTS["Statement"], statement]}
-    account.clients.client("iam", "us-east-1").put_role_policy(
-        RoleName="attached", PolicyName="p", PolicyDocument=json.dumps(document)
-    )
+    role.allow(*MAY_USE_OBJECTS["Statement"], statement)
 
 
-def model(account: Any, role: str, subnets: Any, groups: list[str]) -> str:
-    name: str = account.name()
+def variant(account: Account, subnets: Any, groups: list[str]) -> dict[str, Any]:
+    """A variant whose model is in these subnets."""
+    name = account.name()
     account.sagemaker.create_model(
         ModelName=name,
-        ExecutionRoleArn=role,
+        ExecutionRoleArn=account.role,
         PrimaryContainer={"Image": account.image, **account.source()},
         VpcConfig={"Subnets": list(subnets), "SecurityGroupIds": groups},
     )
-    return name
-
-
-def outcome(account: Any, model_name: str) -> tuple[str, str]:
-    """Starts an endpoint; returns its name, and the reason if it failed."""
-    name = account.begin(account.config(account.variant(model_name)))
-    return name, account.settled(name).get("FailureReason", "")
+    return account.variant(name)
 
 
 def test_it_has_a_network_interface_while_it_runs(
-    account: Any, connected: Network, role: str
+    account: Account, connected: Network, role: Role
 ) -> None:
-    allow(account, *RIGHTS)
+    allow(role, *RIGHTS)
     group = connected.group("runs")
-    name, reason = outcome(account, model(account, role, connected.subnet_ids, [group]))
-    assert reason == ""
+    name = account.serve(variant(account, connected.subnet_ids, [group]))
     (interface,) = connected.interfaces()
     assert interface["SubnetId"] == connected.subnet_ids[0]
     assert [each["GroupId"] for each in interface["Groups"]] == [group]
@@ -96,45 +78,37 @@ def test_it_has_a_network_interface_while_it_runs(
 
 @pytest.mark.parametrize("missing", RIGHTS)
 def test_the_role_needs_each_right(
-    account: Any, connected: Network, role: str, missing: str
+    account: Account, connected: Network, role: Role, missing: str
 ) -> None:
-    allow(account, *(right for right in RIGHTS if right != missing))
+    allow(role, *(right for right in RIGHTS if right != missing))
     group = connected.group(f"without {missing}")
-    name, reason = outcome(account, model(account, role, connected.subnet_ids, [group]))
-    assert reason.startswith(
-        "You are not authorized to perform this operation. User: "
-        "arn:aws:sts::123456789012:assumed-role/attached/SageMaker is not authorized to perform: "
-        f"{missing}"
-    )
+    reason = account.failure(variant(account, connected.subnet_ids, [group]))
+    denied = role.denied(missing)
+    assert reason.startswith(f"You are not authorized to perform this operation. {denied}")
     assert reason.endswith(f"because no identity-based policy allows the {missing} action")
-    account.delete(name)
     assert connected.interfaces() == []
 
 
 def test_without_a_way_to_s3_the_model_data_does_not_come(
-    account: Any, network: Network, connected: Network, role: str
+    account: Account, network: Network, connected: Network, role: Role
 ) -> None:
-    allow(account, *RIGHTS)
-    unrouted = model(account, role, network.subnet_ids, [network.group("unrouted")])
-    name, reason = outcome(account, unrouted)
-    assert reason == UNREACHABLE
-    account.delete(name)
+    allow(role, *RIGHTS)
+    unrouted = variant(account, network.subnet_ids, [network.group("unrouted")])
+    assert account.failure(unrouted) == UNREACHABLE
     group = connected.closed_group("closed")
-    closed = model(account, role, connected.subnet_ids, [group])
-    name, reason = outcome(account, closed)
-    assert reason == UNREACHABLE
-    account.delete(name)
+    closed = variant(account, connected.subnet_ids, [group])
+    assert account.failure(closed) == UNREACHABLE
     # To the addresses of S3 alone.
     connected.open(group, PrefixListIds=[{"PrefixListId": connected.s3_prefix_list()}])
-    name, reason = outcome(account, closed)
-    assert reason == ""
-    account.delete(name)
+    account.delete(account.serve(closed))
 
 
-def test_a_nat_gateway_is_a_way_and_an_internet_gateway_is_none(account: Any, role: str) -> None:
-    allow(account, *RIGHTS)
+def test_a_nat_gateway_is_a_way_and_an_internet_gateway_is_none(
+    account: Account, role: Role
+) -> None:
+    allow(role, *RIGHTS)
     network = make_network(account.clients.client("ec2", "us-east-1"))
-    named = model(account, role, network.subnet_ids, [network.group("nat")])
+    inside = variant(account, network.subnet_ids, [network.group("nat")])
     internet = network.ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
     network.ec2.attach_internet_gateway(InternetGatewayId=internet, VpcId=network.vpc_id)
     everywhere = {
@@ -142,21 +116,17 @@ def test_a_nat_gateway_is_a_way_and_an_internet_gateway_is_none(account: Any, ro
         "DestinationCidrBlock": "0.0.0.0/0",
     }
     network.ec2.create_route(**everywhere, GatewayId=internet)
-    name, reason = outcome(account, named)
-    assert reason == UNREACHABLE
-    account.delete(name)
+    assert account.failure(inside) == UNREACHABLE
     gateway = network.ec2.create_nat_gateway(
         SubnetId=network.subnet_ids[0], ConnectivityType="private"
     )["NatGateway"]["NatGatewayId"]
     network.ec2.replace_route(**everywhere, NatGatewayId=gateway)
-    name, reason = outcome(account, named)
-    assert reason == ""
-    account.delete(name)
+    account.serve(inside)
 
 
 @pytest.mark.parametrize("kind", ["subnet", "group", "elsewhere", "several", "seventeen", "six"])
 def test_a_model_names_what_ec2_has(
-    account: Any, network: Network, connected: Network, role: str, kind: str
+    account: Account, network: Network, connected: Network, role: Role, kind: str
 ) -> None:
     subnets, group = network.subnet_ids, network.group(kind)
     other = connected.group(kind)
@@ -178,6 +148,6 @@ def test_a_model_names_what_ec2_has(
     }
     subnets, groups, words = cases[kind]
     with pytest.raises(ClientError) as caught:
-        model(account, role, subnets, groups)
+        variant(account, subnets, groups)
     assert caught.value.response["Error"]["Code"] == "ValidationException"
     assert words in caught.value.response["Error"]["Message"]

@@ -1,21 +1,20 @@
 """A checkpoint without a graph, compiled by a training job when it is published, then deployed."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.embedded.lifecycle.releases import deployed, publish, refusal, release_bench
 from tests.support.groups import load
-from tests.support.workbench import LATEST, MODEL, Workbench
+from tests.support.workbench import MODEL, Workbench
 
 torch = load("torch", group="torch")
 load("transformers", group="torch")
 
 pytestmark = [pytest.mark.cdk, pytest.mark.torch, pytest.mark.timeout(900)]
 
-ENDPOINT = f"{MODEL}-local"
 PROMPT = "The Amazon Resource Name (ARN)"
 NEW_TOKENS = 8
 # The published case's own repository is too large to fetch for a test.
@@ -24,18 +23,15 @@ CHECKPOINT = "build/checkpoint"
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    """An account whose environment deploys releases, and the sample's checkpoint as weights."""
-    with Workbench(tmp_path_factory.mktemp("compiled")) as bench:
-        environments = bench.project / "environments.yaml"
-        text = environments.read_text("utf-8")
-        assert text.count("artifacts: sample") == 1
-        environments.write_text(text.replace("artifacts: sample", "artifacts: release"), "utf-8")
-        checkpoint = bench.project / CHECKPOINT
+    """An account with the sample's checkpoint as weights."""
+
+    def prepare(bench: Workbench) -> None:
         sample = bench.project / "samples" / MODEL / "model"
-        shutil.copytree(sample, checkpoint, ignore=shutil.ignore_patterns("*.onnx"))
+        no_graph = shutil.ignore_patterns("*.onnx")
+        shutil.copytree(sample, bench.project / CHECKPOINT, ignore=no_graph)
         _take_weights_from(bench.config(MODEL), CHECKPOINT)
-        bench.bootstrap()
-        bench.deploy_foundation()
+
+    with release_bench(tmp_path_factory.mktemp("compiled"), prepare) as bench:
         yield bench
 
 
@@ -68,45 +64,17 @@ def _expected(checkpoint: Path) -> str:
 
 
 def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> None:
-    refused = bench.fails("slipway", "plan", MODEL)
-    assert "the release was never published" in refused
-    output = bench.must("slipway", "publish", MODEL)
-    assert (
-        "Compiled for cpu, as the embedded AWS has no accelerator, by training job compile-"
-        in output
-    )
-    lock = json.loads((bench.project / "model_configs" / f"{MODEL}.lock.json").read_text())
-    released = lock["environments"]["local"]
+    released, _ = publish(bench, MODEL)
     assert released["weights"]["source"] == CHECKPOINT
     assert released["compiled"]["target"] == "cpu"
-    (job,) = bench.client("sagemaker").list_training_jobs()["TrainingJobSummaries"]
-    assert released["compiled"]["source"] == f"training job {job['TrainingJobName']}"
-    assert job["TrainingJobStatus"] == "Completed"
-    bench.deploy(MODEL)
-    try:
-        response = bench.client("sagemaker-runtime").invoke_endpoint(
-            EndpointName=ENDPOINT,
-            ContentType="application/json",
-            Body=json.dumps({"inputs": PROMPT, "parameters": {"max_new_tokens": NEW_TOKENS}}),
-        )
-        (answer,) = json.load(response["Body"])
+    with deployed(bench, MODEL) as ask:
+        (answer,) = ask({"inputs": PROMPT, "parameters": {"max_new_tokens": NEW_TOKENS}})
         assert answer["generated_text"] == _expected(bench.project / CHECKPOINT)
-    finally:
-        bench.destroy_from(LATEST, MODEL)
-    assert bench.serving_processes() == []
-    bench.must("slipway", "leftovers", MODEL)
 
 
 def test_a_checkpoint_that_cannot_be_compiled_is_told_in_the_programs_words(
     bench: Workbench,
 ) -> None:
     config = bench.project / CHECKPOINT / "config.json"
-    before = config.read_text("utf-8")
-    config.write_text(before.replace('"gpt2"', '"bert"'), "utf-8")
-    try:
-        report = bench.fails("slipway", "publish", MODEL)
-    finally:
-        config.write_text(before, "utf-8")
-    assert "failed: AlgorithmError: " in report
+    report = refusal(bench, MODEL, config, '"gpt2"', '"bert"')
     assert 'has model_type "bert": this container compiles gpt2 only' in report
-    assert ", exit code: 1; the end of its log:" in report

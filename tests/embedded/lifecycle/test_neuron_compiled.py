@@ -12,8 +12,9 @@ from containers.neuron.batches import batch_arrays
 from containers.neuron.tasks.question_answering import QuestionAnswering
 from containers.neuron.tasks.task import TaskSetting
 from containers.neuron.tokenization import TextTokenizer
+from tests.embedded.lifecycle.releases import deployed, publish, refusal, release_bench
 from tests.support.groups import load
-from tests.support.workbench import LATEST, Workbench
+from tests.support.workbench import Workbench
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -34,20 +35,17 @@ BODY = {
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    """An account whose environment deploys releases, and a random BERT with the sample's words."""
-    with Workbench(tmp_path_factory.mktemp("neuron-compiled")) as bench:
-        environments = bench.project / "environments.yaml"
-        text = environments.read_text("utf-8")
-        assert text.count("artifacts: sample") == 1
-        environments.write_text(text.replace("artifacts: sample", "artifacts: release"), "utf-8")
+    """An account with a random BERT that has the sample's words."""
+
+    def prepare(bench: Workbench) -> None:
         _write_checkpoint(bench.project / CHECKPOINT, bench.project / "samples/bert-qa/model")
         config = bench.config(MODEL)
         text = config.read_text("utf-8")
         assert text.count("  sequence_length: 128\n") == 1
         longer = "  sequence_length: 128\n  sequence_lengths: [64, 128]\n"
         config.write_text(text.replace("  sequence_length: 128\n", longer), "utf-8")
-        bench.bootstrap()
-        bench.deploy_foundation()
+
+    with release_bench(tmp_path_factory.mktemp("neuron-compiled"), prepare) as bench:
         yield bench
 
 
@@ -93,20 +91,10 @@ def _expected(checkpoint: Path) -> Any:
 
 
 def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> None:
-    refused = bench.fails("slipway", "plan", MODEL)
-    assert "the release was never published" in refused
-    output = bench.must("slipway", "publish", MODEL)
-    assert "Compiled for cpu, as the embedded AWS has no accelerator, by training job" in output
-    lock = json.loads((bench.project / "model_configs" / f"{MODEL}.lock.json").read_text())
-    released = lock["environments"]["local"]
+    released, job = publish(bench, MODEL)
     assert released["weights"]["source"] == CHECKPOINT
     assert (released["compiled"]["target"], released["compiled"]["compiler"]) == ("cpu", "onnx")
-    (job,) = bench.client("sagemaker").list_training_jobs()["TrainingJobSummaries"]
-    described = bench.client("sagemaker").describe_training_job(
-        TrainingJobName=job["TrainingJobName"]
-    )
-    assert described["TrainingJobStatus"] == "Completed"
-    assert described["HyperParameters"] == {
+    assert job["HyperParameters"] == {
         "batch_size": "6",
         "dtype": "fp32",
         "pipeline_cores": "1",
@@ -114,38 +102,20 @@ def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> 
         "target": "cpu",
         "task": "question-answering",
     }
-    assert described["ResourceConfig"]["InstanceType"] == "ml.c5.4xlarge"
-    bench.deploy(MODEL)
-    try:
-        response = bench.client("sagemaker-runtime").invoke_endpoint(
-            EndpointName=f"{MODEL}-local",
-            ContentType="application/json",
-            Body=json.dumps(BODY),
-        )
-        answer = json.load(response["Body"])
+    assert job["ResourceConfig"]["InstanceType"] == "ml.c5.4xlarge"
+    with deployed(bench, MODEL) as ask:
+        answer = ask(BODY)
         expected = _expected(bench.project / CHECKPOINT)
         assert answer.pop("score") == pytest.approx(expected.pop("score"), rel=1e-3)
         assert answer == expected
-    finally:
-        bench.destroy_from(LATEST, MODEL)
-    assert bench.serving_processes() == []
-    bench.must("slipway", "leftovers", MODEL)
 
 
 def test_a_checkpoint_that_cannot_be_compiled_is_told_in_the_programs_words(
     bench: Workbench,
 ) -> None:
     config = bench.project / CHECKPOINT / "config.json"
-    before = config.read_text("utf-8")
-    other = before.replace("BertForQuestionAnswering", "BertForMaskedLM")
-    config.write_text(other, "utf-8")
-    try:
-        report = bench.fails("slipway", "publish", MODEL)
-    finally:
-        config.write_text(before, "utf-8")
-    assert "failed: AlgorithmError: " in report
+    report = refusal(bench, MODEL, config, "BertForQuestionAnswering", "BertForMaskedLM")
     assert (
         'has architectures ["BertForMaskedLM"], and question-answering needs '
         "BertForQuestionAnswering" in report
     )
-    assert ", exit code: 1; the end of its log:" in report

@@ -1,6 +1,5 @@
 """A T5 checkpoint, compiled by a training job when it is published, served by the real Triton."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +7,9 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from tests.containers.tensorrt.t5_models import VOCABULARY, random_t5
+from tests.embedded.lifecycle.releases import deployed, publish, release_bench
 from tests.support.groups import load
-from tests.support.workbench import LATEST, Workbench
+from tests.support.workbench import Workbench
 
 torch = load("torch", group="torch")
 
@@ -25,15 +25,11 @@ END = "</s>"
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    """An account whose environment deploys releases, and a random T5."""
-    with Workbench(tmp_path_factory.mktemp("triton-compiled")) as bench:
-        environments = bench.project / "environments.yaml"
-        text = environments.read_text("utf-8")
-        assert text.count("artifacts: sample") == 1
-        environments.write_text(text.replace("artifacts: sample", "artifacts: release"), "utf-8")
-        _write_checkpoint(bench.project / CHECKPOINT)
-        bench.bootstrap()
-        bench.deploy_foundation()
+    """An account with a random T5."""
+    with release_bench(
+        tmp_path_factory.mktemp("triton-compiled"),
+        lambda bench: _write_checkpoint(bench.project / CHECKPOINT),
+    ) as bench:
         yield bench
 
 
@@ -65,41 +61,19 @@ def _expected(checkpoint: Path) -> list[str]:
 
 
 def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> None:
-    refused = bench.fails("slipway", "plan", MODEL)
-    assert "the release was never published" in refused
-    output = bench.must("slipway", "publish", MODEL)
-    assert "Compiled for cpu, as the embedded AWS has no accelerator, by training job" in output
-    lock = json.loads((bench.project / "model_configs" / f"{MODEL}.lock.json").read_text())
-    released = lock["environments"]["local"]
+    released, job = publish(bench, MODEL)
     assert (released["compiled"]["target"], released["compiled"]["compiler"]) == ("cpu", "onnx")
-    (job,) = bench.client("sagemaker").list_training_jobs()["TrainingJobSummaries"]
-    described = bench.client("sagemaker").describe_training_job(
-        TrainingJobName=job["TrainingJobName"]
-    )
-    assert (
-        described["AlgorithmSpecification"]["TrainingImage"]
-        .partition("/")[2]
-        .startswith("slipway/triton:triton26.05-")
-    )
-    assert described["HyperParameters"] == {
+    image = job["AlgorithmSpecification"]["TrainingImage"]
+    assert image.partition("/")[2].startswith("slipway/triton:triton26.05-")
+    assert job["HyperParameters"] == {
         "dtype": "fp32",
         "max_batch_size": "16",
         "max_input_tokens": "32",
         "max_new_tokens": str(NEW_TOKENS),
         "target": "cpu",
     }
-    bench.deploy(MODEL)
-    try:
+    with deployed(bench, MODEL) as ask:
         shape = [len(TEXTS), 1]
         tensor = {"name": "TEXT", "shape": shape, "datatype": "BYTES", "data": TEXTS}
-        response = bench.client("sagemaker-runtime").invoke_endpoint(
-            EndpointName=f"{MODEL}-local",
-            ContentType="application/json",
-            Body=json.dumps({"inputs": [tensor]}),
-        )
-        (found,) = json.load(response["Body"])["outputs"]
+        (found,) = ask({"inputs": [tensor]})["outputs"]
         assert found["data"] == _expected(bench.project / CHECKPOINT)
-    finally:
-        bench.destroy_from(LATEST, MODEL)
-    assert bench.serving_processes() == []
-    bench.must("slipway", "leftovers", MODEL)

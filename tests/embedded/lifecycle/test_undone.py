@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import threading
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.support.clients import Clients
 from tests.support.workbench import MODEL, SHIPPED, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
@@ -39,35 +38,28 @@ def test_weights_that_do_not_load_are_undone_and_lose_no_request(deployed: Workb
     lock = config.with_suffix(".lock.json")
     original = config.read_text("utf-8"), lock.read_bytes()
     config.write_text(original[0].replace(f"path: samples/{MODEL}/model", "path: samples/broken"))
-    answers: Counter[str] = Counter()
-    stopped = threading.Event()
 
-    def ask() -> None:
-        runtime = deployed.client("sagemaker-runtime")
-        # Paced, so that the CDK CLI gets its share of the processor.
-        while not stopped.wait(0.05):
-            try:
-                response = runtime.invoke_endpoint(
-                    EndpointName=ENDPOINT, Body=REQUEST, ContentType="application/json"
-                )
-                answers[response["Body"].read().decode()] += 1
-            except ClientError as error:
-                answers[str(error)] += 1
+    runtime = deployed.client("sagemaker-runtime")
 
-    client = threading.Thread(target=ask)
-    client.start()
-    try:
+    def ask() -> str:
+        try:
+            response = runtime.invoke_endpoint(
+                EndpointName=ENDPOINT, Body=REQUEST, ContentType="application/json"
+            )
+            return str(response["Body"].read().decode())
+        except ClientError as error:
+            return str(error)
+
+    # Paced, so that the CDK CLI gets its share of the processor.
+    with Clients(ask, pause_seconds=0.05) as clients:
         deployed.must("slipway", "publish", MODEL)
         report = deployed.fails(
             "cdk", "deploy", MODEL, "-c", f"models={MODEL}", "--require-approval", "never"
         )
-    finally:
-        stopped.set()
-        client.join()
     assert "ONNX Runtime cannot load model.onnx" in report
     # Every request was answered, and by the weights that served before.
-    assert len(answers) == 1, answers
-    assert answers.total() > 20
+    assert len(clients.answers) == 1, clients.answers
+    assert clients.answers.total() > 20
 
     troubled = deployed.fails("slipway", "status", MODEL)
     assert troubled.splitlines()[0] == (

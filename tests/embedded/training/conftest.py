@@ -3,28 +3,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
+from embedded_aws.clients import LoopbackClients
 from embedded_aws.processes.process import ContainerProcess
 from tests.embedded.training import composition
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.accounts import SECRET_ACCESS_KEY, connection_to
 from tests.support.roles import make_role
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
 REGION = "us-east-1"
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Effect": "Allow",
-            "Principal": {"Service": "sagemaker.amazonaws.com"},
-            "Action": "sts:AssumeRole",
-        }
-    ],
-}
 ENDED = ("Completed", "Failed", "Stopped")
 _counter = iter(range(1_000_000))
 
@@ -39,20 +28,14 @@ class Account:
 
     def __init__(self, url: str, directory: Path) -> None:
         self.url = url
+        self._clients = LoopbackClients(connection_to(url))
         self.directory = directory
         self.sagemaker = self.client("sagemaker")
         self.s3 = self.client("s3")
         self.logs = self.client("logs")
 
     def client(self, service: str) -> Any:
-        make_client: Any = boto3.client
-        return make_client(
-            service,
-            endpoint_url=self.url,
-            region_name=REGION,
-            aws_access_key_id=ACCESS_KEY_ID,
-            aws_secret_access_key=SECRET_ACCESS_KEY,
-        )
+        return self._clients.client(service, REGION)
 
     def prepare(self) -> None:
         iam = self.client("iam")

@@ -112,15 +112,6 @@ def test_a_failure_without_a_reason_points_to_the_log(account):
     assert account.log_lines(found["TrainingJobName"])[-1] == "Killed"
 
 
-def test_a_job_whose_time_is_over_keeps_what_it_saved(late):
-    found = late.done("slow")
-    assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == (
-        "Stopped", "MaxRuntimeExceeded",
-    )  # fmt: skip
-    files = late.files(f"compile/{found['TrainingJobName']}/output/model/")
-    assert files == {"half": b"half", "saved": b"saved in time"}
-
-
 def test_a_stopped_job_shows_that_it_is_stopping_and_saves(account):
     name = account.start("slow")
     account.pid(name)

@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.training.conftest import ENDED
 from tests.support.roles import make_role
-from tests.support.waiting import eventually
 
 BUCKET = "arn:aws:s3:::training"
 READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"{BUCKET}/weights/*"}
@@ -25,27 +23,15 @@ def role_for(account: Any, name: str, *statements: dict[str, Any]) -> str:
     return make_role(account.client("iam"), name, policy)
 
 
-def finished(account: Any, request: dict[str, Any]) -> dict[str, Any]:
-    account.sagemaker.create_training_job(**request)
-
-    def ended() -> dict[str, Any] | None:
-        found: dict[str, Any] = account.sagemaker.describe_training_job(
-            TrainingJobName=request["TrainingJobName"]
-        )
-        return found if found["TrainingJobStatus"] in ENDED else None
-
-    return eventually(ended)
-
-
 def test_a_role_with_its_own_prefixes_does_the_job(account: Any) -> None:
     role = role_for(account, "both", READ, LIST, WRITE)
-    assert finished(account, account.request(RoleArn=role))["TrainingJobStatus"] == "Completed"
+    assert account.done(RoleArn=role)["TrainingJobStatus"] == "Completed"
 
 
 def test_a_role_that_may_not_list_its_input_is_refused(account: Any) -> None:
     role = role_for(account, "no-list", READ, WRITE)
     with pytest.raises(ClientError) as caught:
-        account.sagemaker.create_training_job(**account.request(RoleArn=role))
+        account.start(RoleArn=role)
     assert caught.value.response["Error"]["Message"].startswith("No S3 objects found under S3 URL")
 
 
@@ -60,6 +46,6 @@ def test_a_job_fails_where_its_role_may_not_read_or_write(
     account: Any, name: str, statements: tuple[dict[str, Any], ...], reason: str
 ) -> None:
     role = role_for(account, name, *statements)
-    found = finished(account, account.request(RoleArn=role))
+    found = account.done(RoleArn=role)
     assert found["TrainingJobStatus"] == "Failed"
     assert f"ClientError: {reason}: An error occurred (AccessDenied)" in found["FailureReason"]

@@ -25,6 +25,8 @@ def test_a_job_that_takes_too_long_is_stopped(hurried):
     assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == (
         "Stopped", "MaxRuntimeExceeded",
     )  # fmt: skip
+    files = hurried.files(f"compile/{found['TrainingJobName']}/output/model/")
+    assert files == {"half": b"half", "saved": b"saved in time"}
 
 
 @pytest.mark.size("all")
