@@ -84,7 +84,7 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
                 secret_access_key=secrets.token_urlsafe(30),
                 directory=options.directory,
                 engine=engine,
-                stricter=options.refuse,
+                refused=options.refuse,
                 without_capacity=options.without_capacity,
             )
         except OSError as error:

@@ -21,6 +21,7 @@ from moto.core.serialize import SerializationContext, get_serializer_class
 from moto.core.utils import get_service_model
 from werkzeug.datastructures import Headers, MultiDict
 
+from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.validation import validation_problem
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ class ServiceApi:
     Args:
         service: botocore's name of the service, for example `cloudformation`.
         operations: maps an operation's name (`CreateStack`) to the function that handles it.
-        account_id: the only account of the embedded AWS.
         validation_code: the error code this service uses for malformed input.
     """
 
@@ -82,7 +82,6 @@ class ServiceApi:
         service: str,
         operations: Mapping[str, Operation],
         *,
-        account_id: str,
         validation_code: str,
     ) -> None:
         self._model = get_service_model(service)
@@ -91,7 +90,6 @@ class ServiceApi:
             raise ValueError(f"{service} has no operations {sorted(unknown)}")
         self._service = service
         self._operations = dict(operations)
-        self._account_id = account_id
         self._validation_code = validation_code
         # The first that is spoken here; boto3 and the AWS CLI prefer JSON to CBOR as well.
         spoken = self._model.metadata.get("protocols", [self._model.protocol])
@@ -160,9 +158,7 @@ class ServiceApi:
         problem = validation_problem(operation_model.input_shape, parameters)
         if problem is not None:
             raise ApiError(self._validation_code, problem)
-        caller = Caller(
-            self._account_id, environ["slipway.region"], environ.get("HTTP_USER_AGENT", "")
-        )
+        caller = Caller(ACCOUNT_ID, environ["slipway.region"], environ.get("HTTP_USER_AGENT", ""))
         return operation(caller, parameters)
 
 

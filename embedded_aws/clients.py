@@ -12,10 +12,7 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
-from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, Connection
-
-# The account is kept with the clients, because building an ARN needs both.
-__all__ = ["ACCOUNT_ID", "LoopbackClients"]
+from embedded_aws.identity import ACCESS_KEY_ID, Connection
 
 
 class LoopbackClients:

@@ -248,10 +248,8 @@ def status(project_directory: Path) -> LocalStatus | None:
     """
     directory = _directory(project_directory)
     state = _await_state(directory)
-    if state is None:
-        return None
-    described = _ask(directory, state, STATUS_PATH)
-    if described is None:
+    described = _ask(directory, STATUS_PATH)
+    if state is None or described is None:
         return None
     return LocalStatus(
         state=state,
@@ -273,10 +271,8 @@ def why_not_served(project_directory: Path, image: str, backends: Sequence[str])
     Raises:
         LocalAwsError: its process lives but does not answer.
     """
-    directory = _directory(project_directory)
-    state = _await_state(directory)
     query = urllib.parse.urlencode({"image": image, "backend": backends}, doseq=True)
-    answer = None if state is None else _ask(directory, state, SERVABLE_PATH, query=query)
+    answer = _ask(_directory(project_directory), SERVABLE_PATH, query=query)
     return None if answer is None else answer["reason"]
 
 
@@ -289,9 +285,7 @@ def pass_minute(project_directory: Path) -> AccountTime | None:
     Raises:
         LocalAwsError: its process lives but does not answer.
     """
-    directory = _directory(project_directory)
-    state = _await_state(directory)
-    passed = None if state is None else _ask(directory, state, MINUTE_PATH, is_change=True)
+    passed = _ask(_directory(project_directory), MINUTE_PATH, is_change=True)
     if passed is None:
         return None
     return AccountTime(datetime.fromtimestamp(passed["now_seconds"], UTC), passed["ahead_seconds"])
@@ -335,9 +329,12 @@ def environment(
 
 
 def _ask(
-    directory: Path, state: LocalState, path: str, *, query: str = "", is_change: bool = False
+    directory: Path, path: str, *, query: str = "", is_change: bool = False
 ) -> dict[str, Any] | None:
-    """Returns the answer to a request of its own; None if it ends meanwhile."""
+    """Returns the answer to a request of its own; None if it does not run, or ends meanwhile."""
+    state = _await_state(directory)
+    if state is None:
+        return None
     request = urllib.request.Request(  # noqa: S310  # loopback
         f"{state.url}{path}?{query}",
         data=b"" if is_change else None,

@@ -40,7 +40,6 @@ class EndpointQuotas:
         self.api = ServiceApi(
             "service-quotas",
             operations,
-            account_id=ACCOUNT_ID,
             validation_code="IllegalArgumentException",
         )
 

@@ -12,3 +12,14 @@ class ReportedRefusal(StrEnum):
 
     COPY_COUNT_0 = "copy-count-0"
     MIN_INSTANCE_COUNT_0 = "min-instance-count-0"
+
+    @property
+    def message(self) -> str:
+        """Returns AWS's words.
+
+        https://github.com/stdapi-ai/stdapi.ai/issues/43 (2026-08-27, read 2026-11-24) quotes both.
+        AWS documents 0 as the minimum of both numbers.
+        """
+        if self is ReportedRefusal.COPY_COUNT_0:
+            return "Inference components copy count an integer larger than 0"
+        return "Min instance count needs to be greater than 0 for enabled managed instance scaling"

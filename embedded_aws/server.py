@@ -42,7 +42,7 @@ class EmbeddedAws:
         response_timeout_seconds: longest time until a container answers; tests shorten it.
         clock: the account's time, for metrics, alarms, queues, scheduled actions and the waits of
             updates; None for the machine's time until minutes are passed over.
-        stricter: refusals of public reports that AWS's documents contradict.
+        refused: refusals of public reports that AWS's documents contradict.
         without_capacity: the instance types that AWS has no capacity of.
 
     Use as a context manager, or call `start` and `stop`.
@@ -62,7 +62,7 @@ class EmbeddedAws:
         time_scale: float = 1.0,
         response_timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS,
         clock: AccountClock | None = None,
-        stricter: Collection[ReportedRefusal] = (),
+        refused: Collection[ReportedRefusal] = (),
         without_capacity: Collection[str] = (),
     ) -> None:
         self._listener = Listener(port=port, secret_access_key=secret_access_key)
@@ -85,7 +85,7 @@ class EmbeddedAws:
             quotas=quotas,
             beside=self._training.operations,
             clock=clock,
-            stricter=stricter,
+            refused=refused,
             without_capacity=without_capacity,
         )
         self._builds = Builds(self._clients, directory, time_scale=time_scale)

@@ -13,14 +13,6 @@ IN_PROGRESS = "IN_PROGRESS"
 _SECRET = "SECRETS_MANAGER"  # noqa: S105  # the type of a variable
 
 
-@dataclass(frozen=True)
-class LogPlace:
-    """Where a build's log goes."""
-
-    group: str
-    stream: str
-
-
 @dataclass
 class Build:
     """A build; every field is read and written under `lock`.
@@ -37,7 +29,8 @@ class Build:
     arn: str
     number: int
     project: Mapping[str, Any]
-    log: LogPlace
+    log_group: str
+    log_stream: str
     created: datetime = field(default_factory=now)
     status: str = IN_PROGRESS
     ended: datetime | None = None
@@ -115,13 +108,13 @@ class Build:
                     "encryptionKey": project["encryptionKey"],
                     "initiator": "slipway-local",
                     "logs": {
-                        "groupName": self.log.group,
-                        "streamName": self.log.stream,
+                        "groupName": self.log_group,
+                        "streamName": self.log_stream,
                         "deepLink": (
                             f"https://console.aws.amazon.com/cloudwatch/home?region={self.region}"
-                            f"#logsV2:log-groups/log-group/{self.log.group}"
+                            f"#logsV2:log-groups/log-group/{self.log_group}"
                         ),
-                        "cloudWatchLogs": {"status": "ENABLED", "groupName": self.log.group},
+                        "cloudWatchLogs": {"status": "ENABLED", "groupName": self.log_group},
                     },
                 }
             )

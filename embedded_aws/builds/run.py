@@ -23,7 +23,7 @@ from embedded_aws.iam.permissions import may
 from embedded_aws.iam.s3_access import RoleAccess
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.processes.logs import LogShipper, LogStream
-from embedded_aws.processes.process import ContainerProcess
+from embedded_aws.processes.process import SupervisedProcess, start_program
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class BuildRun:
         self._log: LogStream | None = None
         self._hidden: list[str] = []
         self._failure = ("", "")
-        self._process: ContainerProcess | None = None
+        self._process: SupervisedProcess | None = None
         self._stop_asked = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="build", daemon=True)
@@ -146,23 +146,23 @@ class BuildRun:
         return self._execute(buildspec, variables, deadline)
 
     def _open_log(self) -> None:
-        log = self._build.log
-        arn = f"arn:aws:logs:{self._build.region}:{ACCOUNT_ID}:log-group:{log.group}"
+        build = self._build
+        group = f"arn:aws:logs:{build.region}:{ACCOUNT_ID}:log-group:{build.log_group}"
+        stream = f"{group}:log-stream:{build.log_stream}"
         for action in ("logs:CreateLogStream", "logs:PutLogEvents"):
-            if not may(self._role, action, f"{arn}:log-stream:{log.stream}"):
+            if not may(self._role, action, stream):
                 raise PhaseError(
                     "ACCESS_DENIED",
                     f"Service role {self._role} does not allow AWS CodeBuild to create Amazon "
-                    f"CloudWatch Logs log streams for build {self._build.arn}. Error message: not "
-                    f"authorized to perform: {action} on resource: {arn}:log-stream:{log.stream}",
+                    f"CloudWatch Logs log streams for build {build.arn}. Error message: not "
+                    f"authorized to perform: {action} on resource: {stream}",
                 )
+        name = build.log_stream.replace("/", "-")
         self._log = self._context.logs.open(
-            region=self._build.region,
-            group=log.group,
-            stream=log.stream,
-            file=self._context.directory.parent
-            / "logs"
-            / f"build-{log.stream.replace('/', '-')}.log",
+            region=build.region,
+            group=build.log_group,
+            stream=build.log_stream,
+            file=self._context.directory.parent / "logs" / f"build-{name}.log",
         )
 
     def _say(self, line: str) -> None:
@@ -200,7 +200,7 @@ class BuildRun:
             "CODEBUILD_BUILD_ARN": build.arn,
             "CODEBUILD_BUILD_ID": build.identifier,
             "CODEBUILD_BUILD_NUMBER": str(build.number),
-            "CODEBUILD_LOG_PATH": build.log.stream,
+            "CODEBUILD_LOG_PATH": build.log_stream,
             "CODEBUILD_SRC_DIR": str(self._source),
             "CODEBUILD_START_TIME": str(int(build.created.timestamp() * 1000)),
             "AWS_REGION": build.region,
@@ -270,7 +270,7 @@ class BuildRun:
         with self._lock:
             if self._stop_asked.is_set():
                 raise _EndedError("STOPPED")
-            self._process = process = ContainerProcess(
+            self._process = process = start_program(
                 command=(buildspec.shell, str(program)),
                 environment=variables,
                 directory=self._source,

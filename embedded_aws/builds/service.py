@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 from moto.codebuild.models import codebuild_backends
 
 from embedded_aws.api import ApiError, Caller, Operation, ServiceApi
-from embedded_aws.builds.records import Build, LogPlace
+from embedded_aws.builds.records import Build
 from embedded_aws.builds.run import BuildContext, BuildRun
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.iam.trust import is_assumable
-from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.processes.logs import LogShipper
 
 if TYPE_CHECKING:
@@ -70,9 +69,7 @@ class Builds:
             "StopBuild": self.stop,
         }
         self._operations = frozenset(operations)
-        self._api = ServiceApi(
-            "codebuild", operations, account_id=ACCOUNT_ID, validation_code=INVALID
-        )
+        self._api = ServiceApi("codebuild", operations, validation_code=INVALID)
 
     def in_front_of(self, moto: WSGIApplication) -> WSGIApplication:
         """Returns an application that answers for builds, and leaves everything else to moto."""
@@ -165,7 +162,8 @@ class Builds:
             arn=f"arn:aws:codebuild:{caller.region}:{caller.account_id}:build/{name}:{uid}",
             number=len(earlier) + 1,
             project=project,
-            log=LogPlace(logs.get("groupName") or f"/aws/codebuild/{name}", stream),
+            log_group=logs.get("groupName") or f"/aws/codebuild/{name}",
+            log_stream=stream,
         )
 
     def _same_token(self, name: str, parameters: Mapping[str, Any]) -> Build | None:

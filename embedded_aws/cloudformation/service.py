@@ -12,7 +12,6 @@ from embedded_aws.cloudformation.resources.registry import ResourceRegistry
 from embedded_aws.cloudformation.stack import StackStore
 from embedded_aws.cloudformation.stack_api import StackApi
 from embedded_aws.cloudformation.stack_operations import StackOperations
-from embedded_aws.identity import ACCOUNT_ID
 
 
 class CloudFormation:
@@ -37,9 +36,7 @@ class CloudFormation:
             **ChangeSetApi(store, self._stack_operations, reader).operations(),
             **QueryApi(store, registry, reader).operations(),
         }
-        self.api = ServiceApi(
-            "cloudformation", operations, account_id=ACCOUNT_ID, validation_code="ValidationError"
-        )
+        self.api = ServiceApi("cloudformation", operations, validation_code="ValidationError")
 
     def close(self) -> None:
         """Ends running deployments at their next step."""

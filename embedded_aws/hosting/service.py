@@ -19,14 +19,12 @@ from embedded_aws.hosting.fleets.endpoint import Endpoint
 from embedded_aws.hosting.fleets.machine_metrics import MachineSampler
 from embedded_aws.hosting.fleets.running_variant import HostingContext
 from embedded_aws.hosting.launch.image_launcher import ImageLauncher
-from embedded_aws.hosting.launch.launcher import Launcher
 from embedded_aws.hosting.launch.program_launcher import ProgramLauncher
 from embedded_aws.hosting.resources.endpoint_configs import EndpointConfigs
 from embedded_aws.hosting.resources.models import Models
 from embedded_aws.hosting.resources.records import Records
 from embedded_aws.hosting.resources.tags import Tags
 from embedded_aws.hosting.telemetry.metrics import MetricPublisher
-from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.quotas import EndpointQuotas
 from embedded_aws.reported_refusals import ReportedRefusal
 
@@ -57,13 +55,15 @@ class Hosting:
         beside: Mapping[str, Operation],
         engine: Engine | None,
         time_scale: float,
-        stricter: Collection[ReportedRefusal],
+        refused: Collection[ReportedRefusal],
         without_capacity: Collection[str],
     ) -> None:
-        launcher: Launcher = ProgramLauncher(programs, clients.connection)
-        if engine is not None:
-            launcher = in_images = ImageLauncher(engine, programs, directory)
-            in_images.remove_left_containers()
+        launcher: ProgramLauncher | ImageLauncher
+        if engine is None:
+            launcher = ProgramLauncher(programs, clients.connection)
+        else:
+            launcher = ImageLauncher(engine, programs, directory)
+            launcher.remove_left_containers()
         # Left by a killed server: nothing refers to it any more. Model directories are read-only,
         # so only root could remove them as they are.
         for home in (directory / "instances").glob("*"):
@@ -79,12 +79,12 @@ class Hosting:
         self.metrics = MetricPublisher(clock=clock)
         self.queues = AsyncQueues(clients, self.metrics, clock, time_scale)
         models = Models(clients, tags)
-        configs = EndpointConfigs(models, tags, clients, stricter)
+        configs = EndpointConfigs(models, tags, clients, refused)
         self._records: Records[Endpoint] = Records(
             "Endpoint", noun="endpoint", arn_type="endpoint", tags=tags
         )
         self._components = components = Components(
-            context, models, self._records, tags, quotas, stricter
+            context, models, self._records, tags, quotas, refused
         )
         self._endpoints = endpoints = Endpoints(
             context, models, configs, self._records, components, self.queues, quotas
@@ -119,9 +119,7 @@ class Hosting:
             "DeleteTags": tags.delete_tags,
             **beside,
         }
-        self.api = ServiceApi(
-            "sagemaker", operations, account_id=ACCOUNT_ID, validation_code=VALIDATION
-        )
+        self.api = ServiceApi("sagemaker", operations, validation_code=VALIDATION)
 
     def find_endpoint(self, region: str, name: str) -> Endpoint | None:
         """Returns an endpoint, whatever its status, or None."""

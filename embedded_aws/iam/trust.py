@@ -24,7 +24,7 @@ def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
     if not is_assumable(clients, caller, arn, _SAGEMAKER):
         raise ValidationError(
             f"Could not assume role {arn}. Please ensure that the role exists and allows "
-            f"principal '{_SAGEMAKER}' to assume the role.",
+            f"principal '{_SAGEMAKER}' to assume the role."
         )
 
 

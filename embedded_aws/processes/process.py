@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import threading
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ _KEPT_LINES = 20
 _OUTPUT_GRACE_SECONDS = 2.0
 
 
-class SupervisedProcess(ABC):
+class SupervisedProcess:
     """A program or container, under a supervisor that ends it when its standard input ends.
 
     Args:
@@ -66,9 +65,9 @@ class SupervisedProcess(ABC):
         return self._popen.returncode if self.exited.is_set() else None
 
     @property
-    @abstractmethod
     def ancestor_id(self) -> int | None:
         """Returns the process whose descendants are the program's; None if it is not known."""
+        return self._popen.pid
 
     def request_stop(self) -> None:
         """Begins to stop the program; `exited` is set when it has ended."""
@@ -103,28 +102,28 @@ class SupervisedProcess(ABC):
         self.exited.set()
 
 
-class ContainerProcess(SupervisedProcess):
-    """A running program under `supervisor`."""
+def start_program(
+    *,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    directory: Path,
+    on_line: Callable[[str], None],
+    grace_seconds: float,
+) -> SupervisedProcess:
+    """Starts a program under `supervisor`.
 
-    def __init__(
-        self,
-        *,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        directory: Path,
-        on_line: Callable[[str], None],
-        grace_seconds: float,
-    ) -> None:
-        # -I, because PYTHONPATH and similar variables are the container's, not the supervisor's.
-        supervisor = [sys.executable, "-I", "-S", str(_SUPERVISOR), str(grace_seconds)]
-        super().__init__(
-            command=[*supervisor, *command],
-            environment=environment,
-            directory=directory,
-            on_line=on_line,
-        )
-
-    @property
-    def ancestor_id(self) -> int:
-        """Returns the process id of the supervisor, the ancestor of the program."""
-        return self._popen.pid
+    Args:
+        command: program and arguments.
+        environment: the whole environment of the program.
+        directory: its working directory.
+        on_line: called with every line of output (no line end), from another thread.
+        grace_seconds: time from SIGTERM to SIGKILL when it is stopped.
+    """
+    # -I, because PYTHONPATH and similar variables are the container's, not the supervisor's.
+    supervisor = [sys.executable, "-I", "-S", str(_SUPERVISOR), str(grace_seconds)]
+    return SupervisedProcess(
+        command=[*supervisor, *command],
+        environment=environment,
+        directory=directory,
+        on_line=on_line,
+    )

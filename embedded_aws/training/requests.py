@@ -101,7 +101,7 @@ def _check_region(caller: Caller, image: str) -> None:
     own = "amazonaws.com.cn" if caller.region.startswith("cn-") else "amazonaws.com"
     raise ValidationError(
         f"Invalid DNS suffix '{suffix}' for region '{region}' in training image. Please provide "
-        f"the valid <region>.<dns-suffix>: '{caller.region}.{own}'",
+        f"the valid <region>.<dns-suffix>: '{caller.region}.{own}'"
     )
 
 
@@ -148,7 +148,7 @@ def _check_channel(
     uri = source["S3Uri"]
     if not uri.startswith("s3://") or not uri.endswith("/"):
         raise ValidationError(
-            f'The embedded AWS wants S3Uri "{uri}" as s3://BUCKET/PREFIX/, with its final slash.',
+            f'The embedded AWS wants S3Uri "{uri}" as s3://BUCKET/PREFIX/, with its final slash.'
         )
     bucket, prefix = channel_place(channel)
     access = RoleAccess(clients.client("s3", caller.region), role)
@@ -161,7 +161,7 @@ def _check_channel(
             f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
             f"that the bucket exists in the selected region ({caller.region}), that objects exist "
             f'under that S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on '
-            f'bucket "{bucket}".',
+            f'bucket "{bucket}".'
         )
 
 

@@ -23,7 +23,7 @@ from embedded_aws.hosting.fleets.model_download import ModelDataError, download_
 from embedded_aws.hosting.resources.records import now
 from embedded_aws.iam.s3_access import RoleAccess
 from embedded_aws.processes.logs import LogShipper, LogStream
-from embedded_aws.processes.process import ContainerProcess
+from embedded_aws.processes.process import SupervisedProcess, start_program
 from embedded_aws.training.jobs import TrainingJob
 from embedded_aws.training.layout import Layout
 from embedded_aws.training.requests import channel_place
@@ -75,7 +75,7 @@ class JobRun:
         self._access = RoleAccess(self._s3, job.parameters["RoleArn"])
         self._home = context.directory / secrets.token_hex(8)
         self._layout = Layout(self._home / "ml")
-        self._process: ContainerProcess | None = None
+        self._process: SupervisedProcess | None = None
         self._stop_asked = threading.Event()
         self._closing = threading.Event()
         self._lock = threading.Lock()
@@ -212,7 +212,7 @@ class JobRun:
             file=self._context.directory.parent / "logs" / f"training-{name}.log",
         )
 
-    def _launch(self, on_line: Callable[[str], None]) -> ContainerProcess | None:
+    def _launch(self, on_line: Callable[[str], None]) -> SupervisedProcess | None:
         """Starts the program; returns None if a stop was asked for first."""
         job, parameters = self._job, self._job.parameters
         isolated = parameters.get("EnableNetworkIsolation", False)
@@ -232,7 +232,7 @@ class JobRun:
         with self._lock:
             if self._stop_asked.is_set():
                 return None
-            self._process = ContainerProcess(
+            self._process = start_program(
                 command=(*self._program.entrypoint, *(arguments or _DEFAULT_ARGUMENTS)),
                 environment=environment,
                 directory=self._home,
@@ -288,6 +288,6 @@ class JobRun:
         archive.unlink()
 
 
-def exits_within(process: ContainerProcess, seconds: float) -> bool:
+def exits_within(process: SupervisedProcess, seconds: float) -> bool:
     """Waits for a program to end; returns whether it did within the time."""
     return process.exited.wait(seconds)

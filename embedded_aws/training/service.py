@@ -93,7 +93,7 @@ class Training:
         with job.lock:
             if job.status not in UNDER_WAY:
                 raise ValidationError(
-                    f"The request was rejected because the training job is in status {job.status}.",
+                    f"The request was rejected because the training job is in status {job.status}."
                 )
             if job.status == "InProgress":
                 job.move("Stopping", "Stopping")

@@ -1,5 +1,6 @@
 """An embedded AWS in the tests' own process, and what its end leaves of it."""
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from embedded_aws.identity import Connection
 from embedded_aws.listener import Listener
 from embedded_aws.objects.front import ObjectFront
 from embedded_aws.server import EmbeddedAws
+from slipway.access import Access
 from tests.support.starts import count_start
 
 # Of every embedded AWS here; `slipway local start` makes another one at each start.
@@ -81,3 +83,21 @@ def forget_accounts() -> None:
         moto_api_backend.reset()
     finally:
         iam["load_aws_managed_policies"] = loads_policies
+
+
+def access_to(connection: Connection, region: str = "us-east-1") -> Access:
+    """What Slipway's own operations are given to reach an embedded AWS."""
+    return Access(region, connection.variables())
+
+
+def shell_environment(connection: Connection) -> dict[str, str]:
+    """A user's variables in a shell whose programs reach an embedded AWS."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return {
+        **others,
+        **connection.variables(),
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }

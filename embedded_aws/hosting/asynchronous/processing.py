@@ -107,25 +107,24 @@ class _Work:
         settings: AsyncSettings,
         variant: RunningVariant,
     ) -> None:
+        self._processing = processing
+        self._endpoint = processing.endpoint
         self._request = request
         self._settings = settings
         self._variant = variant
-        self._endpoint = processing.endpoint
-        self._metrics = processing.metrics
-        self._clock = processing.clock
-        self._time_scale = processing.time_scale
-        self._clients = processing.clients
-        self._s3 = self._clients.client("s3", self._endpoint.region)
+        self._s3 = processing.clients.client("s3", self._endpoint.region)
         self._access = RoleAccess(self._s3, variant.role)
 
     def record(self, values: Mapping[str, float]) -> None:
         """Records metrics of the variant."""
         names = (self._endpoint.name, self._variant.name)
-        self._metrics.record_values(MetricOwner(self._endpoint.region, NAMESPACE, *names), values)
+        self._processing.metrics.record_values(
+            MetricOwner(self._endpoint.region, NAMESPACE, *names), values
+        )
 
     def age_seconds(self) -> float:
         """Returns the time since the request arrived."""
-        return max(self._clock() - self._request.received_seconds, 0.0)
+        return max(self._processing.clock() - self._request.received_seconds, 0.0)
 
     def answer(self) -> None:
         """Reads the request, asks the container, writes its answer, and tells the topic.
@@ -198,7 +197,7 @@ class _Work:
             stream = self._variant.connections.open(
                 body,
                 request.headers,
-                timeout_seconds=request.timeout_seconds * self._time_scale,
+                timeout_seconds=request.timeout_seconds * self._processing.time_scale,
             )
             with contextlib.closing(stream):
                 content = b"".join(stream.chunks())
@@ -246,7 +245,7 @@ class _Work:
             return
         message = {
             "awsRegion": self._endpoint.region,
-            "eventTime": _moment(self._clock()),
+            "eventTime": _moment(self._processing.clock()),
             "receivedTime": _moment(self._request.received_seconds),
             "invocationStatus": status,
             "requestParameters": {
@@ -260,7 +259,7 @@ class _Work:
             "eventName": "InferenceResult",
         }
         try:
-            sns = self._clients.client("sns", self._endpoint.region)
+            sns = self._processing.clients.client("sns", self._endpoint.region)
             if self._variant.role is not None:
                 _require_publisher(sns, self._variant.role, topic)
             sns.publish(TopicArn=topic, Message=json.dumps(message))

@@ -48,8 +48,10 @@ class AsyncQueues:
         self._queues[endpoint.arn] = AsyncQueue(processing)
 
     def put(self, endpoint: Endpoint, request: AsyncRequest) -> None:
-        """Adds a request at the end of an endpoint's queue."""
-        self._queues[endpoint.arn].put(request)
+        """Adds a request at the end of an endpoint's queue, unless that was dropped meanwhile."""
+        queue = self._queues.get(endpoint.arn)
+        if queue is not None:
+            queue.put(request)
 
     def sample(self) -> None:
         """Records the metrics of every backlog."""

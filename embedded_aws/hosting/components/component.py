@@ -112,7 +112,7 @@ class Component:
         if self.progress is not None:
             raise ValidationError(
                 f'Cannot {verb} inference component "{self.arn}" while it is in state '
-                f"{self.progress}.",
+                f"{self.progress}."
             )
 
     def enter(self) -> RunningVariant | None:

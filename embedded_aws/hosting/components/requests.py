@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedded_aws.api import Caller, ValidationError
-from embedded_aws.hosting.resources.declared import Declared
 from embedded_aws.hosting.resources.models import Models
 from embedded_aws.hosting.resources.refusals import refuse
 
@@ -33,13 +32,13 @@ def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     container = specification.get("Container")
     if (container is None) == (specification.get("ModelName") is None):
         raise ValidationError(
-            "The Specification of an inference component needs either a ModelName or a Container.",
+            "The Specification of an inference component needs either a ModelName or a Container."
         )
     refuse(container or {}, _UNSUPPORTED_CONTAINER)
     resources = specification.get("ComputeResourceRequirements")
     if resources is None:
         raise ValidationError(
-            "The Specification of an inference component needs ComputeResourceRequirements.",
+            "The Specification of an inference component needs ComputeResourceRequirements."
         )
     refuse(resources, _UNSUPPORTED_RESOURCES)
     low, high = resources["MinMemoryRequiredInMb"], resources.get("MaxMemoryRequiredInMb")
@@ -50,32 +49,26 @@ def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return specification
 
 
-class SpecifiedModels:
-    """Finds or makes the model of a specification."""
+def model_of(
+    models: Models, caller: Caller, specification: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the request of CreateModel that a copy runs.
 
-    def __init__(self, models: Models) -> None:
-        self._models = models
+    Args:
+        models: the models that specifications name.
+        caller: gives account and region.
+        specification: as `specification_of` returns it.
+        settings: role, VPC and isolation of the endpoint configuration.
 
-    def find(
-        self, caller: Caller, specification: Mapping[str, Any], settings: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Returns the request of CreateModel that a copy runs.
-
-        Args:
-            caller: gives account and region.
-            specification: as `specification_of` returns it.
-            settings: role, VPC and isolation of the endpoint configuration.
-
-        Raises:
-            ValidationError: there is no such model, or CreateModel would refuse it.
-        """
-        if (name := specification.get("ModelName")) is not None:
-            model: Declared = self._models.get(caller, name)
-            return {**model.parameters, **settings}
-        container = specification["Container"]
-        primary = {"Image": container.get("Image"), "Environment": container.get("Environment", {})}
-        if (url := container.get("ArtifactUrl")) is not None:
-            primary["ModelDataUrl"] = url
-        made = {"PrimaryContainer": primary, **settings}
-        self._models.check(caller, made)
-        return made
+    Raises:
+        ValidationError: there is no such model, or CreateModel would refuse it.
+    """
+    if (name := specification.get("ModelName")) is not None:
+        return {**models.get(caller, name).parameters, **settings}
+    container = specification["Container"]
+    primary = {"Image": container.get("Image"), "Environment": container.get("Environment", {})}
+    if (url := container.get("ArtifactUrl")) is not None:
+        primary["ModelDataUrl"] = url
+    made = {"PrimaryContainer": primary, **settings}
+    models.check(caller, made)
+    return made

@@ -52,7 +52,7 @@ def component_rollout_of(config: Mapping[str, Any] | None, copy_count: int) -> C
     if not low <= percent <= high and (is_percentage or batch > 1):
         raise ValidationError(
             f"The MaximumBatchSize must be between {low} and {high} percent of the copies; it is "
-            f"{percent:g} percent.",
+            f"{percent:g} percent."
         )
     if is_percentage:
         batch = max(math.floor(copy_count * batch / 100), 1)

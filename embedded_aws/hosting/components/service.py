@@ -11,7 +11,7 @@ from embedded_aws.hosting.components.component import (
     UPDATING,
     Component,
 )
-from embedded_aws.hosting.components.requests import SpecifiedModels, specification_of
+from embedded_aws.hosting.components.requests import model_of, specification_of
 from embedded_aws.hosting.components.rollout import component_rollout_of
 from embedded_aws.hosting.fleets.background import Background
 from embedded_aws.hosting.fleets.endpoint import Endpoint
@@ -19,7 +19,6 @@ from embedded_aws.hosting.fleets.instance_group import InstanceGroup
 from embedded_aws.hosting.fleets.running_variant import HostingContext
 from embedded_aws.hosting.resources.models import Models
 from embedded_aws.hosting.resources.records import Records, now
-from embedded_aws.hosting.resources.refusals import refusal
 from embedded_aws.hosting.resources.tags import Tags
 from embedded_aws.quotas import EndpointQuotas
 from embedded_aws.reported_refusals import ReportedRefusal
@@ -35,11 +34,11 @@ class Components:
         endpoints: Records[Endpoint],
         tags: Tags,
         quotas: EndpointQuotas,
-        stricter: Collection[ReportedRefusal],
+        refused: Collection[ReportedRefusal],
     ) -> None:
-        self._models = SpecifiedModels(models)
+        self._models = models
         self._endpoints = endpoints
-        self._stricter = stricter
+        self._refused = refused
         self._background = Background()
         self.records: Records[Component] = Records(
             "InferenceComponent",
@@ -57,12 +56,12 @@ class Components:
         endpoint = self._endpoints.get(caller, parameters["EndpointName"])
         group = _group(endpoint, parameters.get("VariantName"))
         specification = specification_of(parameters)
-        model = self._models.find(caller, specification, group.settings_of_models)
+        model = model_of(self._models, caller, specification, group.settings_of_models)
         if "RuntimeConfig" not in parameters:
             raise ValidationError("An inference component needs a RuntimeConfig.")
         count = parameters["RuntimeConfig"]["CopyCount"]
-        if count == 0 and ReportedRefusal.COPY_COUNT_0 in self._stricter:
-            raise refusal(ReportedRefusal.COPY_COUNT_0)
+        if count == 0 and ReportedRefusal.COPY_COUNT_0 in self._refused:
+            raise ValidationError(ReportedRefusal.COPY_COUNT_0.message)
         arn = self.records.arn(caller, name)
         moment = now()
         component = Component(
@@ -90,7 +89,7 @@ class Components:
         specification = component.specification
         if parameters.keys() & {"Specification", "Specifications"}:
             specification = specification_of(parameters)
-        model = self._models.find(caller, specification, group.settings_of_models)
+        model = model_of(self._models, caller, specification, group.settings_of_models)
         runtime = parameters.get("RuntimeConfig", {})
         count: int = runtime.get("CopyCount", component.desired_count)
         config = parameters.get("DeploymentConfig")
@@ -158,7 +157,7 @@ class Components:
         if component.is_failed:
             raise ValidationError(
                 f'Cannot update inference component "{component.arn}" in status Failed: it can '
-                "only be deleted.",
+                "only be deleted."
             )
 
     def _remove(self, component: Component) -> None:
@@ -176,13 +175,13 @@ def _group(endpoint: Endpoint, variant_name: str | None) -> InstanceGroup:
         if endpoint.status != "InService" or endpoint.live is None:
             raise ValidationError(
                 f'Endpoint "{endpoint.arn}" is {endpoint.status}. It must be InService to host an '
-                "inference component.",
+                "inference component."
             )
         groups = endpoint.live.groups
     if not groups:
         raise ValidationError(
             f'Endpoint "{endpoint.arn}" does not host inference components: the variants of its '
-            "endpoint configuration name models.",
+            "endpoint configuration name models."
         )
     if variant_name is None:
         if len(groups) > 1:

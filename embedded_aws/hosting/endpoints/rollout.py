@@ -57,7 +57,7 @@ def rollout_of(
     rolling = config.get("RollingUpdatePolicy")
     if (blue_green is None) == (rolling is None):
         raise ValidationError(
-            "A DeploymentConfig needs either a BlueGreenUpdatePolicy or a RollingUpdatePolicy.",
+            "A DeploymentConfig needs either a BlueGreenUpdatePolicy or a RollingUpdatePolicy."
         )
     alarms = alarm_names(config)
     if rolling is not None:
@@ -81,7 +81,7 @@ def rollout_of(
     if limit is not None and limit <= wait + termination_wait:
         raise ValidationError(
             f"MaximumExecutionTimeoutInSeconds {limit} must be greater than the sum of the waits, "
-            f"{wait + termination_wait:g}.",
+            f"{wait + termination_wait:g}."
         )
     return Rollout(shares, wait, termination_wait, alarms, limit)
 
@@ -106,7 +106,7 @@ def _share(
     if not low <= percent <= high:
         raise ValidationError(
             f"The {noun} must be between {low} and {high} percent of the capacity; "
-            f"it is {percent:g} percent.",
+            f"it is {percent:g} percent."
         )
     return float(percent) / 100
 

@@ -13,7 +13,7 @@ from embedded_aws.api import Caller, ValidationError
 from embedded_aws.hosting.asynchronous.queue import AsyncQueues
 from embedded_aws.hosting.components.service import Components
 from embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
-from embedded_aws.hosting.endpoints.scalable_variants import ScalableVariants
+from embedded_aws.hosting.endpoints.scalable_variants import check_update, deregister
 from embedded_aws.hosting.endpoints.time_limit import TimeLimit
 from embedded_aws.hosting.fleets.background import Background
 from embedded_aws.hosting.fleets.capacity import available_type
@@ -24,9 +24,8 @@ from embedded_aws.hosting.fleets.rollback_alarms import watch
 from embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
 from embedded_aws.hosting.fleets.variant import VariantStartError
 from embedded_aws.hosting.resources.component_variants import hosts_components
-from embedded_aws.hosting.resources.declared import Declared
 from embedded_aws.hosting.resources.endpoint_configs import choices
-from embedded_aws.hosting.resources.records import Records, now
+from embedded_aws.hosting.resources.records import Declared, Records, now
 from embedded_aws.quotas import EndpointQuotas
 
 logger = logging.getLogger(__name__)
@@ -99,7 +98,7 @@ class Endpoints:
         excluded = parameters.get("ExcludeRetainedVariantProperties", [])
         if excluded and not retained:
             raise ValidationError(
-                "ExcludeRetainedVariantProperties needs RetainAllVariantProperties true.",
+                "ExcludeRetainedVariantProperties needs RetainAllVariantProperties true."
             )
         # Before this endpoint's lock, because it takes the locks of all.
         running = self._running(caller.region)
@@ -107,11 +106,13 @@ class Endpoints:
             live = self._require_in_service(endpoint)
             # SageMaker refuses in these words if a configuration was deleted too early.
             self._configs.get(caller, live.config.name)
-            self._scalable(endpoint).check_update(live.declared(), fleet.declared())
+            check_update(
+                self._scaling(caller.region), endpoint.name, live.declared(), fleet.declared()
+            )
             if (live.async_settings is None) != (fleet.async_settings is None):
                 raise ValidationError(
                     "The embedded AWS does not emulate an update that makes an endpoint "
-                    "asynchronous, or makes it no longer so: AWS does not document it.",
+                    "asynchronous, or makes it no longer so: AWS does not document it."
                 )
             self._check_hosting(endpoint, live, fleet)
             if retained:
@@ -155,7 +156,8 @@ class Endpoints:
         endpoint = self._records.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             self._refuse_in_progress(endpoint)
-            self._scalable(endpoint).deregister(endpoint.live.variants if endpoint.live else ())
+            variants = endpoint.live.variants if endpoint.live else ()
+            deregister(self._scaling(caller.region), endpoint.name, variants)
             self._set_status(endpoint, "Deleting")
         self._background.start(lambda: self._tear_down(endpoint))
         return {}
@@ -212,8 +214,8 @@ class Endpoints:
             volume_key=config.parameters.get("KmsKeyId"),
         )
 
-    def _scalable(self, endpoint: Endpoint) -> ScalableVariants:
-        return ScalableVariants(self._context.clients, endpoint.region, endpoint.name)
+    def _scaling(self, region: str) -> Any:
+        return self._context.clients.client("application-autoscaling", region)
 
     def _refuse_in_progress(self, endpoint: Endpoint) -> None:
         if endpoint.status in _IN_PROGRESS:
@@ -224,7 +226,7 @@ class Endpoints:
         if endpoint.live is None:
             raise ValidationError(
                 f'Cannot update endpoint "{endpoint.arn}" in status {endpoint.status}: '
-                "a failed endpoint can only be deleted.",
+                "a failed endpoint can only be deleted."
             )
         return endpoint.live
 
@@ -233,13 +235,13 @@ class Endpoints:
         if bool(live.groups) != bool(wanted.groups):
             raise ValidationError(
                 "The embedded AWS does not emulate an update between variants with models and "
-                "variants that host inference components: AWS does not document it.",
+                "variants that host inference components: AWS does not document it."
             )
         lost = {component.variant_name for component in self._components.on(endpoint)}
         for name in sorted(lost - wanted.groups.keys()):
             raise ValidationError(
                 f'Variant "{name}" hosts inference components and cannot be removed from endpoint '
-                f'"{endpoint.arn}".',
+                f'"{endpoint.arn}".'
             )
 
     def _check_change(self, endpoint: Endpoint, live: Fleet, change: Mapping[str, Any]) -> None:
@@ -251,12 +253,12 @@ class Endpoints:
         if "DesiredInstanceCount" in change and name in live.groups:
             raise ValidationError(
                 f'The embedded AWS does not emulate DesiredInstanceCount of variant "{name}": its '
-                "instances follow the copies of its inference components.",
+                "instances follow the copies of its inference components."
             )
         if change.get("DesiredInstanceCount") == 0 and live.async_settings is None:
             raise ValidationError(
                 f'DesiredInstanceCount 0 of variant "{name}" needs an asynchronous endpoint. A '
-                "real-time endpoint has no instances only if it hosts inference components.",
+                "real-time endpoint has no instances only if it hosts inference components."
             )
 
     def _resize(

@@ -17,8 +17,8 @@ from embedded_aws.hosting.families.program import CannotLaunchError, ContainerPr
 from embedded_aws.identity import Connection
 
 _PROJECT_ROOT = Path(__file__).resolve().parents[3]
-# REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST
 _PROJECT = re.compile(r"^slipway/[a-z0-9]+/(?=[a-z]+$)")
+# REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST
 _IMAGE = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?:[:@].+)?")
 _ECR_IMAGE = re.compile(r"\d{12}\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.(?P<suffix>[a-z0-9.]+)/.+")
 

@@ -1,17 +1,7 @@
-"""Slipway's Neuron container, on its CPU back end."""
+"""Slipway's Neuron container."""
 
-import sys
 from collections.abc import Mapping
 
-from embedded_aws.hosting.families.program import ContainerProgram
+from embedded_aws.hosting.families.program import ContainerProgram, slipways_program
 
-_PROGRAM = (sys.executable, "-m", "containers.neuron")
-PROGRAMS: Mapping[str, ContainerProgram] = {
-    "slipway/neuron": ContainerProgram(
-        (*_PROGRAM, "serve"),
-        # Serves a page about the endpoint's requests, at /docs of the container's own port.
-        environment={"SLIPWAY_DOCS": "true"},
-        entrypoint=_PROGRAM,
-        image_python="/opt/slipway/venv/bin/python3",
-    )
-}
+PROGRAMS: Mapping[str, ContainerProgram] = {"slipway/neuron": slipways_program("neuron")}

@@ -1,5 +1,6 @@
 """The entry of a program in the table of images."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -29,3 +30,15 @@ class ContainerProgram:
     image_python: str | None = None
     tag_environment: Callable[[str], Mapping[str, str]] = lambda _: {}
     find_missing: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
+
+
+def slipways_program(family: str) -> ContainerProgram:
+    """Returns the program of Slipway's own container of a family, on its CPU back end."""
+    program = (sys.executable, "-m", f"containers.{family}")
+    return ContainerProgram(
+        (*program, "serve"),
+        # Serves a page about the endpoint's requests, at /docs of the container's own port.
+        environment={"SLIPWAY_DOCS": "true"},
+        entrypoint=program,
+        image_python="/opt/slipway/venv/bin/python3",
+    )

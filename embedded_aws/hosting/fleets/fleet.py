@@ -13,7 +13,7 @@ from embedded_aws.hosting.fleets.instance_group import InstanceGroup
 from embedded_aws.hosting.fleets.running_variant import RunningVariant
 from embedded_aws.hosting.fleets.variant import Variant, VariantStartError
 from embedded_aws.hosting.resources.async_settings import AsyncSettings
-from embedded_aws.hosting.resources.declared import Declared
+from embedded_aws.hosting.resources.records import Declared
 from embedded_aws.hosting.telemetry.capture import CaptureConfig
 from embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
 

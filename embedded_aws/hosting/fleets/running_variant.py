@@ -21,8 +21,10 @@ from embedded_aws.hosting.fleets.model_download import ModelDataError
 from embedded_aws.hosting.fleets.network_interface import VpcError, network_interface, require_s3
 from embedded_aws.hosting.fleets.variant import REASON_CHARACTERS, Variant, VariantStartError
 from embedded_aws.hosting.fleets.volume_key import VolumeKeyError, volume_grant
-from embedded_aws.hosting.launch.launcher import ContainerSpec, Launch, Launcher
+from embedded_aws.hosting.launch.container_spec import ContainerSpec, Launch
+from embedded_aws.hosting.launch.image_launcher import ImageLauncher
 from embedded_aws.hosting.launch.ports import PortPool
+from embedded_aws.hosting.launch.program_launcher import ProgramLauncher
 from embedded_aws.hosting.resources.model_source import ModelSource
 from embedded_aws.hosting.resources.models import primary_container
 from embedded_aws.hosting.telemetry.capture import CaptureWriter
@@ -56,10 +58,10 @@ class HostingContext:
 
     clients: LoopbackClients
     directory: Path
-    launcher: Launcher
-    time_scale: float = 1.0
-    clock: AccountClock = field(default_factory=AccountClock)
-    without_capacity: Collection[str] = ()
+    launcher: ProgramLauncher | ImageLauncher
+    time_scale: float
+    clock: AccountClock
+    without_capacity: Collection[str]
     ports: PortPool = field(default_factory=PortPool)
     logs: LogShipper = field(init=False)
     captures: CaptureWriter = field(init=False)

@@ -43,7 +43,7 @@ from embedded_aws.hosting.invocations.errors import (
     validation_error,
 )
 from embedded_aws.hosting.service import Hosting
-from embedded_aws.hosting.telemetry.capture import CapturedVariant, Exchange
+from embedded_aws.hosting.telemetry.capture import CapturedVariant, Exchange, Side
 from embedded_aws.hosting.telemetry.metrics import (
     NAMESPACE,
     Invocation,
@@ -189,10 +189,8 @@ class InvocationApi:
                 invocation.region, invocation.endpoint_name, variant.name, variant.role, config
             ),
             Exchange(
-                sent.get("Content-Type"),
-                invocation.body,
-                content_type,
-                answer,
+                Side(sent.get("Content-Type"), invocation.body),
+                Side(content_type, answer),
                 sent.get("X-Amzn-SageMaker-Inference-Id"),
                 sent.get("X-Amzn-SageMaker-Custom-Attributes"),
             ),

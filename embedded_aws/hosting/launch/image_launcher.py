@@ -11,7 +11,7 @@ from embedded_aws.containers.images import find_image
 from embedded_aws.containers.supervisor import Orders
 from embedded_aws.hosting.families import image_of, sagemaker_variables
 from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
-from embedded_aws.hosting.launch.launcher import ContainerSpec
+from embedded_aws.hosting.launch.container_spec import ContainerSpec
 from embedded_aws.processes.process import SupervisedProcess
 
 _PROJECT_ROOT: Final = Path(__file__).resolve().parents[3]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from embedded_aws.hosting.families import container_environment, find_program
 from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
-from embedded_aws.hosting.launch.launcher import ContainerSpec
+from embedded_aws.hosting.launch.container_spec import ContainerSpec
 from embedded_aws.identity import Connection
-from embedded_aws.processes.process import ContainerProcess
+from embedded_aws.processes.process import SupervisedProcess, start_program
 
 
 class ProgramLauncher:
@@ -17,7 +17,7 @@ class ProgramLauncher:
         self._programs = programs
         self._connection = connection
 
-    def find(self, image: str) -> functools.partial[ContainerProcess]:
+    def find(self, image: str) -> functools.partial[SupervisedProcess]:
         """Returns the function that starts the program of an image.
 
         Raises:
@@ -44,7 +44,7 @@ class ProgramLauncher:
         spec: ContainerSpec,
         on_line: Callable[[str], None],
         grace_seconds: float,
-    ) -> ContainerProcess:
+    ) -> SupervisedProcess:
         environment = container_environment(
             program=program,
             declared=spec.declared,
@@ -54,7 +54,7 @@ class ProgramLauncher:
         )
         environment["SAGEMAKER_BIND_TO_PORT"] = str(spec.port)
         environment["SM_MODEL_DIR"] = str(spec.model_directory)
-        return ContainerProcess(
+        return start_program(
             command=program.command,
             environment=environment,
             directory=spec.home,

@@ -10,7 +10,7 @@ from typing import Any
 from embedded_aws.api import Caller, ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.resources.networks import check_network
-from embedded_aws.hosting.resources.refusals import refusal, refuse
+from embedded_aws.hosting.resources.refusals import refuse
 from embedded_aws.iam.trust import require_role
 from embedded_aws.reported_refusals import ReportedRefusal
 
@@ -37,7 +37,7 @@ def check_hosting(
     clients: LoopbackClients,
     caller: Caller,
     parameters: Mapping[str, Any],
-    stricter: Collection[ReportedRefusal],
+    refused: Collection[ReportedRefusal],
 ) -> None:
     """Checks the part of CreateEndpointConfig that concerns inference components.
 
@@ -54,15 +54,15 @@ def check_hosting(
         raise ValidationError(
             f'Variant "{empty[0]["VariantName"]}" names no model and variant '
             f'"{named["VariantName"]}" names one. An endpoint hosts either models or inference '
-            "components.",
+            "components."
         )
     refuse(parameters, _OF_ENDPOINT)
     role = parameters.get("ExecutionRoleArn")
     if role is None:
-        # That it is needed: the issue that `stricter` names, which does not quote the words.
+        # The issue that `ReportedRefusal` names says so, and does not quote the words.
         raise ValidationError(
             "ExecutionRoleArn is required for an endpoint configuration whose variants host "
-            "inference components.",
+            "inference components."
         )
     require_role(clients, caller, role)
     if network := parameters.get("VpcConfig"):
@@ -70,7 +70,7 @@ def check_hosting(
     for variant in empty:
         refuse(variant, _OF_CONTAINER)
         _check_routing(variant)
-        _check_scaling(variant, stricter)
+        _check_scaling(variant, refused)
 
 
 def _check_models(parameters: Mapping[str, Any], variants: Sequence[Mapping[str, Any]]) -> None:
@@ -78,7 +78,7 @@ def _check_models(parameters: Mapping[str, Any], variants: Sequence[Mapping[str,
         if variant.get("ManagedInstanceScaling", {}).get("Status") == "ENABLED":
             # https://github.com/hashicorp/terraform-provider-aws/pull/45926, read 2026-11-24.
             raise ValidationError(
-                "ManagedInstanceScaling is only supported for inference component endpoints.",
+                "ManagedInstanceScaling is only supported for inference component endpoints."
             )
     refuse(
         parameters,
@@ -92,23 +92,23 @@ def _check_routing(variant: Mapping[str, Any]) -> None:
         raise ValidationError(f"The embedded AWS does not emulate routing {strategy}.")
 
 
-def _check_scaling(variant: Mapping[str, Any], stricter: Collection[ReportedRefusal]) -> None:
+def _check_scaling(variant: Mapping[str, Any], refused: Collection[ReportedRefusal]) -> None:
     scaling = variant.get("ManagedInstanceScaling", {})
     if scaling.get("Status") != "ENABLED":
         return
     if scaling.get("ScaleInPolicy", {}).get("Strategy", "IDLE_RELEASE") != "IDLE_RELEASE":
         raise ValidationError("The embedded AWS does not emulate scale-in by CONSOLIDATION.")
     low, high = scaling.get("MinInstanceCount"), scaling.get("MaxInstanceCount")
-    if low == 0 and ReportedRefusal.MIN_INSTANCE_COUNT_0 in stricter:
-        raise refusal(ReportedRefusal.MIN_INSTANCE_COUNT_0)
+    if low == 0 and ReportedRefusal.MIN_INSTANCE_COUNT_0 in refused:
+        raise ValidationError(ReportedRefusal.MIN_INSTANCE_COUNT_0.message)
     initial = variant.get("InitialInstanceCount")
     name = variant["VariantName"]
     if low is not None and high is not None and low > high:
         raise ValidationError(
-            f'MinInstanceCount {low} of variant "{name}" is greater than MaxInstanceCount {high}.',
+            f'MinInstanceCount {low} of variant "{name}" is greater than MaxInstanceCount {high}.'
         )
     if high is not None and initial is not None and initial > high:
         raise ValidationError(
             f'InitialInstanceCount {initial} of variant "{name}" is greater than MaxInstanceCount '
-            f"{high}.",
+            f"{high}."
         )

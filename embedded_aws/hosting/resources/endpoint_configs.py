@@ -8,8 +8,7 @@ from embedded_aws.api import Caller, ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.resources.async_settings import AsyncSettings
 from embedded_aws.hosting.resources.component_variants import check_hosting, hosts_components
-from embedded_aws.hosting.resources.declared import Declared, DeclaredResources
-from embedded_aws.hosting.resources.records import Records
+from embedded_aws.hosting.resources.records import Declared, DeclaredResources, Records
 from embedded_aws.hosting.resources.refusals import refuse
 from embedded_aws.hosting.resources.tags import Tags
 from embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
@@ -52,14 +51,14 @@ class EndpointConfigs(DeclaredResources):
         models: Records[Declared],
         tags: Tags,
         clients: LoopbackClients,
-        stricter: Collection[ReportedRefusal] = (),
+        refused: Collection[ReportedRefusal] = (),
     ) -> None:
         super().__init__(
             "EndpointConfig", noun="endpoint configuration", arn_type="endpoint-config", tags=tags
         )
         self._models = models
         self._clients = clients
-        self._stricter = stricter
+        self._refused = refused
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateEndpointConfig."""
@@ -71,7 +70,7 @@ class EndpointConfigs(DeclaredResources):
         names = [variant["VariantName"] for variant in (*variants, *shadows)]
         for repeated in {name for name in names if names.count(name) > 1}:
             raise ValidationError(f'Duplicate variant name "{repeated}".')
-        check_hosting(self._clients, caller, parameters, self._stricter)
+        check_hosting(self._clients, caller, parameters, self._refused)
         for variant in (*variants, *shadows):
             self._check_variant(caller, variant)
         weighted = {"ProductionVariants": _weighted(variants)}
@@ -90,7 +89,7 @@ class EndpointConfigs(DeclaredResources):
             # AWS's guide wants the InstanceType of the training plan, and quotes no message.
             raise ValidationError(
                 f'Variant "{name}" has a CapacityReservationConfig, which needs the InstanceType '
-                "of its reservation, not InstancePools.",
+                "of its reservation, not InstancePools."
             )
         if "InitialInstanceCount" not in variant:
             raise ValidationError(f'Variant "{name}" needs an InitialInstanceCount.')
@@ -106,7 +105,7 @@ class EndpointConfigs(DeclaredResources):
                 if _LOCAL_STORAGE.fullmatch(instance_type):
                     raise ValidationError(
                         f"VolumeSizeInGB is not supported for instance type {instance_type} of "
-                        f'variant "{name}": it has local storage.',
+                        f'variant "{name}": it has local storage.'
                     )
 
 
@@ -121,7 +120,7 @@ def _shadows(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
         # botocore's documentation of CreateEndpointConfig.
         raise ValidationError(
             "With ShadowProductionVariants, you can only specify one variant for "
-            "ProductionVariants and one variant for ShadowProductionVariants.",
+            "ProductionVariants and one variant for ShadowProductionVariants."
         )
     return shadows
 
@@ -130,18 +129,11 @@ def _weighted(variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"InitialVariantWeight": 1.0, **variant} for variant in variants]
 
 
-def instance_types(variant: Mapping[str, Any]) -> list[str]:
-    """Returns the instance types that a variant names, the preferred type first."""
-    if "InstanceType" in variant:
-        return [variant["InstanceType"]]
-    return [pool["InstanceType"] for pool in _pools(variant)]
-
-
 def _check_async(config: Mapping[str, Any], variants: list[Any]) -> None:
     if len(variants) > 1:
         raise ValidationError(
             "The embedded AWS does not emulate an asynchronous endpoint of several variants: "
-            "InvokeEndpointAsync names none, and the backlog's metrics have none.",
+            "InvokeEndpointAsync names none, and the backlog's metrics have none."
         )
     try:
         AsyncSettings.of(config)
@@ -160,22 +152,24 @@ def _check_ami(ami: str, types: list[str]) -> None:
         if cuda is not None and not _GPU_FAMILY.fullmatch(family):
             raise ValidationError(
                 f"Invalid combination: instance {family} and Cuda {cuda}. Please provide a "
-                "supported configuration for this region.",
+                "supported configuration for this region."
             )
         if cuda is None and not _NEURON_FAMILY.fullmatch(family):
             raise ValidationError(f"Invalid combination: instance {family} and InferenceAmiVersion")
 
 
 def choices(variant: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns each instance type with the name of the model that runs on it, by priority."""
-    model_name: str = variant["ModelName"]
+    """Returns each instance type with the name of the model that runs on it, by priority.
+
+    The name is empty in a variant that hosts inference components.
+    """
+    model_name: str = variant.get("ModelName", "")
     if "InstanceType" in variant:
         return [(variant["InstanceType"], model_name)]
-    return [
-        (pool["InstanceType"], pool.get("ModelNameOverride", model_name))
-        for pool in _pools(variant)
-    ]
+    pools = sorted(variant["InstancePools"], key=lambda pool: int(pool["Priority"]))
+    return [(pool["InstanceType"], pool.get("ModelNameOverride", model_name)) for pool in pools]
 
 
-def _pools(variant: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return sorted(variant["InstancePools"], key=lambda pool: int(pool["Priority"]))
+def instance_types(variant: Mapping[str, Any]) -> list[str]:
+    """Returns the instance types that a variant names, the preferred type first."""
+    return [instance_type for instance_type, _ in choices(variant)]

@@ -13,9 +13,9 @@ from botocore.exceptions import ClientError
 from embedded_aws.api import Caller, ValidationError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import registry_of
-from embedded_aws.hosting.resources.declared import DeclaredResources
 from embedded_aws.hosting.resources.model_source import ModelSource
 from embedded_aws.hosting.resources.networks import check_network
+from embedded_aws.hosting.resources.records import DeclaredResources
 from embedded_aws.hosting.resources.refusals import refuse
 from embedded_aws.hosting.resources.tags import Tags
 from embedded_aws.iam.s3_access import RoleAccess
@@ -94,7 +94,7 @@ class Models(DeclaredResources):
                 '"sts:AssumeRole" for the service principal "sagemaker.amazonaws.com". Also ensure '
                 'that the role has "s3:GetObject" permissions and that the object is located in '
                 f"{caller.region}. If your Model uses multiple models or uncompressed models, "
-                'please ensure that the role has "s3:ListBucket" permission.',
+                'please ensure that the role has "s3:ListBucket" permission.'
             ) from error
 
 
@@ -126,7 +126,7 @@ def _check_region(caller: Caller, image: str) -> None:
     if registry is not None and registry[0] != caller.region:
         raise ValidationError(
             f'Region of "{image}" does not match expected region of {caller.region}. Cross region '
-            "ECR image pulls are not allowed.",
+            "ECR image pulls are not allowed."
         )
 
 
@@ -137,9 +137,9 @@ def _check_source(source: Mapping[str, Any]) -> None:
         raise ValidationError("CompressionType Gzip needs S3DataType S3Object: one tar.gz archive.")
     if data_type == "S3Prefix" and not uri.endswith("/"):
         raise ValidationError(
-            f'S3Uri "{uri}" of S3DataType S3Prefix must end with a forward slash ("/").',
+            f'S3Uri "{uri}" of S3DataType S3Prefix must end with a forward slash ("/").'
         )
     if data_type == "S3Object" and uri.endswith("/"):
         raise ValidationError(
-            f'S3Uri "{uri}" of S3DataType S3Object must not end with a forward slash ("/").',
+            f'S3Uri "{uri}" of S3DataType S3Object must not end with a forward slash ("/").'
         )

@@ -30,5 +30,5 @@ def check_network(ec2: Any, config: Mapping[str, Any]) -> None:
         if group["VpcId"] not in vpc_ids:
             raise ValidationError(
                 f"Security group {group['GroupId']} and subnet {config['Subnets'][0]} belong to "
-                "different networks.",
+                "different networks."
             )

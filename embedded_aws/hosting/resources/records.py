@@ -1,7 +1,11 @@
-"""The memory of the control plane: named resources per region, their tags, and their lists."""
+"""The memory of the control plane: named resources per region, their tags, and their lists.
+
+Models and endpoint configurations only store their create request.
+"""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -147,6 +151,38 @@ class Records(Generic[R]):
         end = start + parameters.get("MaxResults", _DEFAULT_MAX_RESULTS)
         token = str(end) if end < len(found) else None
         return {self._listed_as: found[start:end], "NextToken": token}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One such resource.
+
+    Attributes:
+        kind: the kind in the API's names, for example `EndpointConfig`.
+        parameters: the create request without its tags.
+    """
+
+    kind: str
+    name: str
+    arn: str
+    created: datetime
+    parameters: Mapping[str, Any]
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the answer of DescribeModel or DescribeEndpointConfig."""
+        return {**self.parameters, f"{self.kind}Arn": self.arn, "CreationTime": self.created}
+
+
+class DeclaredResources(Records[Declared]):
+    """The resources of one kind; a subclass checks the create request."""
+
+    def store(self, caller: Caller, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Adds a resource; returns the answer of its create operation."""
+        kept = {key: value for key, value in parameters.items() if key != "Tags"}
+        name = parameters[f"{self.kind}Name"]
+        declared = Declared(self.kind, name, self.arn(caller, name), now(), kept)
+        self.add(caller, declared, parameters.get("Tags", ()))
+        return {f"{self.kind}Arn": declared.arn}
 
 
 def _utc(moment: datetime) -> datetime:

@@ -1,22 +1,9 @@
-"""Refuses settings that are not emulated, and on request what some accounts of AWS refuse.
-
-A setting without effect would mislead.
-"""
+"""Refuses settings that are not emulated: a setting without effect would mislead."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from embedded_aws.api import ValidationError
-from embedded_aws.reported_refusals import ReportedRefusal
-
-# https://github.com/stdapi-ai/stdapi.ai/issues/43 (2026-08-27, read 2026-11-24) quotes both. AWS
-# documents 0 as the minimum of both numbers.
-_WORDS: Mapping[ReportedRefusal, str] = {
-    ReportedRefusal.COPY_COUNT_0: "Inference components copy count an integer larger than 0",
-    ReportedRefusal.MIN_INSTANCE_COUNT_0: (
-        "Min instance count needs to be greater than 0 for enabled managed instance scaling"
-    ),
-}
 
 
 def refuse(
@@ -37,10 +24,5 @@ def refuse(
         listed = ", ".join(f"{name} ({unsupported[name]})" for name in present)
         raise ValidationError(
             f"The embedded AWS does not emulate {listed}. "
-            f"docs/embedded-aws/{page}.md lists what it does.",
+            f"docs/embedded-aws/{page}.md lists what it does."
         )
-
-
-def refusal(rule: ReportedRefusal) -> ValidationError:
-    """Returns the error of a rule that is made only on request, with AWS's words."""
-    return ValidationError(_WORDS[rule])

@@ -74,42 +74,40 @@ class CaptureConfig:
         Args:
             works: whether the last records could be written.
         """
-        return without_none(
-            {
-                "EnableCapture": True,
-                "CaptureStatus": "Started" if works else "Stopped",
-                "CurrentSamplingPercentage": self.percent,
-                "DestinationS3Uri": self.uri,
-                "KmsKeyId": self.key_id,
-            }
-        )
+        return {
+            "EnableCapture": True,
+            "CaptureStatus": "Started" if works else "Stopped",
+            "CurrentSamplingPercentage": self.percent,
+            "DestinationS3Uri": self.uri,
+            "KmsKeyId": self.key_id,
+        }
 
-    def is_sampled(self) -> bool:
-        """Returns whether one request is captured."""
-        return random.random() * 100 < self.percent  # noqa: S311  # no cryptography
 
-    def data(self, mode: str, content_type: str | None, body: bytes) -> dict[str, str]:
-        """Returns one side of a record.
+@dataclass(frozen=True)
+class Side:
+    """A request or an answer."""
+
+    content_type: str | None
+    body: bytes
+
+    def data(self, mode: str, config: CaptureConfig) -> dict[str, str]:
+        """Returns this side of a record.
 
         Args:
             mode: `INPUT` or `OUTPUT`.
-            content_type: of the body; parameters such as the character set do not count.
-            body: the request or the answer.
+            config: which content types are captured as text.
         """
-        kind = (content_type or "").partition(";")[0].strip()
-        encoding = "BASE64"
-        if kind in self.json_types:
-            encoding = "JSON"
-        elif kind in self.csv_types:
-            encoding = "CSV"
-        text = (
-            base64.b64encode(body).decode()
-            if encoding == "BASE64"
-            else body.decode(errors="replace")
-        )
-        found = {"mode": mode, "data": text, "encoding": encoding}
-        if content_type is not None:
-            found["observedContentType"] = content_type
+        # Parameters such as the character set do not count.
+        kind = (self.content_type or "").partition(";")[0].strip()
+        found = {"mode": mode}
+        if kind in (*config.json_types, *config.csv_types):
+            found["data"] = self.body.decode(errors="replace")
+            found["encoding"] = "JSON" if kind in config.json_types else "CSV"
+        else:
+            found["data"] = base64.b64encode(self.body).decode()
+            found["encoding"] = "BASE64"
+        if self.content_type is not None:
+            found["observedContentType"] = self.content_type
         return found
 
 
@@ -117,10 +115,8 @@ class CaptureConfig:
 class Exchange:
     """A request and its answer."""
 
-    request_type: str | None
-    request: bytes
-    answer_type: str | None
-    answer: bytes
+    request: Side
+    answer: Side
     inference_id: str | None
     custom_attributes: str | None
 
@@ -128,9 +124,9 @@ class Exchange:
         """Returns the line of this exchange."""
         captured = {}
         if _INPUT in config.modes:
-            captured["endpointInput"] = config.data("INPUT", self.request_type, self.request)
+            captured["endpointInput"] = self.request.data("INPUT", config)
         if _OUTPUT in config.modes:
-            captured["endpointOutput"] = config.data("OUTPUT", self.answer_type, self.answer)
+            captured["endpointOutput"] = self.answer.data("OUTPUT", config)
         metadata = without_none(
             {
                 "eventId": str(uuid.uuid4()),
@@ -171,7 +167,8 @@ class CaptureWriter:
 
     def add(self, owner: CapturedVariant, exchange: Exchange) -> None:
         """Captures an exchange, if it is among the sampled ones."""
-        if owner.config.is_sampled():
+        # S311: used for sampling, not for cryptography.
+        if random.random() * 100 < owner.config.percent:  # noqa: S311
             line = exchange.record(owner.config, datetime.now(UTC))
             with self._lock:
                 self._records.setdefault(owner, []).append(line)

@@ -45,12 +45,12 @@ class PublishedMetrics:
             # AWS lists the values, and quotes no message.
             raise ValidationError(
                 f"MetricPublishFrequencyInSeconds {seconds} is not one of "
-                f"{', '.join(map(str, _FREQUENCIES))}.",
+                f"{', '.join(map(str, _FREQUENCIES))}."
             )
         is_enhanced = declared.get("EnableEnhancedMetrics", False)
         if is_enhanced and "AsyncInferenceConfig" in parameters:
             raise ValidationError(
                 "The embedded AWS does not emulate enhanced metrics of an asynchronous endpoint: "
-                "AWS documents them for real-time endpoints only.",
+                "AWS documents them for real-time endpoints only."
             )
         return cls(is_enhanced, seconds)

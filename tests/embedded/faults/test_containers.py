@@ -113,18 +113,6 @@ def test_an_update_to_a_broken_container_loses_no_request(stack: SlipwayStack) -
     assert find_status(NAME, stack.access, plan=None, log_line_count=0).troubles() == []
 
 
-@pytest.mark.size("all")
-def test_an_update_to_a_good_container_loses_no_request(stack: SlipwayStack) -> None:
-    assert stack.create("ok") == "CREATE_COMPLETE"
-    (old,) = stack.running()
-    with Clients(lambda: answer_of(stack)) as client:
-        assert stack.update("slow") == "UPDATE_COMPLETE"
-    assert set(client.answers) == {"x"}
-    (new,) = stack.running()
-    assert new != old
-    assert find_status(NAME, stack.access, plan=None, log_line_count=0).troubles() == []
-
-
 def test_a_container_that_dies_raises_the_alarm(tmp_path: Path) -> None:
     # A minute begins now, so that all errors are of the same one.
     clock = MovableClock()

@@ -109,10 +109,6 @@ class Publishing:
         access = open_access(environment, project.root)
         return publish(project, NAME, environment, access, RecordedProgress())
 
-    def finish_by_command(self) -> Published:
-        told = json.loads(self.bench.must("slipway", "publish", NAME, "--json"))
-        return Published(**told)
-
     def objects(self, digest: str) -> dict[str, Stored]:
         """Everything of one artifact: key after its prefix to what the listing says."""
         prefix = f"artifacts/{digest}/"
@@ -167,17 +163,14 @@ class Publishing:
             )
         }
 
-    def finish_and_check(
-        self, manifest: Manifest, *, by_command: bool = False, reads_back: bool = True
-    ) -> int:
+    def finish_and_check(self, manifest: Manifest, *, reads_back: bool = True) -> int:
         """Lets the next run finish the job; returns how many bytes it sent.
 
         Args:
             manifest: what is published.
-            by_command: whether the program itself runs.
             reads_back: whether every file is read, or compared by its MD5 in the listing.
         """
-        result = self.finish_by_command() if by_command else self.finish()
+        result = self.finish()
         assert result.digest == manifest.digest
         assert result.file_count == len(manifest.entries)
         assert result.size_bytes == manifest.size_bytes
@@ -261,23 +254,6 @@ def test_killed_at_ten_random_points(publishing: Publishing) -> None:
     for digest, objects in publishing.published.items():
         assert publishing.objects(digest) == objects
     publishing.verify(next(iter(publishing.published)))
-
-
-def test_killed_again_and_again(publishing: Publishing) -> None:
-    """Each run of the same files goes on where the one before was killed."""
-    manifest = publishing.write(seeded(1), *[2_000 * number for number in range(1, 61)])
-    untouched = Untouched(publishing)
-    arrived = 0
-    for _ in range(3):
-        kill_tree(publishing.held_at((manifest.size_bytes - arrived) // 3))
-        publishing.line.cut()
-        untouched.check()
-        assert not publishing.has(manifest.digest, "manifest.json")
-        before, arrived = arrived, sum(publishing.arrived(manifest).values())
-        assert arrived >= before
-    assert arrived > 0
-    sent = publishing.finish_and_check(manifest, by_command=True)
-    assert 0 < sent <= manifest.size_bytes - arrived
 
 
 # Killed as a function is called: what comes before it is done, and what comes after it is not.

@@ -31,7 +31,7 @@ def hosting(
     *,
     time_scale: float = 1.0,
     clock: AccountClock | None = None,
-    stricter: Collection[ReportedRefusal] = (),
+    refused: Collection[ReportedRefusal] = (),
     without_capacity: Collection[str] = (),
 ) -> Iterator[LoopbackClients]:
     listener = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
@@ -46,7 +46,7 @@ def hosting(
         beside={},
         engine=None,
         time_scale=time_scale,
-        stricter=stricter,
+        refused=refused,
         without_capacity=without_capacity,
     )
     listener.mount("sagemaker", service.api)

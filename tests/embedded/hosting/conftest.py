@@ -31,6 +31,15 @@ CANARY = {
 _counter = iter(range(1_000_000))
 
 
+def refused(call: Any, *arguments: Any, **request: Any) -> str:
+    """The message with which a request is refused."""
+    with pytest.raises(ClientError) as caught:
+        call(*arguments, **request)
+    assert caught.value.response["Error"]["Code"] in ("ValidationException", "ValidationError")
+    message: str = caught.value.response["Error"]["Message"]
+    return message
+
+
 class Account:
     """What a test does in the embedded account."""
 

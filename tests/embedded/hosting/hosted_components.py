@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from botocore.exceptions import ClientError
 
 from tests.embedded.hosting.conftest import Account
@@ -12,15 +11,6 @@ SCALED = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 4}
 # Of one ml.g5.xlarge, two such copies fill the memory and one fills the GPU.
 SMALL = {"MinMemoryRequiredInMb": 8192}
 ON_GPU = {"MinMemoryRequiredInMb": 1024, "NumberOfAcceleratorDevicesRequired": 1}
-
-
-def refused(call: Any, **request: Any) -> str:
-    """The message with which a request is refused; nothing must have been made."""
-    with pytest.raises(ClientError) as caught:
-        call(**request)
-    assert caught.value.response["Error"]["Code"] in ("ValidationException", "ValidationError")
-    message: str = caught.value.response["Error"]["Message"]
-    return message
 
 
 class Hosted:

@@ -1,7 +1,6 @@
 """Inference components: their copies are processes that share the instances of an endpoint."""
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -11,10 +10,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws.identity import ACCESS_KEY_ID
-from tests.embedded.hosting.conftest import REGION, Account
-from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted, refused
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.embedded.hosting.conftest import REGION, Account, refused
+from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted
+from tests.support.accounts import shell_environment
 from tests.support.processes import is_running
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
@@ -355,16 +353,9 @@ def test_the_aws_cli_makes_and_calls_a_component(hosted: Hosted, tmp_path: Path)
 
     def aws(*arguments: str) -> str:
         program = Path(sys.executable).with_name("aws")
-        keys = {"AWS_ACCESS_KEY_ID": ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY}
-        environment = {
-            **keys,
-            "AWS_ENDPOINT_URL": hosted.account.clients.connection.url,
-            "AWS_DEFAULT_REGION": REGION,
-            "AWS_CONFIG_FILE": os.devnull,
-        }
         done = subprocess.run(
             [program, *arguments, "--inference-component-name", name],
-            env=environment,
+            env=shell_environment(hosted.account.clients.connection),
             check=False,
             capture_output=True,
             text=True,

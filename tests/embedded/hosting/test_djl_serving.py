@@ -149,8 +149,8 @@ def test_an_interpreter_of_ones_own() -> None:
         (
             "JAVA_HOME",
             "its last lines: DJL Serving needs Java 17, and there is no `java` on the PATH. "
-            "Install it (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install "
-            "openjdk@17) or set JAVA_HOME. Then start the embedded AWS again.",
+            "Install it (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew "
+            "install openjdk@17) or set JAVA_HOME. Then start the embedded AWS again.",
         ),
     ],
 )

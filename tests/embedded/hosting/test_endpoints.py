@@ -3,13 +3,14 @@
 import json
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.conftest import CANARY
+from tests.embedded.hosting.conftest import CANARY, refused
 from tests.support.processes import is_running
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:endpoint"
@@ -109,43 +110,24 @@ def test_one_failing_variant_leaves_none_running(account: Any) -> None:
 def test_errors_are_sagemakers(account: Any) -> None:
     name = account.endpoint()
     config = account.sagemaker.describe_endpoint(EndpointName=name)["EndpointConfigName"]
-    for call, parameters, message in (
-        (
-            account.sagemaker.create_endpoint,
-            {"EndpointName": name, "EndpointConfigName": config},
-            f'Cannot create already existing endpoint "{ARN}/{name}".',
-        ),
-        (
-            account.sagemaker.describe_endpoint,
-            {"EndpointName": "absent"},
-            f'Could not find endpoint "{ARN}/absent".',
-        ),
-        (
-            account.sagemaker.create_endpoint,
-            {"EndpointName": "new", "EndpointConfigName": "absent"},
-            'Could not find endpoint configuration "arn:aws:sagemaker:us-east-1:123456789012:'
-            'endpoint-config/absent".',
-        ),
-    ):
-        with pytest.raises(ClientError) as caught:
-            call(**parameters)
-        assert caught.value.response["Error"] == {
-            "Code": "ValidationException",
-            "Message": message,
-        }
+    create, describe = account.sagemaker.create_endpoint, account.sagemaker.describe_endpoint
+    message = refused(create, EndpointName=name, EndpointConfigName=config)
+    assert message == f'Cannot create already existing endpoint "{ARN}/{name}".'
+    message = refused(describe, EndpointName="absent")
+    assert message == f'Could not find endpoint "{ARN}/absent".'
+    message = refused(create, EndpointName="new", EndpointConfigName="absent")
+    assert message == (
+        'Could not find endpoint configuration "arn:aws:sagemaker:us-east-1:123456789012:'
+        'endpoint-config/absent".'
+    )
 
 
 def test_change_in_progress_excludes_another(account: Any) -> None:
     config = account.config(account.variant(account.model("slow")))
     name = account.begin(config)
-    for call, parameters in (
-        (account.sagemaker.update_endpoint, {"EndpointConfigName": config}),
-        (account.sagemaker.delete_endpoint, {}),
-    ):
-        with pytest.raises(ClientError) as caught:
-            call(EndpointName=name, **parameters)
-        message = caught.value.response["Error"]["Message"]
-        assert message == f'Cannot update in-progress endpoint "{ARN}/{name}".'
+    message = f'Cannot update in-progress endpoint "{ARN}/{name}".'
+    assert refused(account.update, name, config) == message
+    assert refused(account.sagemaker.delete_endpoint, EndpointName=name) == message
     account.settled(name)
 
 
@@ -153,29 +135,22 @@ def test_update_loses_no_request(account: Any) -> None:
     name = account.endpoint(mark="old ")
     config = account.config(account.variant(account.model("slow", mark="new ")))
     answers: list[list[str]] = [[] for _ in range(4)]
-    failures: list[Exception] = []
     done = threading.Event()
 
     def ask(mine: list[str]) -> None:
         while not done.is_set():
-            try:
-                mine.append(account.invoke(name))
-            except Exception as error:
-                failures.append(error)
+            mine.append(account.invoke(name))
 
-    askers = [threading.Thread(target=ask, args=(mine,)) for mine in answers]
-    for asker in askers:
-        asker.start()
-    account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
-    updating = account.sagemaker.describe_endpoint(EndpointName=name)
-    described = account.settled(name)
-    done.set()
-    for asker in askers:
-        asker.join()
+    with ThreadPoolExecutor(len(answers)) as pool:
+        asking = [pool.submit(ask, mine) for mine in answers]
+        account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
+        updating = account.sagemaker.describe_endpoint(EndpointName=name)
+        described = account.settled(name)
+        done.set()
     assert updating["EndpointStatus"] == "Updating"
     assert updating["PendingDeploymentSummary"]["EndpointConfigName"] == config
     assert described["EndpointConfigName"] == config
-    assert failures == []
+    assert [asked.exception() for asked in asking] == [None] * len(answers)
     assert account.invoke(name) == "new x"
     assert any("old x" in mine for mine in answers)
     for mine in answers:

@@ -4,17 +4,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.conftest import Role
+from tests.embedded.hosting.conftest import Role, refused
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
-
-
-def refused(call: Any, **parameters: Any) -> str:
-    with pytest.raises(ClientError) as caught:
-        call(**parameters)
-    assert caught.value.response["Error"]["Code"] == "ValidationException"
-    message: str = caught.value.response["Error"]["Message"]
-    return message
 
 
 def create(account: Any, **container: Any) -> dict[str, Any]:
@@ -221,9 +213,7 @@ def test_a_host_image_needs_its_accelerator(
     if message is None:
         account.config(variant)
         return
-    with pytest.raises(ClientError) as caught:
-        account.config(variant)
-    assert caught.value.response["Error"]["Message"] == message
+    assert refused(account.config, variant) == message
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
 from embedded_aws.hosting.families import PROGRAMS, find_program
 from embedded_aws.hosting.families.program import CannotLaunchError
-from embedded_aws.processes.process import ContainerProcess
+from embedded_aws.processes.process import SupervisedProcess, start_program
 from tests.embedded.hosting.conftest import Account
 from tests.support.accounts import connection_to
 from tests.support.processes import is_running
@@ -21,8 +21,8 @@ from tests.support.waiting import eventually
 HERE = Path(__file__).parent
 
 
-def launch(script: str, directory: Path, grace_seconds: float = 30.0) -> ContainerProcess:
-    return ContainerProcess(
+def launch(script: str, directory: Path, grace_seconds: float = 30.0) -> SupervisedProcess:
+    return start_program(
         command=[sys.executable, "-u", "-c", script],
         environment={"PATH": os.environ["PATH"]},
         directory=directory,
@@ -43,7 +43,7 @@ def test_exit_status_is_the_programs(tmp_path: Path, script: str, status: int) -
 
 
 def test_program_that_does_not_exist(tmp_path: Path) -> None:
-    process = ContainerProcess(
+    process = start_program(
         command=["/no/such/program"], environment={}, directory=tmp_path,
         on_line=print, grace_seconds=1,
     )  # fmt: skip

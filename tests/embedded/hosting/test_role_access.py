@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.conftest import Account, Role
+from tests.embedded.hosting.conftest import Account, Role, refused
 
 BUCKET = "arn:aws:s3:::artifacts"
 READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"{BUCKET}/model/*"}
@@ -35,17 +34,14 @@ def test_any_other_role_makes_no_model(
     account: Account, role: Role, statements: list[dict[str, Any]]
 ) -> None:
     role.allow(*statements)
-    with pytest.raises(ClientError) as caught:
-        account.model()
-    assert caught.value.response["Error"] == {
-        "Code": "ValidationException",
-        "Message": "Could not access model data at s3://artifacts/model/files/. Please ensure that "
-        f'the role "{role.arn}" exists and that its trust relationship policy allows the action '
+    assert refused(account.model) == (
+        "Could not access model data at s3://artifacts/model/files/. Please ensure that the role "
+        f'"{role.arn}" exists and that its trust relationship policy allows the action '
         '"sts:AssumeRole" for the service principal "sagemaker.amazonaws.com". Also ensure that '
         'the role has "s3:GetObject" permissions and that the object is located in us-east-1. If '
         "your Model uses multiple models or uncompressed models, please ensure that the role has "
-        '"s3:ListBucket" permission.',
-    }
+        '"s3:ListBucket" permission.'
+    )
 
 
 def test_an_endpoint_fails_where_the_role_may_not_decrypt(account: Account, role: Role) -> None:

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from embedded_aws.hosting.invocations import api
-from tests.embedded.hosting.conftest import Account, started
+from tests.embedded.hosting.conftest import Account, refused, started
 from tests.support.waiting import eventually
 
 
@@ -73,9 +72,8 @@ def test_a_shadow_that_fails_changes_no_answer(account: Account, mode: str) -> N
 
 def test_no_request_can_name_the_shadow(account: Account) -> None:
     name = shadowed(account)
-    with pytest.raises(ClientError) as caught:
-        account.invoke(name, TargetVariant="Shadow")
-    assert f"Variant Shadow of endpoint {name}" in str(caught.value)
+    message = refused(account.invoke, name, TargetVariant="Shadow")
+    assert f"Variant Shadow of endpoint {name}" in message
 
 
 def test_copies_that_would_be_too_many_are_left_out(
@@ -99,14 +97,13 @@ def test_a_shadow_that_does_not_start_fails_the_endpoint(account: Account) -> No
 def test_what_sagemaker_refuses(account: Account) -> None:
     def refusal(production: int, shadows: int, name: str = "Shadow") -> str:
         model = account.model()
-        with pytest.raises(ClientError) as caught:
-            account.config(
-                *(account.variant(model, f"Variant{index}") for index in range(production)),
-                ShadowProductionVariants=[
-                    account.variant(model, f"{name}{index or ''}") for index in range(shadows)
-                ],
-            )
-        return str(caught.value.response["Error"]["Message"])
+        return refused(
+            account.config,
+            *(account.variant(model, f"Variant{index}") for index in range(production)),
+            ShadowProductionVariants=[
+                account.variant(model, f"{name}{index or ''}") for index in range(shadows)
+            ],
+        )
 
     one_each = (
         "With ShadowProductionVariants, you can only specify one variant for ProductionVariants "

@@ -56,44 +56,38 @@ def test_a_shipped_model_answers(deployed: Workbench, model: str) -> None:
     assert all(NOTES[a["start"] : a["end"]] == a["answer"] for a in answers)
 
 
-def test_an_endpoint_can_be_loaded(deployed: Workbench) -> None:
-    """With the command that benchmarks/neuron.md measures endpoints with."""
+def load(bench: Workbench, model: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command that benchmarks/neuron.md measures endpoints with."""
     command = (
-        sys.executable, "-m", "benchmarks.neuron.endpoint", "bert-qa-inf2",
-        "--project", str(deployed.project),
-        "--clients", "3", "--processes", "2", "--sentences", "2",
-        "--seconds", "2", "--warm-up-seconds", "1",
+        sys.executable, "-m", "benchmarks.neuron.endpoint", model,
+        "--project", str(bench.project), *options,
+        "--processes", "2", "--seconds", "2", "--warm-up-seconds", "1",
     )  # fmt: skip
-    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize(
+    ("loop", "options"),
+    [
+        ("closed", ["--clients", "3", "--sentences", "2"]),
+        ("open", ["--requests-per-second", "10", "--connections", "4"]),
+    ],
+)
+def test_an_endpoint_can_be_loaded(deployed: Workbench, loop: str, options: list[str]) -> None:
+    loaded = load(deployed, "bert-qa-inf2", *options)
     assert loaded.returncode == 0, loaded.stderr
     found = json.loads(loaded.stdout)
-    assert found["loop"] == "closed"
-    assert found["requests"] > 0
-    assert found["sentences_per_second"] > 0
+    assert found["loop"] == loop
     assert 0 < found["p50_milliseconds"] <= found["p95_milliseconds"] <= found["p99_milliseconds"]
-    absent = subprocess.run(
-        [*command[:3], "bert-qa", *command[4:]],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    if loop == "closed":
+        assert found["sentences_per_second"] > 0
+    else:
+        # Of two processes with 10 arrivals each on average.
+        assert 2 < found["requests"] < 60
+
+
+def test_an_endpoint_that_is_not_there_ends_the_load(deployed: Workbench) -> None:
+    absent = load(deployed, "bert-qa", "--clients", "3", "--sentences", "2")
     assert absent.returncode == 1
     assert "The load ended early: bert-qa-local: a request was answered with 400: " in absent.stderr
     assert "Endpoint bert-qa-local of account 123456789012 not found" in absent.stderr
-
-
-def test_an_endpoint_can_be_loaded_at_a_rate(deployed: Workbench) -> None:
-    command = (
-        sys.executable, "-m", "benchmarks.neuron.endpoint", "bert-qa-inf2",
-        "--project", str(deployed.project),
-        "--requests-per-second", "10", "--connections", "4", "--processes", "2",
-        "--seconds", "2", "--warm-up-seconds", "1",
-    )  # fmt: skip
-    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert loaded.returncode == 0, loaded.stderr
-    found = json.loads(loaded.stdout)
-    assert found["loop"] == "open"
-    # Of two processes with 10 arrivals each on average.
-    assert 2 < found["requests"] < 60
-    assert 0 < found["p50_milliseconds"] <= found["p95_milliseconds"] <= found["p99_milliseconds"]

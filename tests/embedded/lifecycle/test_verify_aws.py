@@ -12,8 +12,7 @@ import pytest
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.identity import ACCESS_KEY_ID
-from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.accounts import embedded_aws, shell_environment
 from tests.support.pages import ROOT
 from tests.support.prepared_accounts import bootstrap
 from tests.support.stacks import Stacks
@@ -62,27 +61,14 @@ def stacks(tmp_path: Path) -> Iterator[Stacks]:
         clients.close()
 
 
-def environment(url: str) -> dict[str, str]:
-    """A user's environment, with the account's address."""
-    others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    return {
-        **others,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "AWS_ENDPOINT_URL": url,
-        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        "AWS_REGION": REGION,
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_MAX_ATTEMPTS": "1",
-    }
-
-
 def test_a_whole_run_leaves_what_it_lists_and_the_commands_remove_that(
     stacks: Stacks, tmp_path: Path
 ) -> None:
-    variables = environment(stacks.aws.connection.url)
+    variables = {
+        **shell_environment(stacks.aws.connection),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "AWS_MAX_ATTEMPTS": "1",
+    }
     count_start("cdk")
     folder = str(tmp_path / "run")
     result = subprocess.run(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.processes.process import ContainerProcess
+from embedded_aws.processes.process import SupervisedProcess
 from tests.embedded.training import composition
 from tests.support.accounts import SECRET_ACCESS_KEY, connection_to
 from tests.support.roles import make_role
@@ -148,7 +148,7 @@ def late(account: Account, monkeypatch: pytest.MonkeyPatch) -> Account:
 
     before = waiting()
 
-    def exits_within(process: ContainerProcess, _seconds: float) -> bool:
+    def exits_within(process: SupervisedProcess, _seconds: float) -> bool:
         eventually(lambda: process.exited.is_set() or waiting() > before)
         return process.exited.is_set()
 

@@ -1,9 +1,8 @@
 """Stands in for an LMI image in a training job: it writes what partition.py of that image writes.
 
 Names, lists and keys are those that the program of DJL Serving 0.27.0 was seen to write for
-DeepSpeed; the parts themselves are a few bytes. The weights' file `mode` asks for more: `usage`
-(ends well and writes nothing, as partition.py does of settings that it refuses), `kept` (leaves the
-job's directory in the list).
+DeepSpeed; the parts themselves are a few bytes. With `usage` in the weights' file `mode` it ends
+well and writes nothing, as partition.py does of settings that it refuses.
 """
 
 import json
@@ -46,8 +45,6 @@ def main(arguments: list[str]) -> int:
         "tp_size": degree,
         "dtype": "float16",
     }
-    if mode == "kept":
-        listed["base_dir"] = "/opt/ml/model"
     (output / "ds_inference_config.json").write_text(json.dumps(listed))
     left_out = ("option.entryPoint", "option.model_id", "option.save_mp_checkpoint_path")
     written = {

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
-from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
 from slipway.planning.families import situation_of
 from slipway.planning.lock import LockedArtifact
 from slipway.project import Project
 from slipway.publishing.publish import Published, publish
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.accounts import access_to, connection_to, shell_environment
 from tests.support.projects import config_text, write_project
 from tests.support.starts import count_start
 
@@ -79,6 +76,8 @@ class Said:
 class Publishing:
     """A project with a checkpoint, in an account with what a foundation leaves there."""
 
+    key = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
+
     def __init__(self, account: Any, root: Path) -> None:
         self.account = account
         self.root = root
@@ -90,21 +89,13 @@ class Publishing:
             account.s3.create_bucket(Bucket=environment.artifact_bucket)
             self.put_parameters(environment.name)
         self._jobs_of_others = frozenset(self._all_jobs())
-        self.access = Access(
-            "us-east-1",
-            {
-                "AWS_ENDPOINT_URL": account.url,
-                "S3_ENDPOINT_URL": account.url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+        self._connection = connection_to(account.url)
+        self.access = access_to(self._connection)
 
     def put_parameters(self, environment: str) -> None:
-        key = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
         for name, value in (
             ("compile-role-arn", self.account.role),
-            ("artifact-key-arn", key),
+            ("artifact-key-arn", self.key),
         ):
             self.account.client("ssm").put_parameter(
                 Name=f"/slipway/{environment}/{name}", Value=value, Type="String", Overwrite=True
@@ -185,23 +176,13 @@ class Publishing:
     def command(self, *arguments: str) -> subprocess.Popen[str]:
         """Begins `slipway publish` with a shell's credentials."""
         count_start("slipway")
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("AWS_")
-        }
-        environment |= {
-            "AWS_ENDPOINT_URL": self.account.url,
-            "S3_ENDPOINT_URL": self.account.url,
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            "AWS_CONFIG_FILE": os.devnull,
-            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        }
         program = "from slipway.cli.main import main; main()"
         command = [sys.executable, "-c", program, "publish", "tiny", "--env", "staging"]
         return subprocess.Popen(
             [*command, *arguments],
             cwd=self.root,
-            env=environment | {"PYTHONPATH": str(Path(__file__).parents[3])},
+            env=shell_environment(self._connection)
+            | {"PYTHONPATH": str(Path(__file__).parents[3])},
             text=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

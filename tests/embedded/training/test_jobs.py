@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.embedded.training.conftest import Account
 from tests.support.processes import is_running
 from tests.support.waiting import eventually
 
@@ -174,6 +175,20 @@ def test_lists_begin_with_the_oldest_and_filter(account):
     assert names(SortOrder="Descending")[0] == second
 
 
+def algorithm(image: str, mode: str = "File") -> dict[str, Any]:
+    return {"AlgorithmSpecification": {"TrainingImage": image, "TrainingInputMode": mode}}
+
+
+def resources(instance_type: str, count: int, **more: int) -> dict[str, Any]:
+    return {
+        "ResourceConfig": {"InstanceType": instance_type, "InstanceCount": count, **more},
+    }
+
+
+UNKNOWN = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/other:1"
+ELSEWHERE = Account.image.replace("us-east-1", "eu-west-1")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -183,34 +198,34 @@ def test_lists_begin_with_the_oldest_and_filter(account):
         ),
         ({"TrainingJobName": "under_score"}, "Value 'under_score' at 'trainingJobName' failed"),
         ({"StoppingCondition": {}}, "A training job needs a StoppingCondition."),
+        (resources("ml.g4dn.xlarge", 1), "ResourceConfig needs VolumeSizeInGB."),
         (
-            {"ResourceConfig": {"InstanceType": "ml.g4dn.xlarge", "InstanceCount": 1}},
-            "ResourceConfig needs VolumeSizeInGB.",
-        ),
-        (
-            {
-                "ResourceConfig": {
-                    "InstanceType": "ml.inf1.xlarge",
-                    "InstanceCount": 1,
-                    "VolumeSizeInGB": 1,
-                }
-            },
+            resources("ml.inf1.xlarge", 1, VolumeSizeInGB=1),
             "Value 'ml.inf1.xlarge' at 'resourceConfig.instanceType' failed to satisfy constraint",
         ),
         (
-            {
-                "ResourceConfig": {
-                    "InstanceType": "ml.g4dn.xlarge",
-                    "InstanceCount": 2,
-                    "VolumeSizeInGB": 1,
-                }
-            },
+            resources("ml.g4dn.xlarge", 2, VolumeSizeInGB=1),
             "The embedded AWS does not emulate training on several instances.",
         ),
         (
             {"EnableManagedSpotTraining": True},
             "The embedded AWS does not emulate EnableManagedSpotTraining (spot capacity). "
             "docs/embedded-aws/training.md lists what it does.",
+        ),
+        (
+            algorithm(UNKNOWN),
+            f"No program of the embedded AWS stands for image {UNKNOWN}. Known repositories: "
+            "djl-inference, slipway/tensorrt, tests/compiler, tests/server.",
+        ),
+        (
+            algorithm(Account.server_image),
+            f"No training job runs in image {Account.server_image}.",
+        ),
+        (algorithm(Account.image, "Pipe"), "does not emulate TrainingInputMode Pipe"),
+        (
+            algorithm(ELSEWHERE),
+            "Invalid DNS suffix 'amazonaws.com' for region 'eu-west-1' in training image. Please "
+            "provide the valid <region>.<dns-suffix>: 'us-east-1.amazonaws.com'",
         ),
     ],
 )
@@ -220,48 +235,10 @@ def test_what_cannot_be_done_is_refused_by_name(account, changes, message):
     assert message in said
 
 
-def test_images_are_known_by_their_repository(account):
-    def algorithm(image: str, **more: Any) -> dict[str, Any]:
-        return {
-            "AlgorithmSpecification": {
-                "TrainingImage": image, "TrainingInputMode": "File", **more,
-            }
-        }  # fmt: skip
-
-    unknown = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/other:1"
-    assert refusal(account, **algorithm(unknown))[1] == (
-        f"No program of the embedded AWS stands for image {unknown}. "
-        "Known repositories: djl-inference, slipway/tensorrt, tests/compiler, tests/server."
-    )
-    assert refusal(account, **algorithm(account.server_image))[1] == (
-        f"No training job runs in image {account.server_image}."
-    )
-    assert (
-        "TrainingInputMode Pipe"
-        in refusal(
-            account,
-            AlgorithmSpecification={"TrainingImage": account.image, "TrainingInputMode": "Pipe"},
-        )[1]
-    )
-
-
-def test_an_image_of_another_region_is_refused(account):
-    image = account.image.replace("us-east-1", "eu-west-1")
-    algorithm = {"TrainingImage": image, "TrainingInputMode": "File"}
-    assert refusal(account, AlgorithmSpecification=algorithm) == (
-        "ValidationException",
-        "Invalid DNS suffix 'amazonaws.com' for region 'eu-west-1' in training image. Please "
-        "provide the valid <region>.<dns-suffix>: 'us-east-1.amazonaws.com'",
-    )
-
-
 def test_a_channel_must_have_objects(account):
-    request = account.request()
-    source = request["InputDataConfig"][0]["DataSource"]["S3DataSource"]
-    source["S3Uri"] = "s3://training/nothing/"
-    with pytest.raises(ClientError) as caught:
-        account.sagemaker.create_training_job(**request)
-    assert caught.value.response["Error"]["Message"] == (
+    channel = account.request()["InputDataConfig"][0]
+    channel["DataSource"]["S3DataSource"]["S3Uri"] = "s3://training/nothing/"
+    assert refusal(account, InputDataConfig=[channel])[1] == (
         'No S3 objects found under S3 URL "s3://training/nothing/" given in input data source. '
         "Please ensure that the bucket exists in the selected region (us-east-1), that objects "
         "exist under that S3 prefix, and that the role "

@@ -144,22 +144,6 @@ def test_a_job_that_ends_well_and_writes_nothing_is_no_success(publishing: Publi
     assert not publishing.lock_path.exists()
 
 
-def test_parts_that_the_server_would_not_find_are_not_published(publishing: Publishing):
-    def lists() -> list[str]:
-        keys = [item["Key"] for item in publishing.objects(STAGING, "artifacts/")]
-        return [key for key in keys if key.endswith("/ds_inference_config.json")]
-
-    before = lists()
-    publishing.write("kept")
-    assert messages(publishing.refused(STAGING)) == [
-        f"the training job {publishing.jobs()[0]['TrainingJobName']} wrote "
-        "ds_inference_config.json with the directory `/opt/ml/model`, in which the server would "
-        "look for the parts"
-    ]
-    assert not publishing.lock_path.exists()
-    assert lists() == before
-
-
 def test_the_embedded_aws_serves_the_weights_as_they_are(publishing: Publishing):
     said = Said()
     result = publishing.run(EMBEDDED, said)

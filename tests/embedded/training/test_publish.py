@@ -88,32 +88,11 @@ def test_weights_are_compiled_and_the_lock_has_both_parts(publishing: Publishing
     assert states[-1] == "Completed"
     plan = Project(publishing.root).plan("tiny", EMBEDDED)
     assert (plan.artifact.digest, plan.artifact.target) == (locked.compiled.digest, "cpu")
-
-
-def test_the_job_is_asked_for_with_least_rights_and_no_compression(publishing: Publishing):
-    publishing.run()
-    (job,) = publishing.jobs()
-    bucket = EMBEDDED.artifact_bucket
-    weights = publishing.locked().weights
-    assert weights is not None
-    assert job["EnableNetworkIsolation"] is True
+    # What comes from the foundation, the config and its defaults.
     assert job["RoleArn"] == publishing.account.role
-    assert job["OutputDataConfig"] == {
-        "S3OutputPath": f"s3://{bucket}/compile/",
-        "CompressionType": "NONE",
-        "KmsKeyId": "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d",
-    }
-    assert job["ResourceConfig"] == {
-        "InstanceType": "ml.g4dn.xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30,
-    }  # fmt: skip
+    assert job["OutputDataConfig"]["KmsKeyId"] == publishing.key
+    assert job["ResourceConfig"]["VolumeSizeInGB"] == 30
     assert job["StoppingCondition"] == {"MaxRuntimeInSeconds": 7200}
-    (channel,) = job["InputDataConfig"]
-    assert channel["ChannelName"] == "weights"
-    assert channel["DataSource"]["S3DataSource"] == {
-        "S3DataType": "S3Prefix",
-        "S3Uri": f"s3://{bucket}/artifacts/{weights.digest}/files/",
-        "S3DataDistributionType": "FullyReplicated",
-    }
     tags = publishing.account.sagemaker.list_tags(ResourceArn=job["TrainingJobArn"])["Tags"]
     assert tags == [
         {"Key": "slipway:environment", "Value": "local"},
@@ -237,6 +216,7 @@ def test_a_result_that_is_gone_is_made_again(publishing: Publishing):
 def test_stopped_at_any_point_the_next_run_finishes_with_one_job(publishing: Publishing):
     total = len(_events_of_a_run(publishing))
     assert total >= 10
+    notes: list[str] = []
     for last_event in range(1, total):
         publishing.checkpoint.joinpath("own.txt").write_bytes(str(publishing.root).encode())
         publishing.checkpoint.joinpath("point").write_text(str(last_event))
@@ -245,10 +225,13 @@ def test_stopped_at_any_point_the_next_run_finishes_with_one_job(publishing: Pub
         with pytest.raises(KeyboardInterrupt):
             publishing.run(said=Said(last_event))
         assert not publishing.lock_path.exists()
-        result = publishing.run()
+        said = Said()
+        result = publishing.run(said=said)
+        notes += said.notes
         files = publishing.verify(result.digest)
         assert files["point"] == str(last_event).encode()
         assert len(publishing.jobs()) == before + 1
+    assert any(note.endswith(" was done before.") for note in notes)
 
 
 def _events_of_a_run(publishing: Publishing) -> list[tuple[Any, ...]]:
@@ -295,25 +278,6 @@ def test_ctrl_c_leaves_the_job_and_the_next_run_takes_over(
     # Not a terminal: a line for each change.
     assert lines[-1].startswith(f"{name}: Completed, 0:")
     assert len(lines) == len({line.split(", ")[0] for line in lines})
-    assert len(publishing.jobs()) == 1
-
-
-@pytest.mark.size("all")
-def test_killed_while_the_job_runs(publishing: Publishing, begin: Any, tmp_path: Path):
-    gate = tmp_path / "gate"
-    publishing.write(f"gate {gate}")
-    publishing.build_image()
-    process = begin()
-    (job,) = eventually(publishing.jobs)
-    kill_tree(process)
-    gate.touch()
-    publishing.account.ended(job["TrainingJobName"])
-    assert not publishing.lock_path.exists()
-    second = begin()
-    output, errors = second.communicate(timeout=60)
-    assert second.returncode == 0, errors
-    assert errors.splitlines()[0] == (f"The training job {job['TrainingJobName']} was done before.")
-    assert f"Compiled for sm75, by training job {job['TrainingJobName']}." in output
     assert len(publishing.jobs()) == 1
 
 

@@ -2,26 +2,23 @@
 
 import functools
 import os
-import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from embedded_aws.hosting.families.program import ContainerProgram
+from embedded_aws.hosting.families.program import ContainerProgram, slipways_program
 from embedded_aws.hosting.families.triton import triton_server
 
 # A container's own home directory is another.
 _HOME = os.environ.get("TRITON_HOME") or str(triton_server.servers_directory(os.environ) or "")
-_PROGRAM = (sys.executable, "-m", "containers.triton")
 PROGRAMS: Mapping[str, ContainerProgram] = {
     "sagemaker-tritonserver": ContainerProgram(
         triton_server.COMMAND,
         {"TRITON_HOME": _HOME},
         find_missing=functools.partial(triton_server.missing_backends, Path(_HOME)),
     ),
-    "slipway/triton": ContainerProgram(
-        (*_PROGRAM, "serve"),
-        {"SLIPWAY_TRITON_SERVER": os.path.join(_HOME, triton_server.PROGRAM)},  # noqa: PTH118
-        entrypoint=_PROGRAM,
-        image_python="/opt/slipway/venv/bin/python3",
+    "slipway/triton": replace(
+        slipways_program("triton"),
+        environment={"SLIPWAY_TRITON_SERVER": os.path.join(_HOME, triton_server.PROGRAM)},  # noqa: PTH118
     ),
 }
