@@ -34,11 +34,6 @@ _QUESTIONS = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(init)
-
-
 def init(
     name: Annotated[str, typer.Argument(help="Name of the model and of its file.")],
     container: Annotated[

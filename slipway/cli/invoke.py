@@ -42,11 +42,6 @@ if TYPE_CHECKING:
 _JSON = "application/json"
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(invoke)
-
-
 def invoke(
     name: Annotated[str, typer.Argument(help="Name of the model.")],
     body: Annotated[str | None, typer.Argument(help="The request, as JSON.")] = None,

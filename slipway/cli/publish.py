@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from slipway.publishing.publish import Published
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(publish)
-
-
 def publish(
     name: Annotated[str | None, typer.Argument(help="Name of the model.")] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,

@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from slipway.planning.plan import DeploymentPlan
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(status)
-
-
 def status(
     name: Annotated[str, typer.Argument(help="Name of the model.")],
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,

@@ -12,11 +12,6 @@ from slipway.cli.output import (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("iam")(iam)
-
-
 def iam(
     name: Annotated[str | None, typer.Argument(help="Name of the model.")] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,

@@ -34,11 +34,6 @@ _QUESTIONS = {
 _NUMBERS = ("parameters",)
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("import")(import_config)
-
-
 def import_config(
     name: Annotated[str, typer.Argument(help="Name of the model and of its file.")],
     properties: Annotated[

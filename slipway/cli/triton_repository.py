@@ -12,11 +12,6 @@ from slipway.errors import UserError
 _DIRECTORY = "triton"
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("triton-repository")(triton_repository)
-
-
 def triton_repository(
     name: Annotated[str, typer.Argument(help="Name of the model in Triton.")],
     graph: Annotated[
