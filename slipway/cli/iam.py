@@ -48,10 +48,10 @@ def iam(
     """Print the least IAM policy to publish, deploy, invoke and operate a model, as JSON."""
     from slipway.config.sections.artifacts import HubWeights
     from slipway.errors import UserError
-    from slipway.operations.execution_role import role_policy
     from slipway.planning.artifact_place import artifact_place
     from slipway.planning.promotion import same_environment
     from slipway.publishing.publish import planned_job
+    from slipway.rights.execution_role import role_policy
     from slipway.rights.imports import import_policy
     from slipway.rights.pipeline import least_policy
     from slipway.rights.promotion import promotion_policy

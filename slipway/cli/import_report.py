@@ -19,27 +19,8 @@ if TYPE_CHECKING:
 
     from slipway.config.environments import Environment
     from slipway.config.schema import ModelConfig
-    from slipway.importing.draft import Draft
+    from slipway.importing.draft import Draft, ImportResult
     from slipway.project import Project
-
-
-@dataclasses.dataclass(frozen=True)
-class ImportResult:
-    """The result of an import.
-
-    Args:
-        draft: the config.
-        origin: what it was made of.
-        added: keys of serving.properties that Slipway writes in addition.
-        first: steps before the config can be published.
-        then: steps after the endpoint is deployed.
-    """
-
-    draft: Draft
-    origin: str
-    added: Mapping[str, str]
-    first: Sequence[str] = ()
-    then: Sequence[str] = ()
 
 
 def finish(

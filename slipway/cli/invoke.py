@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.access import Access
-    from slipway.operations.invoke import Answer, Request
-    from slipway.operations.invoke_async import AsyncAnswer
+    from slipway.operations.invoke.asynchronous import AsyncAnswer
+    from slipway.operations.invoke.realtime import Answer, Request
     from slipway.planning.asynchronous import AsyncPlan
     from slipway.planning.situation import Situation
     from slipway.planning.texts import TextProtocol
@@ -73,8 +73,8 @@ def invoke(
 ) -> None:
     """Send one request; the answer goes to standard output, its latency to standard error."""
     from slipway.access import open_access
-    from slipway.operations.invoke import Request, StreamAnswer, Wait, invoke_stream
-    from slipway.operations.invoke import invoke as send
+    from slipway.operations.invoke.realtime import Request, StreamAnswer, Wait, invoke_stream
+    from slipway.operations.invoke.realtime import invoke as send
     from slipway.planning.component import SCALE_TO_ZERO
     from slipway.shared_endpoints import endpoint_name
 
@@ -150,7 +150,7 @@ def _ask_queue(
     as_json: bool,
 ) -> None:
     """Sends one request to an asynchronous endpoint, waits, and prints the answer."""
-    from slipway.operations.invoke_async import invoke_async
+    from slipway.operations.invoke.asynchronous import invoke_async
 
     show = show_wait(request.endpoint_name)
     answer = invoke_async(request, queue, access, limit_seconds=limit_seconds, show=show)

@@ -11,7 +11,7 @@ from slipway.errors import UserError
 
 # Imported when they are needed, because planning takes its time.
 if TYPE_CHECKING:
-    from slipway.operations.invoke_async import AsyncAnswer
+    from slipway.operations.invoke.asynchronous import AsyncAnswer
     from slipway.planning.asynchronous import AsyncPlan
     from slipway.project import Project
 

@@ -62,6 +62,32 @@ class KnownFacts:
         size = {} if self.size_gb is None else {"size_gb": self.size_gb}
         return {"weights": dict(self.weights or {}), **size}
 
+    def content(
+        self,
+        serving: Mapping[str, Any],
+        alarms: Mapping[str, Any],
+        *,
+        artifacts: Mapping[str, Any] | None = None,
+        endpoint: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Returns the config of a model.
+
+        Args:
+            serving: the section `serving`.
+            alarms: the section `alarms`.
+            artifacts: the section `artifacts`; None for a config without it.
+            endpoint: the section `endpoint`; None for the user's answers alone.
+        """
+        return {
+            "name": self.name,
+            "model": {"family": self.family, "parameters": self.parameters, **self.shape},
+            "serving": serving,
+            **({} if artifacts is None else {"artifacts": artifacts}),
+            "endpoint": endpoint or {"instances": [self.instance], **self.endpoint},
+            "alarms": alarms,
+            **({"tags": dict(self.tags)} if self.tags else {}),
+        }
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -146,6 +172,25 @@ class Draft:
             for setting in settings:
                 yield from comment_lines(f"- {setting.shown}: {setting.reason}", hanging="  ")
         yield ""
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """The result of an import.
+
+    Args:
+        draft: the config.
+        origin: what it was made of.
+        added: keys of serving.properties that Slipway writes in addition.
+        first: steps before the config can be published.
+        then: steps after the endpoint is deployed.
+    """
+
+    draft: Draft
+    origin: str
+    added: Mapping[str, str] = field(default_factory=dict)
+    first: Sequence[str] = ()
+    then: Sequence[str] = ()
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.config.names import KEPT_LOGS
-from slipway.operations.alarms import endpoint_alarms
+from slipway.deployed.calls import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.planning.artifact_place import own_place
 

@@ -86,7 +86,9 @@ def run(tmp_path, monkeypatch, slipway_command, s3):
         container.pop("ModelDataSource")
         container["ModelDataUrl"] = address
         aws = FakeAws(given, s3=s3)
-        monkeypatch.setattr("slipway.access.open_shell_access", lambda _: (aws, REGION))
+        monkeypatch.setattr(
+            "slipway.importing.live_endpoint.open_shell_access", lambda _: (aws, REGION)
+        )
         return slipway_command("import", "chat", "--endpoint", NAME, *options)
 
     return command

@@ -9,7 +9,8 @@ from moto.server import ThreadedMotoServer
 from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.facts.instances import instance_types
-from slipway.operations.network import compare_network
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.network import compare_network
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from slipway.planning.vpc import VpcPlan
@@ -46,7 +47,8 @@ def compared(
     plan: DeploymentPlan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
     vpc = VpcPlan(subnets, groups)
     plan = dataclasses.replace(plan, vpc=vpc)
-    return [(each.message, each.remedy) for each in compare_network(plan, vpc, access, made)]
+    _, problems = parted(compare_network(plan, vpc, access, made))
+    return [(each.message, each.remedy) for each in problems]
 
 
 def test_what_is_missing_is_named_at_once(access: Access) -> None:

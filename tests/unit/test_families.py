@@ -25,13 +25,13 @@ REGISTRIES = (
 )
 # Shared modules that say a family's name, each with the reason.
 EXCEPTIONS: Mapping[str, str] = {
-    "slipway/cli/import_.py": "what is imported decides the family",
     "slipway/cli/triton_repository.py": "the command writes repositories of Triton",
     "slipway/cli/plan_text.py": "the plan has a section for NeuronCores",
     "slipway/facts/images.py": "neuron is a kind of accelerator",
     "slipway/facts/instances.py": "neuron is a kind of accelerator",
     "slipway/planning/images.py": "neuron is a kind of accelerator",
     "slipway/planning/rules/hardware.py": "neuron is a kind of accelerator",
+    "slipway/importing/sources.py": "what is imported decides the family",
     "slipway/image_sources.py": "the table of the files of each image",
 }
 _ROOM = re.compile(

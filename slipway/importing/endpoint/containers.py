@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.deployed.answers import Answer
+from slipway.deployed.described import Described, Raw, containers_of
 from slipway.importing.draft import SLIPWAYS_ROLE
-from slipway.importing.endpoint.answers import Answer
 from slipway.importing.endpoint.components import scales_to_zero
-from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import Findings
 
 _REASONS: Mapping[str, str] = {
@@ -94,7 +94,7 @@ def container_of(described: Described, found: Findings) -> Container:
     _, raw = next(_of_variants(described), ("", {}))
     model = Answer(raw, _ABOUT)
     model.take("Containers")
-    container = Answer(next(iter(_containers(raw)), {}))
+    container = Answer(next(iter(containers_of(raw)), {}))
     model.take("PrimaryContainer")
     fields = take_network(model)
     model.take("InferenceExecutionConfig")  # how requests pass several containers
@@ -126,20 +126,6 @@ def take_network(answer: Answer) -> dict[str, Any]:
     return fields
 
 
-def data_of(model: Raw) -> Iterator[str]:
-    """Yields the addresses of a model's data."""
-    for container in _containers(model):
-        source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
-        address = source.get("S3Uri") or container.get("ModelDataUrl")
-        if address:
-            yield str(address)
-
-
-def _containers(model: Raw) -> list[Raw]:
-    primary = model.get("PrimaryContainer")
-    return [primary] if primary else list(model.get("Containers") or ())
-
-
 def _variants(described: Described) -> Iterator[Raw]:
     yield from described.config["ProductionVariants"]
 
@@ -156,12 +142,12 @@ def _of_variants(described: Described) -> Iterator[tuple[str, Raw]]:
 def _served(model: Raw) -> str:
     """Returns a text that is the same for models that serve the same."""
     kept = ("EnableNetworkIsolation", "VpcConfig")
-    return repr([_containers(model), [model.get(name) for name in kept]])
+    return repr([containers_of(model), [model.get(name) for name in kept]])
 
 
 def _forms(model: Raw) -> Iterator[tuple[str, str]]:
     """Yields message and remedy of each form of a model that no config can say."""
-    containers = _containers(model)
+    containers = containers_of(model)
     if len(containers) > 1:
         images = ", ".join(
             str(each.get("Image", each.get("ModelPackageName"))) for each in containers

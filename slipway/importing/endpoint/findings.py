@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from slipway.codes.code import Code
+from slipway.deployed.answers import Answer, shown
 from slipway.errors import Kind, Problem
 from slipway.importing.draft import FieldName, Guess, Setting
-from slipway.importing.endpoint.answers import Answer, shown
 
 NO_FIELD = "no field of the config says it."
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from slipway.deployed.answers import Answer
+from slipway.deployed.described import Described
 from slipway.importing.endpoint.alarms import alarm_names
-from slipway.importing.endpoint.answers import Answer
-from slipway.importing.endpoint.described import Described
 from slipway.importing.endpoint.findings import Findings
 
 _STRATEGIES: Mapping[str, str] = {
@@ -47,13 +47,13 @@ def rollout_section(
         step = config.take(policy, *routing, name)
         if step:
             section["step_percent"] = _percent(step, instance_count, fleet, found)
-    for name, path in (
-        ("wait_seconds", (policy, *routing, "WaitIntervalInSeconds")),
-        ("termination_wait_seconds", (policy, "TerminationWaitInSeconds")),
-        ("max_execution_seconds", (policy, "MaximumExecutionTimeoutInSeconds")),
-    ):
-        if (value := config.take(*path)) is not None:
-            section[name] = value
+    section |= config.fields(
+        {
+            "wait_seconds": (policy, *routing, "WaitIntervalInSeconds"),
+            "termination_wait_seconds": (policy, "TerminationWaitInSeconds"),
+            "max_execution_seconds": (policy, "MaximumExecutionTimeoutInSeconds"),
+        }
+    )
     section["rollback_alarms"] = _alarms(described, config, found)
     found.leave_out_rest(config, "LastDeploymentConfig.")
     waits = section.get("wait_seconds", 0) + section.get("termination_wait_seconds", 0)

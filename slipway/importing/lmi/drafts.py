@@ -143,15 +143,8 @@ def _content(
     )
     for name in given.endpoint:
         guesses.pop(("endpoint", name), None)
-    content = {
-        "name": given.name,
-        "model": {"family": given.family, "parameters": given.parameters, **given.shape},
-        "serving": serving.section,
-        "artifacts": given.artifacts,
-        "endpoint": {**endpoint, **given.endpoint},
-        "alarms": alarms,
-        **({"tags": dict(given.tags)} if given.tags else {}),
-    }
+    endpoint |= given.endpoint
+    content = given.content(serving.section, alarms, artifacts=given.artifacts, endpoint=endpoint)
     return content, guesses
 
 

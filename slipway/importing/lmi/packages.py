@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from slipway.deployed.described import Package
 from slipway.importing.call import Call
-from slipway.importing.endpoint.described import Package
 from slipway.importing.lmi.source import LmiSource, read_directory
 from slipway.importing.own_images import own_image
 

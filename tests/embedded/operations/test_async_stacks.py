@@ -9,11 +9,12 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
-from slipway.operations.async_places import find_places
-from slipway.operations.invoke import Request
-from slipway.operations.invoke_async import invoke_async
+from slipway.operations.invoke.asynchronous import invoke_async
+from slipway.operations.invoke.realtime import Request
 from slipway.operations.leftovers import find_leftovers
-from slipway.operations.mode import compare_mode
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.mode import compare_mode
+from slipway.operations.preflight.places import find_queue
 from slipway.operations.status import find_status
 from slipway.planning.asynchronous import AsyncPlan, Prefix
 from slipway.planning.plan import DeploymentPlan
@@ -251,7 +252,7 @@ def planned(endpoint: dict[str, Any]) -> DeploymentPlan:
 def test_preflight_names_what_is_missing(queue: Queue) -> None:
     plan = queued_plan(queue).asynchronous
     assert plan is not None
-    found, problems = find_places(plan, queue.stack.access)
+    found, problems = parted(find_queue(plan, queue.stack.access))
     assert problems == []
     assert found[:2] == ["bucket my-requests", "bucket my-answers"]
     assert len(found) == 7
@@ -264,7 +265,7 @@ def test_preflight_names_what_is_missing(queue: Queue) -> None:
         output_key_arn=gone,
     ).asynchronous  # fmt: skip
     assert wrong is not None
-    _, problems = find_places(wrong, queue.stack.access)
+    _, problems = parted(find_queue(wrong, queue.stack.access))
     assert [(each.message, each.remedy) for each in problems] == [
         ("the bucket not-there does not exist", "Correct `async_inference`, or make the bucket."),
         (f"the topic {nowhere} does not exist", "Correct `async_inference`, or make the topic."),
@@ -277,8 +278,8 @@ def test_preflight_names_what_is_missing(queue: Queue) -> None:
 
 
 def test_preflight_refuses_another_mode(queue: Queue) -> None:
-    assert compare_mode(queued_plan(queue), queue.stack.access) == ([], [])
-    _, (problem,) = compare_mode(planned({}), queue.stack.access)
+    assert parted(compare_mode(queued_plan(queue), queue.stack.access)) == ([], [])
+    _, (problem,) = parted(compare_mode(planned({}), queue.stack.access))
     assert problem.message == (
         "async-local is asynchronous and would become real-time: AWS documents no such update"
     )
@@ -305,7 +306,7 @@ def test_the_policy_is_what_the_commands_need(queue: Queue) -> None:
     plan = queued_plan(queue)
     recorded = RecordedCalls(queue.stack.access, f"{LOCAL.region}:{LOCAL.account}")
     assert plan.asynchronous is not None
-    find_places(plan.asynchronous, queue.stack.access)
+    list(find_queue(plan.asynchronous, queue.stack.access))
     ask(queue, b"x")
     policy = least_policy(plan, LOCAL, compiling=None, weights=None)
     assert recorded.denied_by(policy) == set()

@@ -13,10 +13,12 @@ from slipway.access import Access
 from slipway.config.load import load_config
 from slipway.errors import Problem
 from slipway.facts.instances import instance_types
-from slipway.operations.execution_role import examine_role, role_policy
+from slipway.operations.preflight.execution_role import examine_role
+from slipway.operations.preflight.findings import parted
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from slipway.rights.execution_role import role_policy
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
@@ -67,12 +69,14 @@ def put(iam: Any, policy: dict[str, Any]) -> None:
 
 def examined(stack: SlipwayStack, access: Access | None = None) -> tuple[list[str], list[Problem]]:
     key = stack.stacks.client("ssm").get_parameter(Name="/slipway/local/artifact-key-arn")
-    return examine_role(
-        planned(),
-        ROLE,
-        access or stack.access,
-        key_arn=key["Parameter"]["Value"],
-        made_group=None,
+    return parted(
+        examine_role(
+            planned(),
+            ROLE,
+            access or stack.access,
+            key_arn=key["Parameter"]["Value"],
+            made_group=None,
+        )
     )
 
 

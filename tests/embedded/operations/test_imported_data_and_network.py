@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from slipway.operations.endpoint_reader import read_endpoint
+from slipway.deployed.reader import read_endpoint
 from slipway.rights.imports import import_policy
 from tests.support.golden_cases import GOLDEN, plan_content
 from tests.support.imported_endpoints import ImportedPlan, told

@@ -10,7 +10,13 @@ import pytest
 from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.errors import UserError
-from slipway.operations.invoke import MAX_BODY_BYTES, Answer, Request, invoke, invoke_stream
+from slipway.operations.invoke.realtime import (
+    MAX_BODY_BYTES,
+    Answer,
+    Request,
+    invoke,
+    invoke_stream,
+)
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.slipway_stack import NAME, SlipwayStack, slipway_stack
 from tests.support.waiting import eventually

@@ -9,7 +9,7 @@ import pytest
 from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.errors import UserError
-from slipway.operations.invoke import Request, invoke, invoke_stream
+from slipway.operations.invoke.realtime import Request, invoke, invoke_stream
 from slipway.operations.leftovers import find_kept, find_leftovers
 from slipway.operations.preflight import preflight
 from slipway.operations.status import find_status

@@ -9,7 +9,8 @@ import pytest
 from slipway.cli.status import print_status
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
-from slipway.operations.scaling import compare_scaling
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.scaling import compare_scaling
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
@@ -131,20 +132,20 @@ def test_an_alarm_is_trouble(deployed: SlipwayStack) -> None:
 
 def test_preflight_says_what_autoscaling_means_for_a_change(deployed: SlipwayStack) -> None:
     plan = planned("ml.g4dn.xlarge")
-    assert compare_scaling(plan, deployed.access) == ([], [])
-    found, problems = compare_scaling(planned("ml.g4dn.2xlarge"), deployed.access)
+    assert parted(compare_scaling(plan, deployed.access)) == ([], [])
+    found, problems = parted(compare_scaling(planned("ml.g4dn.2xlarge"), deployed.access))
     assert found == [
         "autoscaling: AllTraffic does not scale while it goes from ml.g4dn.xlarge to "
         "ml.g4dn.2xlarge; it is deregistered before the update and registered anew after it"
     ]
     assert problems == []
     dropped = dataclasses.replace(plan, autoscaling=None)
-    assert compare_scaling(dropped, deployed.access)[0] == [
+    assert parted(compare_scaling(dropped, deployed.access))[0] == [
         "autoscaling: AllTraffic is deregistered first, since the files do not scale it any more"
     ]
     (variant,) = plan.variants
     renamed = dataclasses.replace(plan, variants=(dataclasses.replace(variant, name="other"),))
-    assert compare_scaling(renamed, deployed.access)[0] == [
+    assert parted(compare_scaling(renamed, deployed.access))[0] == [
         "autoscaling: AllTraffic is deregistered first, since the variant goes"
     ]
 
@@ -152,7 +153,7 @@ def test_preflight_says_what_autoscaling_means_for_a_change(deployed: SlipwaySta
 def test_preflight_names_a_target_that_the_stack_did_not_make(deployed: SlipwayStack) -> None:
     # Another stack's name: this one has made nothing.
     plan = dataclasses.replace(planned("ml.g4dn.2xlarge"), stack_name="elsewhere")
-    found, (problem,) = compare_scaling(plan, deployed.access)
+    found, (problem,) = parted(compare_scaling(plan, deployed.access))
     assert found == []
     assert problem.message == (
         "the variant AllTraffic is a scalable target that its stack did not make: SageMaker "
@@ -165,4 +166,4 @@ def test_preflight_names_a_target_that_the_stack_did_not_make(deployed: SlipwayS
     )
     # Nothing is refused where nothing of the variant changes.
     same = dataclasses.replace(planned("ml.g4dn.xlarge"), stack_name="elsewhere", autoscaling=None)
-    assert compare_scaling(same, deployed.access) == ([], [])
+    assert parted(compare_scaling(same, deployed.access)) == ([], [])

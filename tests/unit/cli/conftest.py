@@ -20,7 +20,8 @@ def import_endpoint(tmp_path, monkeypatch, slipway_command):
     def command(given, *options, refused=None, name="chat"):
         aws = FakeAws(given, refused)
         monkeypatch.setattr(
-            "slipway.access.open_shell_access", lambda region: (aws, region or REGION)
+            "slipway.importing.live_endpoint.open_shell_access",
+            lambda region: (aws, region or REGION),
         )
         endpoint = given["DescribeEndpoint"]["EndpointName"]
         return slipway_command("import", name, "--endpoint", endpoint, *options)

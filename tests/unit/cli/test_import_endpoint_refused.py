@@ -2,9 +2,9 @@
 
 import pytest
 
+from slipway.deployed.reader import read_endpoint
 from slipway.errors import UserError
 from slipway.importing.endpoint.endpoints import hosted
-from slipway.operations.endpoint_reader import read_endpoint
 from tests.support.described_endpoints import (
     IMAGE,
     MOMENT,

@@ -32,7 +32,9 @@ def test_the_plan_has_the_same_container(tmp_path, monkeypatch, slipway_command,
     variant = given["DescribeEndpointConfig"]["ProductionVariants"][0]
     variant["InstanceType"] = plan["variants"][0]["instance_types"][0]
     aws = FakeAws(given)
-    monkeypatch.setattr("slipway.access.open_shell_access", lambda _: (aws, REGION))
+    monkeypatch.setattr(
+        "slipway.importing.live_endpoint.open_shell_access", lambda _: (aws, REGION)
+    )
     code, output, errors = slipway_command(
         "import", case, "--endpoint", NAME, "--family", family_of(case), "--parameters", "60506624",
         "--json",

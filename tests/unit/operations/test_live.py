@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from slipway.operations.live import served_by
+from slipway.deployed.served import served_by
 
 DIGEST = "ab" * 32
 OURS = f"s3://bucket/artifacts/{DIGEST}/files/"

@@ -1,6 +1,7 @@
 """Which metrics are published: as the files say it, and as an endpoint configuration does."""
 
 from slipway.operations.metrics_differences import deployed_metrics, planned_metrics
+
 from slipway.planning.metrics import MetricsPlan
 
 DEFAULTS = {
