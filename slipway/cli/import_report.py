@@ -32,12 +32,6 @@ def finish(
 ) -> None:
     """Checks a draft, writes its files and reports.
 
-    Args:
-        made: the result of the import.
-        target: the project, and the place of the config.
-        dry_run: whether the config is printed, and nothing is written.
-        as_json: whether the report is JSON.
-
     Raises:
         UserError: a file is there already, or the config has problems.
     """

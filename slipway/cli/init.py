@@ -176,10 +176,6 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
 def _with_facts(given: Mapping[str, Any], root: Path) -> tuple[dict[str, Any], Sequence[str]]:
     """Returns the answers with what a local checkpoint's files say, and its `architectures`.
 
-    Args:
-        given: the options; `weights` is a section.
-        root: the project.
-
     Raises:
         UserError: there is no such folder, or its files cannot be read.
     """

@@ -196,11 +196,6 @@ def _ignore(_part: bytes) -> None:
 def _text_protocol(situation: "Situation", content_type: str, *, stream: bool) -> "TextProtocol":
     """Returns how the model takes texts.
 
-    Args:
-        situation: asks the model's family.
-        content_type: of the request.
-        stream: whether the answer is shown in parts.
-
     Raises:
         UserError: it need not take any, or not in this way.
     """

@@ -66,12 +66,7 @@ def show_wait(endpoint_name: str) -> Callable[[float], None]:
 
 
 def as_document(answer: "AsyncAnswer", content: Any) -> dict[str, Any]:
-    """Returns what `--json` prints.
-
-    Args:
-        answer: as it was read from its object.
-        content: its body as JSON or text.
-    """
+    """Returns what `--json` prints."""
     return {
         "answer": content,
         "content_type": answer.content_type,

@@ -88,13 +88,7 @@ class ProgressBar:
         self._console.print(line, markup=False)
 
     def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        """Shows the state of a training job or a build.
-
-        Args:
-            name: TrainingJobName, or the build's id.
-            state: SageMaker's secondary status, or the build's phase.
-            elapsed_seconds: time since the job or build was created.
-        """
+        """Shows the state of a training job or a build."""
         minutes, seconds = divmod(int(elapsed_seconds), 60)
         line = f"{name}: {state}, {minutes}:{seconds:02}"
         if self._console.is_terminal:

@@ -84,9 +84,7 @@ def scaling_items(autoscaling: Any, operation: str, **arguments: Any) -> list[di
 def endpoint_alarms(cloudwatch: Any, endpoint_name: str) -> Iterator[dict[str, Any]]:
     """Yields DescribeAlarms' metric alarms that watch an endpoint.
 
-    Args:
-        cloudwatch: boto3's client.
-        endpoint_name: name of the endpoint, and of the stack that declares its alarms.
+    Its name is that of the stack, too.
     """
     # CloudFormation begins an alarm's name with the stack's.
     prefix = f"{endpoint_name}-"

@@ -45,12 +45,7 @@ class StoredCheckpoint:
 
 
 def read_package(s3: Any, address: str) -> Package:
-    """Returns the small files of model data that has settings of a server; else none.
-
-    Args:
-        s3: boto3's client.
-        address: a prefix with its final slash, or an archive.
-    """
+    """Returns the small files of model data that has settings of a server; else none."""
     bucket, _, key = address.removeprefix("s3://").partition("/")
     try:
         if address.endswith("/"):
@@ -67,12 +62,7 @@ def read_package(s3: Any, address: str) -> Package:
 
 
 def read_checkpoint_in_s3(s3: Any, uri: str) -> StoredCheckpoint:
-    """Returns what the files under a prefix say about a network.
-
-    Args:
-        s3: boto3's client.
-        uri: the prefix with its final slash.
-    """
+    """Returns what the files under a prefix say about a network."""
     prefix = ObjectPrefix(uri)
     try:
         files = file_set(s3, prefix, objects_under(s3, prefix))

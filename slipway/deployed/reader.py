@@ -36,11 +36,6 @@ Client = Callable[[str], Any]
 def read_endpoint(client: Client, name: str, region: str) -> Described:
     """Returns what AWS answers about an endpoint.
 
-    Args:
-        client: returns boto3's client of a service.
-        name: the endpoint.
-        region: its region, for messages.
-
     Raises:
         UserError: there is no such endpoint, its configuration or model was deleted, or calls are
             denied.

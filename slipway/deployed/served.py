@@ -38,11 +38,6 @@ def served_by(
 ) -> tuple[Served, Mapping[str, tuple[str, ...]]]:
     """Follows an endpoint configuration to its first variant's image and weights.
 
-    Args:
-        sagemaker: boto3's client.
-        config: name of the endpoint configuration.
-        component: DescribeInferenceComponent's answer, if the variant names no model.
-
     Returns:
         What it serves, and the instance types of each of its variants, the preferred one first.
     """
@@ -86,13 +81,7 @@ def _named_weights(environment: Mapping[str, str]) -> str | None:
 
 
 def model_of(sagemaker: Any, variant: Raw, component: Raw | None) -> dict[str, Any] | None:
-    """Returns the model that a variant or the component on its instances serves; None without one.
-
-    Args:
-        sagemaker: boto3's client.
-        variant: of an endpoint configuration.
-        component: DescribeInferenceComponent's answer, if the variant names no model.
-    """
+    """Returns the model that a variant, or the component on its instances, serves; else None."""
     name = model_name(variant, component)
     return None if name is None else described_model(sagemaker, name)
 

@@ -29,13 +29,7 @@ _TOOLKIT = re.compile(r"/huggingface-(pytorch|tensorflow|neuronx?)(-trcomp)?-inf
 
 
 def custom_draft(call: Call, given: KnownFacts, guesses: dict[FieldName, Guess]) -> Draft:
-    """Makes the config.
-
-    Args:
-        call: the arguments; they name an image.
-        given: all facts that a config needs.
-        guesses: the facts that are guesses, by field.
-    """
+    """Makes the config."""
     image_uri, environment = call.image_uri or "", dict(call.environment)
     changed: list[Setting] = []
     model_id = environment.pop(_MODEL_VARIABLE, None)

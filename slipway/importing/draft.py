@@ -72,11 +72,7 @@ class KnownFacts:
     ) -> dict[str, Any]:
         """Returns the config of a model.
 
-        Args:
-            serving: the section `serving`.
-            alarms: the section `alarms`.
-            artifacts: the section `artifacts`; None for a config without it.
-            endpoint: the section `endpoint`; None for the user's answers alone.
+        Without `endpoint`, that section has the user's answers alone.
         """
         return {
             "name": self.name,
@@ -141,11 +137,7 @@ class Draft:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
     def render(self, origin: str) -> str:
-        """Returns the YAML: a comment above each guess, and a list of what the config lacks.
-
-        Args:
-            origin: what the config was made of, for the first comment.
-        """
+        """Returns the YAML: a comment above each guess, and a list of what the config lacks."""
         head = comment_lines(f"Imported from {printable(origin)}.")
         return "\n".join([FIRST_LINE, *head, *lines(self.content, self._comment), *self._lists()])
 
@@ -212,9 +204,7 @@ def printable(text: str, longest: int | None = _LONGEST_SHOWN) -> str:
 def alarms_of(given: KnownFacts, reader: str) -> tuple[dict[str, Any], dict[FieldName, Guess]]:
     """Returns the section `alarms`, and its guess where the user gave no objective.
 
-    Args:
-        given: the user's answers.
-        reader: what the source is, for the reason: `serving.properties`.
+    `reader` names the source in the reason.
     """
     name = "model_latency_p99_milliseconds"
     if given.latency_milliseconds is not None:

@@ -68,11 +68,7 @@ class LiveEndpoint:
         return found
 
     def placed(self, place: WeightsPlace) -> WeightsPlace:
-        """Returns the place of the weights with the facts of the files that lie there.
-
-        Args:
-            place: where the container's settings say that they are.
-        """
+        """Returns the place of the weights with the facts of the files that lie there."""
         if place.repository is not None:
             return place
         if place.section is None and self.call.model_data is not None:
@@ -93,9 +89,7 @@ class LiveEndpoint:
     ) -> tuple[KnownFacts, Mapping[FieldName, Guess]]:
         """Returns facts of the network that nothing tells, as far as a guess is of use.
 
-        Args:
-            given: the facts; what they have stays.
-            place: the weights.
+        Facts that are given stay.
         """
         guesses: dict[FieldName, Guess] = {}
         if given.family is None:
@@ -184,12 +178,7 @@ class LiveEndpoint:
 
 
 def copy_steps(call: Call, folder: str) -> tuple[str, ...]:
-    """Returns the step that copies the model data into a folder; none without model data.
-
-    Args:
-        call: names the model data, a prefix or an archive.
-        folder: of the project.
-    """
+    """Returns the step that copies the model data into a folder; none without model data."""
     data = call.model_data
     if data is None:
         return ()
@@ -202,10 +191,7 @@ def copy_steps(call: Call, folder: str) -> tuple[str, ...]:
 def read_live(name: str, region: str | None, given: KnownFacts) -> LiveEndpoint:
     """Reads an endpoint with the shell's credentials.
 
-    Args:
-        name: the endpoint.
-        region: its region; None for the shell's.
-        given: the user's answers.
+    Without a region, the region is the shell's.
 
     Raises:
         UserError: it is not there, may not be read, or has a form that no config can say.

@@ -39,11 +39,7 @@ class Variables:
         self._left = dict(environment)
 
     def take(self, fields: Mapping[str, str]) -> dict[str, Any]:
-        """Returns the fields of a section that variables tell: whole numbers, or texts.
-
-        Args:
-            fields: names of variables, and their fields.
-        """
+        """Returns the fields of a section that variables tell: whole numbers, or texts."""
         found: dict[str, Any] = {}
         for variable, name in fields.items():
             if (value := self._left.pop(variable, None)) is not None:
@@ -93,15 +89,7 @@ def own_draft(
     tag: str,
     section_of: SectionOf,
 ) -> Draft:
-    """Returns the config of a container of Slipway's.
-
-    Args:
-        call: image, instances and variables.
-        given: all facts that a config needs.
-        guesses: the facts that are guesses, by field.
-        tag: of the image.
-        section_of: of the container's family.
-    """
+    """Returns the config of a container of Slipway's."""
     facts = instance_types().get(given.instance or "")
     own = section_of(Variables(call.environment), tag, facts)
     alarms, more = alarms_of(given, call.origin)

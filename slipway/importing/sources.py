@@ -153,13 +153,7 @@ class Importer:
     def _completed(
         self, given: KnownFacts, place: WeightsPlace, live: LiveEndpoint | None = None
     ) -> tuple[KnownFacts, dict[FieldName, Guess]]:
-        """Returns all facts that a config needs; asks for those that nothing tells.
-
-        Args:
-            given: the user's answers, and what the source tells.
-            place: the weights that the source names.
-            live: the endpoint that is imported; None for any other source.
-        """
+        """Returns all facts that a config needs; asks for those that nothing tells."""
         guesses: dict[FieldName, Guess] = {}
         if self.weights is not None:
             place = replace(place, section=parse_weights(self.weights), size_gb=None)

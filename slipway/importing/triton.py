@@ -62,15 +62,7 @@ def release_of(uri: str) -> str | None:
 def repository_draft(
     call: Call, given: KnownFacts, guesses: Mapping[FieldName, Guess], release: str, folder: str
 ) -> Draft:
-    """Returns the config of an endpoint with AWS's Triton image.
-
-    Args:
-        call: image, instances and variables.
-        given: all facts that a config needs.
-        guesses: the facts that are guesses, by field.
-        release: of the image.
-        folder: folder of the project for the model repository.
-    """
+    """Returns the config of an endpoint with AWS's Triton image."""
     variables = Variables(call.environment)
     found = _taken(variables, _SERVER_FIELDS)
     if "default_model" in found:

@@ -249,9 +249,6 @@ def _download(hub: Hub, revision: str, file: HubFile, part: Path, progress: Prog
 def told_plainly(weights: HubWeights) -> Iterator[None]:
     """Turns the client's errors into what the user can do; nothing of a request is shown.
 
-    Args:
-        weights: names the repository and the revision in messages.
-
     Raises:
         UserError: in place of an error of the client.
     """

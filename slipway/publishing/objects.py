@@ -92,14 +92,6 @@ def publish_objects(
     The first run that is stopped while it copies leaves what was copied: the next reads all again,
     and copies what is missing.
 
-    Args:
-        source_client: boto3's S3 client for the bucket of the prefix.
-        prefix: what to publish.
-        store: receives the files.
-        progress: shows both passes.
-        fields: of the config, for a report.
-        check: refuses objects that are no whole model, before they are read.
-
     Returns:
         What the artifact holds, and how many bytes were copied.
 
@@ -138,13 +130,7 @@ def publish_objects(
 
 
 def file_set(client: Any, prefix: ObjectPrefix, objects: Sequence[StoredObject]) -> FileSet:
-    """Returns objects as files that can be checked.
-
-    Args:
-        client: boto3's S3 client for the bucket of the prefix.
-        prefix: names them in messages.
-        objects: under the prefix.
-    """
+    """Returns objects as files that can be checked."""
     found = {item.path: item for item in objects}
 
     def read(path: str, start: int, length: int) -> bytes:

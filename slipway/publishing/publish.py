@@ -132,14 +132,6 @@ def make(
 ) -> Made:
     """Publishes one model's artifact to one environment, and leaves the lock alone.
 
-    Args:
-        project: gives config, lock and image sources.
-        name: file stem of the config.
-        environment: the environment to publish to.
-        access: clients of its account.
-        progress: shows what is done.
-        verify: whether every byte of the artifact in the bucket is read.
-
     Raises:
         UserError: as for `publish`.
     """
@@ -159,11 +151,6 @@ def check_publishable(
     project: Project, name: str, environment: Environment
 ) -> tuple[Situation, CompilePlan | None]:
     """Returns the situation and the training job of a config, checked without the account.
-
-    Args:
-        project: gives config, lock and image sources.
-        name: file stem of the config.
-        environment: the environment to publish to.
 
     Raises:
         UserError: nothing can be published; every reason, located.
@@ -185,14 +172,7 @@ def record(
     *,
     promoted_from: str | None = None,
 ) -> Published:
-    """Writes an artifact into the lock; returns what the publish did.
-
-    Args:
-        project: its lock file is written.
-        situation: the model in the environment that has the artifact now.
-        made: the artifact.
-        promoted_from: the environment that it was copied from; None where it was published.
-    """
+    """Writes an artifact into the lock; returns what the publish did."""
     locked = made.locked
     weights = locked.weights
     model_data = locked.code or locked.compiled or weights
@@ -222,12 +202,7 @@ def opened_store(
 ) -> ArtifactStore:
     """Returns the model's artifacts.
 
-    Args:
-        situation: the model in its environment.
-        access: clients of the environment's account.
-        progress: shows the check of what is there.
-        config: of the S3 client; None for the usual one.
-        verify: whether every byte is read, whatever S3 says of it.
+    With `verify`, every byte is read, whatever S3 says of it.
 
     Raises:
         UserError: the bucket is not there, or the key of an isolated model.
@@ -248,11 +223,6 @@ def planned_job(
     """Returns the training job that publishing a model would run, and the weights it would fetch.
 
     Each is None if publishing does not need it: it then publishes finished files.
-
-    Args:
-        project: gives config and image sources.
-        name: file stem of the config.
-        environment: the environment to publish to.
 
     Raises:
         UserError: the config is wrong, or nothing can be compiled for its instances.

@@ -12,11 +12,12 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.access import Access, account_errors
+from slipway.access import Access, account_errors, existing
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.compiling import SETTINGS_CHANNEL, CompilePlan
+from slipway.planning.plan import ImagePlan
 from slipway.publishing.progress import Progress
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
@@ -285,17 +286,14 @@ def parameter(access: Access, environment: Environment, path: str, stack_id: str
         UserError: it is not there: there is no such stack, or an older one.
     """
     with account_errors():
-        try:
-            value: str = access.client("ssm").get_parameter(Name=path)["Parameter"]["Value"]
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ParameterNotFound":
-                raise
-            raise UserError.of(
-                Code.FOUNDATION_MISSING,
-                f"the SSM parameter {path} is not there",
-                f"Run `cdk deploy {stack_id} -c env={environment.name}` first.",
-            ) from None
-    return value
+        found = existing(access.client("ssm").get_parameter, "ParameterNotFound", Name=path)
+    if found is None:
+        raise UserError.of(
+            Code.FOUNDATION_MISSING,
+            f"the SSM parameter {path} is not there",
+            f"Run `cdk deploy {stack_id} -c env={environment.name}` first.",
+        )
+    return str(found["Parameter"]["Value"])
 
 
 def require_image(access: Access, plan: CompilePlan, environment: Environment) -> None:
@@ -310,22 +308,27 @@ def require_image(access: Access, plan: CompilePlan, environment: Environment) -
     if not image.repository.startswith(environment.repository_prefix):
         return
     with account_errors():
-        try:
-            access.client("ecr").describe_images(
-                registryId=image.account,
-                repositoryName=image.repository,
-                imageIds=[{"imageTag": image.tag}],
-            )
-        except ClientError as error:
-            code = error.response["Error"]["Code"]
-            if code not in ("ImageNotFoundException", "RepositoryNotFoundException"):
-                raise
-            family = image.repository.rpartition("/")[2]
-            raise UserError.of(
-                Code.IMAGE_MISSING,
-                f"the compiler's image {image.uri} is not there",
-                f"Run `cdk deploy image-{family} -c env={environment.name}` first; it builds it.",
-            ) from None
+        found = find_image(access, image)
+    if found is None:
+        family = image.repository.rpartition("/")[2]
+        raise UserError.of(
+            Code.IMAGE_MISSING,
+            f"the compiler's image {image.uri} is not there",
+            f"Run `cdk deploy image-{family} -c env={environment.name}` first; it builds it.",
+        )
+
+
+# Any: boto3's answer.
+def find_image(access: Access, image: ImagePlan) -> Any:
+    """Returns what ECR says of an image; None for an image that is not there."""
+    return existing(
+        access.client("ecr").describe_images,
+        "ImageNotFoundException",
+        "RepositoryNotFoundException",
+        registryId=image.account,
+        repositoryName=image.repository,
+        imageIds=[{"imageTag": image.tag}],
+    )
 
 
 def _says_not_found(error: ClientError) -> bool:

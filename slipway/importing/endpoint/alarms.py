@@ -35,14 +35,7 @@ def alarm_names(described: Described) -> dict[str, str]:
 def alarms_section(
     described: Described, gpu_count: int, found: Findings, latency_milliseconds: int | None
 ) -> dict[str, Any]:
-    """Returns the section, with guesses for the thresholds that no alarm has.
-
-    Args:
-        described: the endpoint.
-        gpu_count: GPUs of an instance, over which metrics of GPUs add up.
-        found: gets what the section cannot say.
-        latency_milliseconds: the user's own objective; None without one.
-    """
+    """Returns the section, with guesses for the thresholds that no alarm has."""
     section: dict[str, Any] = {}
     for alarm in _own(described):
         kind = _same_kind(alarm)

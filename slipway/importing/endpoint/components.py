@@ -27,9 +27,6 @@ def scales_to_zero(described: Described) -> bool:
     """Returns whether a config can say the inference components of an endpoint.
 
     It can say one component of one model, whose copies and instances may go to zero.
-
-    Args:
-        described: the endpoint.
     """
     variants, target = described.config["ProductionVariants"], described.component_target
     if described.component is None or target is None or len(variants) != 1:
@@ -53,10 +50,7 @@ def _scheduled_minima(described: Described) -> Iterator[int | None]:
 def component_fields(described: Described, variant: Answer, found: Findings) -> dict[str, Any]:
     """Returns the fields of `endpoint` that the component and its scaling tell.
 
-    Args:
-        described: an endpoint that scales to zero.
-        variant: its variant; the scaling of the instances is taken out of it.
-        found: gets what the fields cannot say.
+    The scaling of the instances is taken out of the variant.
     """
     raw, target = described.component or {}, described.component_target or {}
     name = str(raw.get("InferenceComponentName"))

@@ -44,12 +44,7 @@ class Container:
 
 
 def refuse_other_forms(described: Described, found: Findings) -> None:
-    """Notes every form of an endpoint that no config can say.
-
-    Args:
-        described: the endpoint.
-        found: gets a problem for each.
-    """
+    """Notes every form of an endpoint that no config can say."""
     if described.components and not scales_to_zero(described):
         found.refuse(
             f"{described.origin} hosts inference components: {', '.join(described.components)}",
@@ -85,12 +80,7 @@ def refuse_other_forms(described: Described, found: Findings) -> None:
 
 
 def container_of(described: Described, found: Findings) -> Container:
-    """Returns the container of an endpoint: the first one, where it is refused for its form.
-
-    Args:
-        described: the endpoint.
-        found: gets what the config cannot say.
-    """
+    """Returns the container of an endpoint: the first one, where it is refused for its form."""
     _, raw = next(_of_variants(described), ("", {}))
     model = Answer(raw, _ABOUT)
     model.take("Containers")
@@ -116,8 +106,7 @@ def container_of(described: Described, found: Findings) -> Container:
 def take_network(answer: Answer) -> dict[str, Any]:
     """Returns the fields of `endpoint` that say the network of the containers.
 
-    Args:
-        answer: a model, or the endpoint configuration of a component; they are taken out of it.
+    They are taken out of a model, or of the endpoint configuration of a component.
     """
     fields: dict[str, Any] = {"network_isolation": bool(answer.take("EnableNetworkIsolation"))}
     if subnets := answer.take("VpcConfig", "Subnets"):

@@ -25,12 +25,7 @@ NO_KEY_ARN = "the config takes the ARN of a key, and no alias or id."
 
 
 def capture_section(config: Answer, found: Findings) -> dict[str, Any] | None:
-    """Returns the section `endpoint.data_capture`; None where nothing is captured.
-
-    Args:
-        config: the endpoint configuration; what the section says is taken out of it.
-        found: gets what the section cannot say.
-    """
+    """Returns the section `endpoint.data_capture`; None where nothing is captured."""
     raw = config.take("DataCaptureConfig")
     if raw is None:
         return None
@@ -56,12 +51,7 @@ def capture_section(config: Answer, found: Findings) -> dict[str, Any] | None:
 
 
 def async_section(config: Answer, found: Findings) -> dict[str, Any] | None:
-    """Returns the section `endpoint.async_inference`; None for a realtime endpoint.
-
-    Args:
-        config: the endpoint configuration; what the section says is taken out of it.
-        found: gets what the section cannot say.
-    """
+    """Returns the section `endpoint.async_inference`; None for a realtime endpoint."""
     raw = config.take("AsyncInferenceConfig")
     if raw is None:
         return None

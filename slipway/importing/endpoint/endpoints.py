@@ -56,11 +56,7 @@ class Hosted:
     found: Findings
 
     def complete(self, draft: Draft) -> Draft:
-        """Returns a draft of the call with all that only the endpoint tells.
-
-        Args:
-            draft: of the container.
-        """
+        """Returns a draft of the call with all that only the endpoint tells."""
         content = dict(draft.content)
         # In the order of the schema, in which people look for them.
         for name in (*self.sections, "tags"):
@@ -83,10 +79,6 @@ class Hosted:
 
 def hosted(described: Described, latency_milliseconds: int | None = None) -> Hosted:
     """Returns an endpoint in the terms of a config.
-
-    Args:
-        described: the answers about the endpoint.
-        latency_milliseconds: the user's objective; None without one.
 
     Raises:
         UserError: no config can say what the endpoint is; with everything that it cannot say.

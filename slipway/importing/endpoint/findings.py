@@ -34,20 +34,14 @@ class Findings:
     def change(self, name: str, value: Any, reason: str) -> None:
         """Notes that the config has another value.
 
-        Args:
-            name: of the setting.
-            value: as the endpoint has it.
-            reason: what the config has, and why; a sentence.
+        The reason is a sentence, and begins with the value of the config.
         """
         self.changed.append(Setting(name, shown(value), reason))
 
     def leave_out(self, name: str, value: Any, reason: str = NO_FIELD) -> None:
         """Notes that the config lacks a setting.
 
-        Args:
-            name: of the setting.
-            value: as the endpoint has it.
-            reason: why, as a sentence.
+        The reason is a sentence.
         """
         self.left_out.append(Setting(name, shown(value), reason))
 

@@ -13,13 +13,7 @@ _OF_QUEUE = "AWS documents it for real-time endpoints only."
 
 
 def metrics_section(config: Answer, found: Findings, *, is_async: bool) -> dict[str, Any] | None:
-    """Returns the section `endpoint.metrics`; None where AWS's defaults apply.
-
-    Args:
-        config: the endpoint configuration; what the section says is taken out of it.
-        found: gets what the section cannot say.
-        is_async: whether a queue has the requests, which excludes the section.
-    """
+    """Returns the section `endpoint.metrics`; None where AWS's defaults apply."""
     raw = config.take("MetricsConfig")
     if raw is None:
         return None

@@ -21,13 +21,7 @@ _LEAST_PERCENT, _MOST_PERCENT = 5, 50
 def rollout_section(
     described: Described, instance_count: int, found: Findings
 ) -> dict[str, Any] | None:
-    """Returns the section; None for SageMaker's default, which moves all traffic at once.
-
-    Args:
-        described: the endpoint.
-        instance_count: instances of its first variant.
-        found: gets what the section cannot say.
-    """
+    """Returns the section; None for SageMaker's default, which moves all traffic at once."""
     fleet, updated = f"{instance_count} instances", described.endpoint
     if described.component is not None:
         # Its copies are replaced, and not the instances.

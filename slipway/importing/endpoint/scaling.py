@@ -31,13 +31,7 @@ _NO_TARGET = "a config that scales names a load of each instance, and no policy 
 def autoscaling_section(
     described: Described, gpu_count: int, found: Findings
 ) -> dict[str, Any] | None:
-    """Returns the section; None for a fixed number of instances.
-
-    Args:
-        described: the endpoint.
-        gpu_count: GPUs of an instance, over which their metric adds up.
-        found: gets what the section cannot say.
-    """
+    """Returns the section; None for a fixed number of instances."""
     variants = [each["VariantName"] for each in described.config["ProductionVariants"]]
     targets = {name: target for name in variants if (target := described.target_of(name))}
     sections = {

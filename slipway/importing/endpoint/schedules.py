@@ -17,14 +17,7 @@ _NOT_A_NAME: Final = re.compile(r"[^a-z0-9-]+")
 def schedules_of(
     described: Described, target: Raw, fields: tuple[str, str], found: Findings
 ) -> list[dict[str, Any]]:
-    """Returns an entry for each scheduled action of a target.
-
-    Args:
-        described: the endpoint.
-        target: of DescribeScalableTargets.
-        fields: the fields with the lower and the upper bound.
-        found: gets what an entry cannot say.
-    """
+    """Returns an entry for each scheduled action of a target."""
     return [_entry(action, target, fields, found) for action in described.actions_of(target)]
 
 

@@ -28,12 +28,6 @@ def steps_of(
 
     The section says steps that add instances, by the metric of the target, after one minute, with
     the pause of target tracking.
-
-    Args:
-        policy: a step policy.
-        alarms: of the endpoint.
-        load: the fields that target tracking told.
-        gpu_count: GPUs of an instance, over which their metric adds up.
     """
     field = next((name for name in _LOADS if name in load), None)
     alarm = alarm_of(policy, alarms)
@@ -79,11 +73,7 @@ def wakes(
 
 
 def _adds(configuration: Mapping[str, Any]) -> bool:
-    """Returns whether a step policy adds numbers of instances, one step beginning at another's end.
-
-    Args:
-        configuration: StepScalingPolicyConfiguration.
-    """
+    """Returns whether a step policy adds instances, each step beginning at another's end."""
     steps = configuration.get("StepAdjustments") or ()
     ends = [each.get("MetricIntervalUpperBound") for each in steps]
     begins = [each.get("MetricIntervalLowerBound") for each in steps]

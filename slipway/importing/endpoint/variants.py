@@ -23,12 +23,7 @@ _REASONS: Mapping[str, str] = {
 
 
 def variant_fields(described: Described, found: Findings) -> dict[str, Any]:
-    """Returns the fields of `endpoint` that the variants tell.
-
-    Args:
-        described: an endpoint whose variants have instances and serve one model.
-        found: gets what the section cannot say.
-    """
+    """Returns the fields of `endpoint` that the variants tell."""
     variants = [
         _Variant(
             raw,

@@ -13,10 +13,6 @@ from slipway.importing.own_images import own_image
 def source_of_package(call: Call, package: Package) -> LmiSource:
     """Returns the settings of a package and the variables beside it.
 
-    Args:
-        call: of an LMI image.
-        package: has serving.properties, and the handler where there is one.
-
     Raises:
         UserError: Java could not read serving.properties.
     """

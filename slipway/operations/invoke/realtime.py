@@ -119,12 +119,6 @@ def invoke_stream(
 ) -> StreamAnswer:
     """Sends one request like `invoke`, and shows the parts of the answer as they arrive.
 
-    Args:
-        request: the container decides by its body whether it streams.
-        access: clients of the endpoint's account.
-        show: called with every part.
-        wait: as for `invoke`.
-
     Raises:
         UserError: as for `invoke`, or the stream broke off.
     """

@@ -9,6 +9,7 @@ from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.image_sources import IMAGE_SOURCES
 from slipway.operations.preflight.findings import Finding, wrong
 from slipway.planning.plan import DeploymentPlan
+from slipway.publishing.training import find_image as find_ecr_image
 
 _OUR_REPOSITORIES = "slipway/"
 
@@ -16,28 +17,14 @@ _OUR_REPOSITORIES = "slipway/"
 def find_image(
     plan: DeploymentPlan, access: Access, repository_key: str | None
 ) -> Iterator[Finding]:
-    """Looks for an image that Slipway builds; nobody may list those of AWS.
-
-    Args:
-        plan: of the model.
-        access: clients of the account.
-        repository_key: of the environment's `image_builds`.
-    """
+    """Looks for an image that Slipway builds; nobody may list those of AWS."""
     image = plan.image
     family = image.repository.rpartition("/")[2]
     is_ours = image.repository.startswith(_OUR_REPOSITORIES) and family in IMAGE_SOURCES
     # The embedded AWS runs the programs of Slipway's images from the checkout.
     if plan.environment == LOCAL or not is_ours:
         return
-    found = existing(
-        access.client("ecr").describe_images,
-        "ImageNotFoundException",
-        "RepositoryNotFoundException",
-        registryId=image.account,
-        repositoryName=image.repository,
-        imageIds=[{"imageTag": image.tag}],
-    )
-    if found is None:
+    if find_ecr_image(access, image) is None:
         remedy = f"Run `cdk deploy image-{family} -c env={plan.environment}`; it builds it."
         yield wrong(Code.IMAGE_MISSING, f"the image {image.uri} is not there", remedy)
     else:

@@ -62,12 +62,7 @@ def _moved(sagemaker: Any, plan: DeploymentPlan) -> Problem | None:
 
 
 def _live_mode(sagemaker: Any, described: Mapping[str, Any]) -> str | None:
-    """Returns the mode of an endpoint, as `endpoint.mode`; None if its configuration was deleted.
-
-    Args:
-        sagemaker: boto3's client.
-        described: DescribeEndpoint's answer.
-    """
+    """Returns the mode as `endpoint.mode` has it; None if the configuration was deleted."""
     if "AsyncInferenceConfig" in described:
         return "async"
     config = described_config(sagemaker, described["EndpointConfigName"])

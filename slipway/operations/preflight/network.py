@@ -19,11 +19,7 @@ def compare_network(
 ) -> Iterator[Finding]:
     """Looks for subnets, groups and routes that would fail the endpoint after minutes.
 
-    Args:
-        plan: names account and region.
-        vpc: the plan's network.
-        access: clients of the account.
-        made_group: id of the foundation's security group; None without one.
+    `made_group` is the security group that the foundation makes.
     """
     ec2 = access.client("ec2")
     groups = vpc.security_group_ids or ((made_group,) if made_group else ())

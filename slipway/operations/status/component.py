@@ -44,13 +44,7 @@ class Component:
 
 
 def live_component(sagemaker: Any, config_name: str, name: str) -> dict[str, Any] | None:
-    """Returns DescribeInferenceComponent's answer for an endpoint that hosts one, or None.
-
-    Args:
-        sagemaker: boto3's client.
-        config_name: the endpoint configuration that is live.
-        name: of the component.
-    """
+    """Returns DescribeInferenceComponent's answer for an endpoint that hosts one, or None."""
     config = described_config(sagemaker, config_name)
     if config is None or not hosts_components(config):
         return None
@@ -64,12 +58,7 @@ def other_components(sagemaker: Any, described: Raw) -> tuple[str, ...]:
 
 
 def read_component(access: Access, described: Raw) -> Component:
-    """Returns a component with its bounds.
-
-    Args:
-        access: clients of the account.
-        described: DescribeInferenceComponent's answer.
-    """
+    """Returns a component with its bounds."""
     copies = described.get("RuntimeConfig", {})
     name = described["InferenceComponentName"]
     target = target_of(access, name)

@@ -91,12 +91,7 @@ class PublishBuilds:
         )
 
     def running(self, variable: str, value: str) -> list[Build]:
-        """Returns the running builds in whose variables a value is, newest first.
-
-        Args:
-            variable: name of the variable, for example `SLIPWAY_MODEL`.
-            value: its value.
-        """
+        """Returns the running builds in whose variables a value is, newest first."""
         return [
             build
             for build in self._newest()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.access import Access
+from slipway.access import Access, existing
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
@@ -51,13 +51,6 @@ def publish_remotely(
     """Publishes one model in a build of the account; joins a build that does so already.
 
     It can be stopped at any moment: the build goes on, and the next run joins it.
-
-    Args:
-        project: gives config, lock and code; its lock file is written.
-        name: file stem of the config.
-        environment: the environment to publish to.
-        access: clients of its account.
-        progress: shows the build's log and state.
 
     Raises:
         UserError: a build cannot publish this model, could not be started, or failed.
@@ -113,13 +106,6 @@ def cancel(
     project: Project, name: str, environment: Environment, access: Access, progress: Progress
 ) -> list[str]:
     """Stops every running build of a model in an environment; returns their ids.
-
-    Args:
-        project: forgets the build that it waits for.
-        name: file stem of the config.
-        environment: the environment that is published to.
-        access: clients of its account.
-        progress: shows which build is stopped.
 
     Raises:
         UserError: there is none.
@@ -313,15 +299,13 @@ def _send(access: Access, bucket: str, source: Source) -> None:
 
 def _result(access: Access, bucket: str, build: str) -> bytes | None:
     """Returns a build's result; None if it wrote none."""
-    client = access.client("s3")
+    client, place = access.client("s3"), {"Bucket": bucket, "Key": result_key(build)}
     try:
-        content: bytes = client.get_object(Bucket=bucket, Key=result_key(build))["Body"].read()
+        found = existing(client.get_object, "NoSuchKey", "404", **place)
     except ClientError as error:
-        if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
-            return None
         raise UserError.of(
             Code.BUILD_UNREACHABLE,
             f"the result of the build {build} could not be read: {error}",
             "Use credentials with the rights that `slipway iam NAME --remote` prints.",
         ) from None
-    return content
+    return None if found is None else bytes(found["Body"].read())

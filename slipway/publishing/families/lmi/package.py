@@ -58,13 +58,7 @@ class LmiPackage(Package):
 
 
 def lmi_package(lmi: Lmi, script: Mapping[str, bytes], weights_digest: str) -> LmiPackage:
-    """Makes a config's package.
-
-    Args:
-        lmi: of a config that breaks no rule.
-        script: from `script_files`.
-        weights_digest: content address of the published weights, or of their parts.
-    """
+    """Makes a config's package."""
     meant = lmi.properties(f"s3://{BUCKET}/{files_prefix('', weights_digest)}")
     content = java_properties.render(meant)
     if java_properties.parse(content) != meant:
