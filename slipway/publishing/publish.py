@@ -1,6 +1,7 @@
 """Publishes a model's artifact: its files, or what is compiled from its weights; then the lock."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from botocore.config import Config
@@ -137,14 +138,12 @@ def make(
     """
     loaded = project.config(name, environment.name)
     situation = situation_of(loaded.config, environment)
-    try:
+    with located_in(loaded):
         require_publishable(project, situation)
         # Before anything moves: a job for the wrong GPU would be paid for.
         compiling = compile_job(project, situation)
         store = opened_store(situation, access, progress, verify=verify)
         return Made(*_publish_parts(project, situation, compiling, store, access, progress))
-    except UserError as error:
-        raise UserError(located(loaded, error.problems)) from None
 
 
 def check_publishable(
@@ -157,11 +156,9 @@ def check_publishable(
     """
     loaded = project.config(name, environment.name)
     situation = situation_of(loaded.config, environment)
-    try:
+    with located_in(loaded):
         require_publishable(project, situation)
         found = compile_job(project, situation)
-    except UserError as error:
-        raise UserError(located(loaded, error.problems)) from None
     return situation, None if found is None else found[0]
 
 
@@ -240,11 +237,16 @@ def _parts(locked: LockedArtifact) -> PublishedParts | None:
     return PublishedParts(compiled.digest, compiled.size_bytes, compiled.source, compiled.target)
 
 
-def located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]:
+@contextmanager
+def located_in(loaded: LoadedConfig) -> Iterator[None]:
     """Fills in the places of problems that are about a field; others are about the account."""
-    about_fields = [problem for problem in problems if problem.field and problem.location is None]
-    rest = [problem for problem in problems if problem not in about_fields]
-    return [*(loaded.locate(about_fields) if about_fields else ()), *rest]
+    try:
+        yield
+    except UserError as error:
+        problems = error.problems
+        fields = [problem for problem in problems if problem.field and problem.location is None]
+        rest = [problem for problem in problems if problem not in fields]
+        raise UserError([*(loaded.locate(fields) if fields else ()), *rest]) from None
 
 
 def require_publishable(project: Project, situation: Situation) -> None:

@@ -22,7 +22,7 @@ from slipway.planning.remote_place import ENVIRONMENT, INPUTS, MODEL, SOURCE_DIG
 from slipway.planning.situation import Situation
 from slipway.project import Project
 from slipway.publishing.progress import Progress
-from slipway.publishing.publish import Published, check_publishable, located, record
+from slipway.publishing.publish import Published, check_publishable, located_in, record
 from slipway.publishing.remote.builds import Build, BuildProject, PublishBuilds, variable_of
 from slipway.publishing.remote.result import read_result, result_key
 from slipway.publishing.remote.source import Source, make_source
@@ -222,7 +222,8 @@ def _require_fit_for_a_build(
     if isinstance(weights, HubWeights):
         problems += _disk_problems(project, situation, settings.compute)
     if problems:
-        raise UserError(located(project.config(config.name, environment.name), problems))
+        with located_in(project.config(config.name, environment.name)):
+            raise UserError(problems)
 
 
 def _is_below(uri: str, prefixes: Sequence[str]) -> bool:
