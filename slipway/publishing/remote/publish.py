@@ -184,40 +184,35 @@ def _require_fit_for_a_build(
     """
     config, environment = situation.config, situation.environment
     weights = config.artifacts.weights if situation.deploys_release else None
-    problems = []
+    problems: list[Problem] = []
+
+    def refuse(code: Code, message: str, remedy: str, *field: str | int) -> None:
+        problems.append(Problem(code, Kind.COMPATIBILITY, message, remedy, field))
+
     if weights is None or isinstance(weights, PathWeights):
         source = situation.published_directory if weights is None else None
         path = weights.path if isinstance(weights, PathWeights) else source and source.path
-        problems.append(
-            Problem(
-                Code.NOT_FOR_A_BUILD,
-                Kind.COMPATIBILITY,
-                f"{path} is on this machine, and a build of the account gets no such files",
-                "Publish without `--remote`, or name weights with `source: s3` or `source: hub`.",
-                _WEIGHTS if source is None else source.field,
-            )
+        refuse(
+            Code.NOT_FOR_A_BUILD,
+            f"{path} is on this machine, and a build of the account gets no such files",
+            "Publish without `--remote`, or name weights with `source: s3` or `source: hub`.",
+            *(_WEIGHTS if source is None else source.field),
         )
     if config.artifacts.isolated:
-        problems.append(
-            Problem(
-                Code.NOT_FOR_A_BUILD,
-                Kind.COMPATIBILITY,
-                "the build's role may not use the key of an isolated model",
-                "Publish without `--remote`, for example on an instance in the region.",
-                ("artifacts", "isolated"),
-            )
+        refuse(
+            Code.NOT_FOR_A_BUILD,
+            "the build's role may not use the key of an isolated model",
+            "Publish without `--remote`, for example on an instance in the region.",
+            *("artifacts", "isolated"),
         )
     if isinstance(weights, S3Weights) and not _is_below(weights.uri, settings.weights):
         name = environment.name
-        problems.append(
-            Problem(
-                Code.WEIGHTS_NOT_ALLOWED,
-                Kind.COMPATIBILITY,
-                f"builds of `{name}` may not read {weights.uri}",
-                f"Add it, or a prefix of it, to `remote_publishing.weights` of `{name}` in "
-                f"environments.yaml and run `cdk deploy foundation -c env={name}`.",
-                (*_WEIGHTS, "uri"),
-            )
+        refuse(
+            Code.WEIGHTS_NOT_ALLOWED,
+            f"builds of `{name}` may not read {weights.uri}",
+            f"Add it, or a prefix of it, to `remote_publishing.weights` of `{name}` in "
+            f"environments.yaml and run `cdk deploy foundation -c env={name}`.",
+            *(*_WEIGHTS, "uri"),
         )
     if isinstance(weights, HubWeights):
         problems += _disk_problems(project, situation, settings.compute)
