@@ -107,16 +107,7 @@ def _report(
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """The place of a new config.
-
-    Args:
-        project: the project.
-        environments: its environments.
-        name: name of the model.
-        path: the config.
-        shown: the config's name in messages.
-        overwrite: whether files that are there already are replaced.
-    """
+    """The place of a new config."""
 
     project: Project
     environments: Sequence[Environment]

@@ -28,19 +28,8 @@ DEFAULT_LATENCY_MILLISECONDS = 30_000
 class KnownFacts:
     """The facts that the user gave, or the source tells; None for those that neither does.
 
-    Args:
-        name: name of the model.
-        instance: hosting instance type.
-        framework: framework of the image.
-        version: version of the image.
-        family: architecture of the network.
-        parameters: number of its weights.
-        weights: the section `artifacts.weights`.
-        size_gb: size of the weights.
-        shape: further fields of the section `model`.
-        endpoint: further fields of the section `endpoint`.
-        tags: the section `tags`.
-        latency_milliseconds: objective for the 99th percentile of the answers.
+    `weights` is the section `artifacts.weights`. `shape` and `endpoint` are further fields of
+    the sections `model` and `endpoint`.
     """
 
     name: str
@@ -96,10 +85,7 @@ class Guess:
 class Setting:
     """A setting of the source that the config lacks, or has with another value.
 
-    Args:
-        name: as the source has it.
-        value: as the source has it.
-        reason: why, as a sentence.
+    Name and value are as the source has them. The reason is a sentence.
     """
 
     name: str
@@ -120,15 +106,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Draft:
-    """What an import makes.
-
-    Args:
-        content: the config.
-        guesses: the values that the source does not have, by field.
-        changed: settings that the config has with another value.
-        left_out: settings that the config does not have.
-        files: files for the project, by path.
-    """
+    """What an import makes."""
 
     content: Mapping[str, Any]
     guesses: Mapping[FieldName, Guess] = field(default_factory=dict)

@@ -24,14 +24,7 @@ _BYTES_OF_A_WEIGHT = 2
 
 @dataclass(frozen=True)
 class LiveEndpoint:
-    """The endpoint that is imported.
-
-    Args:
-        described: what AWS answers about it.
-        hosted: the same in the terms of a config.
-        access: clients of its account.
-        given: the user's answers, with those that the endpoint tells.
-    """
+    """The endpoint that is imported."""
 
     described: Described
     hosted: Hosted

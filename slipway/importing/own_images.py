@@ -17,9 +17,7 @@ _NO_VARIABLES = "the section has no field for a variable of this name."
 class OwnImage:
     """An image that Slipway built.
 
-    Args:
-        family: the container family, which its repository is named after.
-        tag: its base and the fingerprint of its sources.
+    The repository is named after the container family. The tag has the base of the image.
     """
 
     family: str
@@ -63,14 +61,7 @@ class Variables:
 
 @dataclass(frozen=True)
 class OwnSection:
-    """What the image and the variables of a container of Slipway's say.
-
-    Args:
-        serving: the section `serving`.
-        target: device that the model is compiled for; None where no source knows it.
-        guesses: values that no variable has, by field.
-        left_out: settings that the section does not have.
-    """
+    """What the image and the variables of a container of Slipway's say."""
 
     serving: Mapping[str, Any]
     target: str | None

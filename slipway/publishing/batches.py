@@ -36,12 +36,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Folder:
-    """A directory, all of whose files are uploaded.
-
-    Args:
-        source: the directory.
-        destination: address of the files, with the final slash.
-    """
+    """A directory, all of whose files are uploaded."""
 
     source: Path
     destination: str

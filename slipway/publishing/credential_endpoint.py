@@ -51,12 +51,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class CredentialEndpoint:
-    """Answers s5cmd's requests for credentials; `opened_endpoint` starts and stops it.
-
-    Args:
-        credentials: returns credentials that are valid now, and renews them where it must.
-        lease_seconds: how long an answer may be used.
-    """
+    """Answers s5cmd's requests for credentials; `opened_endpoint` starts and stops it."""
 
     def __init__(
         self, credentials: Callable[[], ReadOnlyCredentials], lease_seconds: float

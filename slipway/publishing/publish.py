@@ -34,14 +34,7 @@ from slipway.publishing.whole_files import one_at_a_time, replace_file
 
 @dataclass(frozen=True)
 class PublishedParts:
-    """What weights were partitioned into.
-
-    Args:
-        digest: content address.
-        size_bytes: their size.
-        source: the training job that made them.
-        target: the GPU that they are for.
-    """
+    """What weights were partitioned into."""
 
     digest: str
     size_bytes: int

@@ -99,13 +99,7 @@ class CompileJob:
 
 
 class TrainingJobs:
-    """The training jobs of one account.
-
-    Args:
-        access: clients of the account.
-        progress: shows the state of a job.
-        wait: waits for that many seconds.
-    """
+    """The training jobs of one account."""
 
     def __init__(
         self, access: Access, progress: Progress, wait: Callable[[float], None] = time.sleep

@@ -30,11 +30,7 @@ _DEFAULTS: Mapping[tuple[str, ...], str] = {
 class Container:
     """The container of an endpoint.
 
-    Args:
-        image: address of its image.
-        environment: its variables.
-        data: address of the model data: a prefix or an archive in S3; None without model data.
-        fields: fields of the section `endpoint` that the model tells.
+    `data` is a prefix or an archive in S3, and `fields` are fields of the section `endpoint`.
     """
 
     image: str

@@ -15,11 +15,7 @@ NO_FIELD = "no field of the config says it."
 class Findings:
     """The lists of one import, in the order in which they are found.
 
-    Args:
-        guesses: values of the config that no answer has, by field.
-        changed: settings that the config has with another value.
-        left_out: settings that the config does not have.
-        problems: what makes the endpoint another thing than a config can describe.
+    `problems` make the endpoint another thing than a config can describe.
     """
 
     guesses: dict[FieldName, Guess] = field(default_factory=dict)

@@ -63,13 +63,7 @@ class StreamAnswer:
 class Request:
     """What is sent.
 
-    Args:
-        endpoint_name: endpoint.
-        body: request.
-        content_type: of the body.
-        accept: content type wanted.
-        variant: production variant; None lets the weights decide.
-        component: inference component, for an endpoint that scales to zero.
+    Without a variant, the weights decide. The component is of an endpoint that scales to zero.
     """
 
     endpoint_name: str

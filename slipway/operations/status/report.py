@@ -89,12 +89,7 @@ class EndpointStatus:
 
 @dataclass(frozen=True)
 class Planned:
-    """What the model's files say should be served.
-
-    Args:
-        image: image URI.
-        artifact: label of the model data.
-    """
+    """What the model's files say should be served."""
 
     image: str
     artifact: str

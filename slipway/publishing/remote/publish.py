@@ -34,12 +34,7 @@ _LARGEST = "2xlarge"
 
 @dataclass(frozen=True)
 class RemotelyPublished:
-    """What a build published.
-
-    Args:
-        build: its id.
-        published: as of a publish on this machine.
-    """
+    """What a build published."""
 
     build: str
     published: Published
@@ -128,13 +123,7 @@ def cancel(
 
 
 class _Left:
-    """The build that this machine started and whose result it has not taken yet.
-
-    Args:
-        root: the project.
-        name: the model.
-        environment: the environment that is published to.
-    """
+    """The build that this machine started and whose result it has not taken yet."""
 
     def __init__(self, root: Path, name: str, environment: Environment) -> None:
         self._file = root / ".slipway" / "remote" / f"{name}-{environment.name}.json"
