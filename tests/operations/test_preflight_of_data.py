@@ -1,32 +1,8 @@
 """Preflight examines the key of the storage volumes, and the bucket of captured data."""
 
-from collections.abc import Iterator
-
-import pytest
-from moto.server import ThreadedMotoServer
-
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.places import examine_volume_key, find_capture_bucket
-from tests.support.accounts import SECRET_ACCESS_KEY
-from tests.support.projects import LOCAL
-
-
-@pytest.fixture(scope="module")
-def access() -> Iterator[Access]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
-    server.stop()
 
 
 def examined(key: str, access: Access) -> str | tuple[str, str]:

@@ -1,12 +1,9 @@
 """Preflight compares an endpoint's network with the account's EC2."""
 
 import dataclasses
-from collections.abc import Iterator
 
 import pytest
-from moto.server import ThreadedMotoServer
 
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.facts.instances import instance_types
 from slipway.operations.preflight.findings import parted
@@ -14,25 +11,8 @@ from slipway.operations.preflight.network import compare_network
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from slipway.planning.vpc import VpcPlan
-from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.networks import Network, make_network
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
-
-
-@pytest.fixture(scope="module")
-def access() -> Iterator[Access]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
-    server.stop()
 
 
 @pytest.fixture

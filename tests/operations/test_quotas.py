@@ -1,41 +1,20 @@
 """The quota of instances beside the fleets of an update, for pools, variants and regions."""
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws.identity import ACCESS_KEY_ID
-from embedded_aws.listener import Listener
-from embedded_aws.quotas import EndpointQuotas
 from slipway.access import Access
 from slipway.facts.instances import instance_types
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
 FIRST, SECOND = "ml.g4dn.xlarge", "ml.g4dn.2xlarge"
-
-
-@pytest.fixture
-def access() -> Iterator[Access]:
-    server = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
-    server.mount("servicequotas", EndpointQuotas().api)
-    server.start()
-    yield Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": server.connection.url,
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
-    server.stop()
 
 
 def planned(**endpoint: Any) -> DeploymentPlan:

@@ -9,11 +9,13 @@ from typing import Any
 from moto.core.config import default_user_config
 from moto.moto_api._internal import moto_api_backend
 
-from embedded_aws.identity import Connection
+from embedded_aws.identity import ACCESS_KEY_ID, Connection
 from embedded_aws.listener import Listener
 from embedded_aws.objects.copies import follow_copy_conditions
 from embedded_aws.objects.front import ObjectFront
 from embedded_aws.server import EmbeddedAws
+from slipway.access import Access
+from tests.support.projects import LOCAL
 from tests.support.starts import count_start
 
 # Of every embedded AWS here; `slipway local start` makes another one at each start.
@@ -66,6 +68,20 @@ def object_storage() -> Iterator[str]:
         yield listener.connection.url
     finally:
         listener.stop()
+
+
+def access_to(url: str, region: str = LOCAL.region) -> Access:
+    """Returns clients of an embedded AWS, or of a part of it."""
+    return Access(
+        region,
+        {
+            "AWS_ENDPOINT_URL": url,
+            # s5cmd's name for it.
+            "S3_ENDPOINT_URL": url,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+        },
+    )
 
 
 def connection_to(url: str) -> Connection:

@@ -18,9 +18,7 @@ from botocore.exceptions import ClientError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.clock import AccountClock
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.identity import ACCESS_KEY_ID
-from slipway.access import Access
-from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.accounts import access_to, embedded_aws
 from tests.support.clocks import MovableClock
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.stacks import Stacks
@@ -66,14 +64,7 @@ class SlipwayStack:
         self._file = _TEMPLATES / f"{model}.json"
         self.stacks = stacks
         self.directory = directory
-        self.access = Access(
-            LOCAL.region,
-            {
-                "AWS_ENDPOINT_URL": stacks.aws.connection.url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+        self.access = access_to(stacks.aws.connection.url)
         lay_foundation(stacks)
 
     def publish(self, mode: str) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.facts.instances import instance_types
@@ -14,7 +13,7 @@ from slipway.operations.preflight.mode import compare_mode
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.embedded.hosting.hosted_components import Hosted
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.accounts import access_to
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
 SCALED: dict[str, Any] = {
@@ -34,14 +33,7 @@ def planned(endpoint_name: str, section: dict[str, Any]) -> DeploymentPlan:
 
 @pytest.fixture
 def access(account: Any) -> Access:
-    return Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": account.clients.connection.url,
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
+    return access_to(account.clients.connection.url)
 
 
 def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account: Any, access: Access) -> None:

@@ -28,7 +28,15 @@ REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 
 
 # The cases in every run of the tests; `make test-all` has the others.
-_FIRST = ("every-alarm", "rollout-canary", "scale-to-zero", "schedules", "weighted-variants")
+_FIRST = (
+    "every-alarm",
+    "rollout-canary",
+    "scale-to-zero-rolling",
+    "schedules",
+    "weighted-variants",
+)
+# Every resource and every setting of these is in another case too.
+_REPEATED = {"autoscaling", "fixed-count", "scale-to-zero"}
 # `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py`, `test_execution_role.py` and
 # `test_shared_endpoint.py` deploy these: with a network, keys, a queue, a role, a host.
 _OF_OTHER_TESTS = {
@@ -40,7 +48,7 @@ _OF_OTHER_TESTS = {
 def cases() -> Iterator[Any]:
     """The cases, each with the size of the runs that have it."""
     for name in GOOD:
-        if environment_of(name) == LOCAL and name not in _OF_OTHER_TESTS:
+        if environment_of(name) == LOCAL and name not in _OF_OTHER_TESTS | _REPEATED:
             marks = () if name in _FIRST else (pytest.mark.size("all"),)
             yield pytest.param(name, marks=marks)
 

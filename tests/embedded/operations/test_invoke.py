@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
-from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.invoke.realtime import (
     MAX_BODY_BYTES,
@@ -17,7 +15,7 @@ from slipway.operations.invoke.realtime import (
     invoke,
     invoke_stream,
 )
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.accounts import access_to
 from tests.support.slipway_stack import NAME, SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
 
@@ -133,14 +131,7 @@ def test_a_name_that_is_not_there(stack: SlipwayStack) -> None:
 
 
 def test_nobody_answers() -> None:
-    nobody = Access(
-        "us-east-1",
-        {
-            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
+    nobody = access_to("http://127.0.0.1:9")
     with pytest.raises(UserError) as caught:
         invoke(request(b"x"), nobody)
     assert caught.value.problems[0].message.startswith(

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
-from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.invoke.realtime import Request, invoke, invoke_stream
 from slipway.operations.leftovers import find_kept, find_leftovers
@@ -19,7 +17,7 @@ from slipway.project import Project
 from slipway.publishing.publish import planned_job, publish
 from slipway.rights.pipeline import least_policy
 from tests.publishing.progress import Changing, Progress
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.accounts import access_to
 from tests.support.networks import make_network
 from tests.support.projects import ENVIRONMENTS, LOCAL, config_text, write_project
 from tests.support.recorded_calls import RecordedCalls
@@ -39,15 +37,7 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
     (root / "samples/tiny/mode").write_text("ok")
     project = Project(root)
     with slipway_stack(tmp_path / "account", time_scale=0.005, model=model) as stack:
-        access = Access(
-            LOCAL.region,
-            {
-                "AWS_ENDPOINT_URL": stack.stacks.aws.connection.url,
-                "S3_ENDPOINT_URL": stack.stacks.aws.connection.url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+        access = access_to(stack.stacks.aws.connection.url)
         recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
         config = root / "samples/tiny/config.json"
         changing = Changing("uploading begins", lambda: config.write_text("[]"))
@@ -93,15 +83,7 @@ def test_an_isolated_model_needs_its_own_prefix_and_key_alone(tmp_path: Path) ->
     with slipway_stack(tmp_path / "account", time_scale=0.005) as stack:
         key = stack.stacks.client("kms").create_key()["KeyMetadata"]["Arn"]
         stack.stacks.client("ssm").put_parameter(Name=place.key_parameter, Value=key, Type="String")
-        access = Access(
-            LOCAL.region,
-            {
-                "AWS_ENDPOINT_URL": stack.stacks.aws.connection.url,
-                "S3_ENDPOINT_URL": stack.stacks.aws.connection.url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+        access = access_to(stack.stacks.aws.connection.url)
         recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
         access._session.events.register(
             "before-parameter-build.s3.ListObjectsV2",
@@ -174,15 +156,7 @@ def test_networks_keys_and_buckets_may_be_looked_at(tmp_path: Path) -> None:
         )
         project = Project(root)
         environment = project.environment("local")
-        access = Access(
-            LOCAL.region,
-            {
-                "AWS_ENDPOINT_URL": stack.stacks.aws.connection.url,
-                "S3_ENDPOINT_URL": stack.stacks.aws.connection.url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+        access = access_to(stack.stacks.aws.connection.url)
         recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
         publish(project, MODEL, environment, access, Progress())
         plan = project.plan(MODEL, environment)

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
-from slipway.access import Access
 from slipway.project import Project
 from slipway.publishing.promotion import promote
 from slipway.publishing.publish import publish
 from tests.publishing.progress import Progress
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.accounts import access_to
 from tests.support.projects import DIGEST, LOCAL, config_text, write_project
 from tests.support.slipway_stack import MODEL, slipway_stack
 
@@ -34,15 +32,7 @@ def test_a_promoted_artifact_serves(tmp_path: Path) -> None:
     project = Project(root)
     with slipway_stack(tmp_path / "account", time_scale=0.005) as stack:
         url = stack.stacks.aws.connection.url
-        access = Access(
-            LOCAL.region,
-            {
-                "AWS_ENDPOINT_URL": url,
-                "S3_ENDPOINT_URL": url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+        access = access_to(url)
         access.client("s3").create_bucket(Bucket=STAGING.artifact_bucket)
         tested = publish(project, MODEL, STAGING, access, Progress())
         promoted = promote(

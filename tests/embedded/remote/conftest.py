@@ -11,15 +11,13 @@ import aws_cdk as cdk
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.identity import ACCESS_KEY_ID
-from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.project import Project
 from slipway.publishing.remote.publish import RemotelyPublished, publish_remotely
 from stacks.foundation_stack import FoundationStack
 from tests.embedded.training import composition
 from tests.embedded.training.publishing import Said
-from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.accounts import access_to, embedded_aws
 from tests.support.projects import config_text, write_project
 from tests.support.stacks import Stacks
 
@@ -119,19 +117,6 @@ class Remote:
             return []
         found = self.codebuild.batch_get_builds(ids=ids)["builds"]
         return sorted(found, key=lambda build: ids.index(build["id"]))
-
-
-def access_to(url: str) -> Access:
-    """Returns access to an embedded account."""
-    return Access(
-        "us-east-1",
-        {
-            "AWS_ENDPOINT_URL": url,
-            "S3_ENDPOINT_URL": url,
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
 
 
 def foundation(stacks: Stacks, environment: Environment) -> Mapping[str, Any]:

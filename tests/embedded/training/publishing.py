@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from embedded_aws.identity import ACCESS_KEY_ID
-from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
 from slipway.planning.families import situation_of
 from slipway.planning.lock import LockedArtifact
 from slipway.project import Project
 from slipway.publishing.publish import Published, publish
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.accounts import SECRET_ACCESS_KEY, access_to
 from tests.support.projects import config_text, write_project
 from tests.support.starts import count_start
 
@@ -90,15 +89,7 @@ class Publishing:
             account.s3.create_bucket(Bucket=environment.artifact_bucket)
             self.put_parameters(environment.name)
         self._jobs_of_others = frozenset(self._all_jobs())
-        self.access = Access(
-            "us-east-1",
-            {
-                "AWS_ENDPOINT_URL": account.url,
-                "S3_ENDPOINT_URL": account.url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+        self.access = access_to(account.url)
 
     def put_parameters(self, environment: str) -> None:
         key = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"

@@ -123,7 +123,10 @@ def test_missing_shards_are_named(suffix: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("content", [b"no JSON", b"[]", b'{"weight_map": null}', b"{}", POINTER])
+@pytest.mark.parametrize(
+    "content",
+    [b"no JSON", b"[]", b'{"weight_map": null}', b'{"weight_map": ["a"]}', b"{}", POINTER],
+)
 def test_an_index_that_names_nothing(content: bytes) -> None:
     name = "model.safetensors.index.json"
     found = faults({**WHOLE, name: content}, without="model.safetensors")
