@@ -1,6 +1,8 @@
 """An account for tests of operations."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from slipway.facts.instances import instance_types
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.support.accounts import SECRET_ACCESS_KEY, access_to, forget_accounts
+from tests.support.imported_endpoints import ImportedPlan
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
 
@@ -30,3 +33,9 @@ def access() -> Iterator[Access]:
 def plan() -> DeploymentPlan:
     config = model_config()
     return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+
+
+@pytest.fixture
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slipway_command: Any) -> ImportedPlan:
+    """Imports the endpoint of a plan."""
+    return ImportedPlan(tmp_path, monkeypatch, slipway_command)

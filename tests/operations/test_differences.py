@@ -122,7 +122,10 @@ def test_metrics_and_a_queue() -> None:
 def test_variables_the_network_and_the_role_of_the_model() -> None:
     plan, given = planned(), deployed(planned())
     container(given)["Environment"]["MINE"] = "1"
-    given["DescribeModel"] |= {"EnableNetworkIsolation": False, "ExecutionRoleArn": "arn:aws:iam::123456789012:role/y"}
+    given["DescribeModel"] |= {
+        "EnableNetworkIsolation": False,
+        "ExecutionRoleArn": "arn:aws:iam::123456789012:role/y",
+    }
     assert differing(plan, given) == {
         "variable MINE": ("1", None),
         "endpoint.network_isolation": ("false", "true"),

@@ -22,7 +22,7 @@ from tests.support.projects import DIGEST, LOCAL
 from tests.support.slipway_stack import lay_foundation, publish_functions
 from tests.support.stacks import Stacks
 
-PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
+PROGRAM = Path(__file__).parents[1] / "embedded" / "hosting" / "stand_in.py"
 STAND_IN = ContainerProgram((sys.executable, str(PROGRAM)))
 REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 

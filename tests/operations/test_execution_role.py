@@ -28,7 +28,7 @@ pytestmark = pytest.mark.size("all")
 CASE = "execution-role"
 NAME = f"{CASE}-local"
 ROLE = "arn:aws:iam::123456789012:role/ml/serving"
-_CASE = Path(__file__).parents[2] / "golden" / "cases" / f"{CASE}.yaml"
+_CASE = Path(__file__).parents[1] / "golden" / "cases" / f"{CASE}.yaml"
 TRUST: dict[str, Any] = {
     "Version": "2012-10-17",
     "Statement": {

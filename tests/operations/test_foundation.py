@@ -21,7 +21,7 @@ ASSET_BUCKETS = {
     f"cdk-hnb659fds-assets-{place.account}-{place.region}" for place in (LOCAL, PRODUCTION)
 }
 # What 0.1.0 deployed for production, without the guard.
-RELEASED = Path(__file__).parents[2] / "golden" / "releases" / "0.1.0" / "foundation.json"
+RELEASED = Path(__file__).parents[1] / "golden" / "releases" / "0.1.0" / "foundation.json"
 # A resource that its service refuses.
 BROKEN = {
     "Type": "AWS::KMS::Alias",

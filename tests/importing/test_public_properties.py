@@ -8,7 +8,7 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.importing.draft import KnownFacts
-from tests.unit.importing.drafts import WEIGHTS, imported, require_plan
+from tests.importing.drafts import WEIGHTS, imported, require_plan
 
 FACTS: dict[str, Any] = json.loads(
     Path(__file__).with_name("public_properties.json").read_text("utf-8")

@@ -13,7 +13,7 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.size("all")
 
-_TEMPLATES = Path(__file__).parents[2] / "golden" / "templates"
+_TEMPLATES = Path(__file__).parents[1] / "golden" / "templates"
 BUCKET = "my-capture"
 # The keys in the golden cases.
 CAPTURE_KEY = "1234abcd-12ab-34cd-56ef-1234567890ab"

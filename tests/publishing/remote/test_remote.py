@@ -15,8 +15,8 @@ from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.project import Project
 from slipway.publishing.publish import make, publish
-from tests.embedded.remote.conftest import ENVIRONMENTS, PROJECT, Remote
 from tests.embedded.training.publishing import Said
+from tests.publishing.remote.conftest import ENVIRONMENTS, PROJECT, Remote
 from tests.support.command_line import Run
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.waiting import eventually

@@ -8,7 +8,7 @@ from slipway.facts.lmi.versions import lmi_version
 from slipway.importing.draft import KnownFacts
 from slipway.importing.lmi.images import FRAMEWORKS, known_versions
 from slipway.importing.lmi.source import read_directory
-from tests.unit.importing.drafts import WEIGHTS, config_of, imported, reasons
+from tests.importing.drafts import WEIGHTS, config_of, imported, reasons
 
 IMAGES = [(framework, version) for framework in FRAMEWORKS for version in known_versions(framework)]
 OPTIONS = sorted(

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.size("all")
 MODEL = "isolated"
 NAME = f"{MODEL}-local"
 OWN, SHARED = own_place(MODEL, LOCAL), shared_place(LOCAL)
-_TEMPLATES = Path(__file__).parents[2] / "golden" / "templates"
+_TEMPLATES = Path(__file__).parents[1] / "golden" / "templates"
 
 
 class Moving:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.importing.conftest import NETWORK
 from tests.support.described_endpoints import MOMENT, answers, component_answers, variant
-from tests.unit.cli.conftest import NETWORK
 
 KEY = "arn:aws:kms:eu-west-1:210987654321:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
 
@@ -47,9 +47,8 @@ def test_an_asynchronous_endpoint_has_the_mode(import_endpoint, written, text):
     assert "output_key_arn" not in written()["endpoint"]["async_inference"]
 
 
-def test_a_component_that_may_have_no_copies_is_a_mode(import_endpoint, text, written):
-    code, output, errors = import_endpoint(component_answers(), *NETWORK)
-    assert (code, errors) == (0, "")
+def test_a_component_that_may_have_no_copies_is_a_mode(report, text, written):
+    output = report(component_answers())
     section = written()["endpoint"]
     assert section["mode"] == "scale_to_zero"
     assert section["scale_to_zero"] == {
@@ -73,11 +72,10 @@ def test_a_component_that_may_have_no_copies_is_a_mode(import_endpoint, text, wr
     assert "wake" not in output
 
 
-def test_a_component_that_nothing_wakes_gets_a_policy_that_does(import_endpoint):
+def test_a_component_that_nothing_wakes_gets_a_policy_that_does(report):
     given = component_answers()
     given["DescribeScalingPolicies"]["ScalingPolicies"].pop()
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     assert (
         "Changed: policy that wakes the endpoint=none: Slipway makes an alarm and a policy that "
         "add the first copy.\n"
@@ -86,7 +84,7 @@ def test_a_component_that_nothing_wakes_gets_a_policy_that_does(import_endpoint)
     assert "Left out: alarm asleep=NoCapacityInvocationFailures (Sum)" in output
 
 
-def test_schedules_and_batches_of_copies_are_kept(import_endpoint, text, written):
+def test_schedules_and_batches_of_copies_are_kept(report, text, written):
     given = component_answers()
     action = {
         "ScheduledActionARN": "arn:aws:autoscaling:eu-west-1:1:scheduledAction:x",
@@ -124,8 +122,7 @@ def test_schedules_and_batches_of_copies_are_kept(import_endpoint, text, written
         },
         "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "slow"}]},
     }
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     assert written()["endpoint"]["scale_to_zero"]["schedules"] == [
         {
             "name": "morning",

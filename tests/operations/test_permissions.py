@@ -23,7 +23,7 @@ from tests.support.projects import ENVIRONMENTS, LOCAL, config_text, write_proje
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import MODEL, slipway_stack
 
-CASES = Path(__file__).parents[2] / "golden" / "cases"
+CASES = Path(__file__).parents[1] / "golden" / "cases"
 
 
 @pytest.mark.size("all")

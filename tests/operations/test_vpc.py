@@ -16,7 +16,7 @@ from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway
 
 pytestmark = pytest.mark.size("all")
 
-_TEMPLATES = Path(__file__).parents[2] / "golden" / "templates"
+_TEMPLATES = Path(__file__).parents[1] / "golden" / "templates"
 NAME = "vpc-local"
 POLICY = "RightsVpc"
 

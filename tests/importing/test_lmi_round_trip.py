@@ -17,8 +17,8 @@ from slipway.planning.families.lmi import FAMILY
 from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.setup import lmi_setup
 from slipway.planning.families.lmi.situation import Lmi
+from tests.importing.drafts import URI, WEIGHTS, imported, situation
 from tests.support.projects import PRODUCTION, model_config
-from tests.unit.importing.drafts import URI, WEIGHTS, imported, situation
 
 IMAGES = [(framework, version) for framework in FRAMEWORKS for version in versions(framework)]
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn"]), min_size=1, max_size=12).map(

@@ -8,9 +8,9 @@ import yaml
 from slipway.planning.families import situation_of
 from slipway.planning.families.lmi.variables import variables
 from slipway.project import Project
+from tests.importing.drafts import URI
 from tests.support.pages import ROOT
 from tests.support.projects import PRODUCTION, write_project
-from tests.unit.importing.drafts import URI
 
 LMI_IMAGE = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference:0.30.0-lmi12.0.0-cu124"
 TGI_IMAGE = (

@@ -2,6 +2,7 @@
 
 import json
 
+from tests.importing.conftest import NETWORK
 from tests.support.described_endpoints import (
     COUNT,
     IMAGE,
@@ -12,7 +13,6 @@ from tests.support.described_endpoints import (
     container,
     variant,
 )
-from tests.unit.cli.conftest import NETWORK
 
 LEFT_OUT = (
     "Left out: ExecutionRoleArn=arn:aws:iam::210987654321:role/notebook: Slipway makes a role for "
@@ -21,9 +21,8 @@ LEFT_OUT = (
 )
 
 
-def test_an_endpoint_of_a_notebook_becomes_a_config(import_endpoint, text, written):
-    code, output, errors = import_endpoint(answers(), *NETWORK)
-    assert (code, errors) == (0, "")
+def test_an_endpoint_of_a_notebook_becomes_a_config(report, text, written):
+    output = report(answers())
     assert written() == {
         "name": "chat",
         "model": {"family": "llama", "parameters": 6738415616},
@@ -72,7 +71,7 @@ def test_an_endpoint_of_a_notebook_becomes_a_config(import_endpoint, text, writt
         assert line in text()
 
 
-def test_several_variants_of_one_model_are_variants(import_endpoint, text, written):
+def test_several_variants_of_one_model_are_variants(report, text, written):
     given = answers()
     config, endpoint = given["DescribeEndpointConfig"], given["DescribeEndpoint"]
     config["ProductionVariants"].append(
@@ -89,8 +88,7 @@ def test_several_variants_of_one_model_are_variants(import_endpoint, text, writt
         {"VariantName": "primary", "DesiredWeight": 0.8999999761581421, "DesiredInstanceCount": 3},
         {"VariantName": "candidate", "DesiredWeight": 0.1, "DesiredInstanceCount": 2},
     ]
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     section = written()["endpoint"]
     assert section["instances"] == ["ml.g5.2xlarge"]
     # The first variant scales, and its size at a moment is nobody's setting.
@@ -110,24 +108,22 @@ def test_several_variants_of_one_model_are_variants(import_endpoint, text, writt
         assert line in output
 
 
-def test_a_shadow_of_the_same_model_is_the_shadow(import_endpoint, written):
+def test_a_shadow_of_the_same_model_is_the_shadow(report, written):
     given = answers()
     shadow = {**variant(given), "VariantName": "next", "InitialVariantWeight": 0.5}
     given["DescribeEndpointConfig"]["ShadowProductionVariants"] = [shadow]
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     assert written()["endpoint"]["shadow"] == {
         "sampling_percent": 50, "instances": ["ml.g5.2xlarge"], "instance_count": 2,
     }  # fmt: skip
     assert "Changed: shadow variant=next: Shadow now.\n" in output
 
 
-def test_a_shadow_of_another_model_is_left_out(import_endpoint, written):
+def test_a_shadow_of_another_model_is_left_out(report, written):
     given = answers()
     shadow = {**variant(given), "VariantName": "next", "ModelName": "next-model"}
     given["DescribeEndpointConfig"]["ShadowProductionVariants"] = [shadow]
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     assert "shadow" not in written()["endpoint"]
     assert (
         "Left out: shadow variant next=next-model: it serves another model than the endpoint. "
@@ -135,7 +131,7 @@ def test_a_shadow_of_another_model_is_left_out(import_endpoint, written):
     )
 
 
-def test_the_last_rollout_is_the_next_one(import_endpoint, text, written):
+def test_the_last_rollout_is_the_next_one(report, text, written):
     given = answers()
     given["DescribeEndpoint"]["LastDeploymentConfig"] = {
         "BlueGreenUpdatePolicy": {
@@ -149,8 +145,7 @@ def test_the_last_rollout_is_the_next_one(import_endpoint, text, written):
         "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "slow"}, {"AlarmName": "sales"}]},
     }
     given["DescribeScalableTargets"]["ScalableTargets"][0]["MinCapacity"] = 2
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     assert written()["rollout"] == {
         "strategy": "canary",
         "step_percent": 50,
@@ -162,7 +157,7 @@ def test_the_last_rollout_is_the_next_one(import_endpoint, text, written):
     assert "Left out: rollback alarm=sales: no alarm of Slipway compares the same.\n" in output
 
 
-def test_captured_data_and_keys(import_endpoint, written):
+def test_captured_data_and_keys(report, written):
     given = answers()
     key = "arn:aws:kms:eu-west-1:210987654321:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
     given["DescribeEndpointConfig"] |= {
@@ -176,8 +171,7 @@ def test_captured_data_and_keys(import_endpoint, written):
             "CaptureContentTypeHeader": {"JsonContentTypes": ["application/jsonlines"]},
         },
     }
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     assert written()["endpoint"]["data_capture"] == {
         "destination": "s3://captured/chat/",
         "key_arn": key,
@@ -252,7 +246,7 @@ def test_a_queues_metrics_are_left_out(import_endpoint, written):
     assert "EnableDetailedObservability" not in "".join(printed)
 
 
-def test_scaling_and_alarms_that_a_config_cannot_say_are_listed(import_endpoint, written):
+def test_scaling_and_alarms_that_a_config_cannot_say_are_listed(report, written):
     given = answers()
     policies = given["DescribeScalingPolicies"]["ScalingPolicies"]
     steps = {"AdjustmentType": "ChangeInCapacity", "Cooldown": 60}
@@ -287,8 +281,7 @@ def test_scaling_and_alarms_that_a_config_cannot_say_are_listed(import_endpoint,
         alarm("theirs", ExtendedStatistic="p99",
               Dimensions=[{"Name": "EndpointName", "Value": "another"}]),
     ]  # fmt: skip
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     content = written()
     assert content["autoscaling"]["schedules"] == [
         {
@@ -314,13 +307,12 @@ def test_scaling_and_alarms_that_a_config_cannot_say_are_listed(import_endpoint,
     assert "theirs" not in output
 
 
-def test_an_archive_is_to_be_unpacked(import_endpoint, text, written):
+def test_an_archive_is_to_be_unpacked(report, text, written):
     given = answers()
     container(given).pop("ModelDataSource")
     container(given)["ModelDataUrl"] = "s3://acme-models/chat/model.tar.gz"
     given["HeadObject"] = {"ContentLength": 13_000_000_000}
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     assert written()["artifacts"]["weights"] == {"source": "path", "path": "build/chat"}
     assert (
         "    # Guess: a folder for the files, which lie in s3://acme-models/chat/model.tar.gz.\n"
@@ -332,10 +324,9 @@ def test_an_archive_is_to_be_unpacked(import_endpoint, text, written):
     )
 
 
-def test_files_that_may_not_be_read_are_named(import_endpoint, written):
+def test_files_that_may_not_be_read_are_named(report, written):
     denied = {"ListObjectsV2": ("AccessDenied", "Access Denied")}
-    code, output, errors = import_endpoint(answers(), *NETWORK, refused=denied)
-    assert (code, errors) == (0, "")
+    output = report(answers(), refused=denied)
     assert written()["artifacts"]["weights"]["uri"] == "s3://acme-models/llama-2-7b/"
     assert (
         "Changed: weights=s3://acme-models/llama-2-7b/: not looked at, because its files cannot be "
@@ -343,20 +334,18 @@ def test_files_that_may_not_be_read_are_named(import_endpoint, written):
     )
 
 
-def test_a_secret_is_neither_written_nor_shown(import_endpoint, text):
+def test_a_secret_is_neither_written_nor_shown(report, text):
     given = answers()
     token = "hf_" + "a" * 34
     container(given)["Environment"] = {"HF_TOKEN": token, "OTHER": token}
-    code, output, errors = import_endpoint(given, *NETWORK)
-    assert (code, errors) == (0, "")
+    output = report(given)
     assert token not in text() + output
     for name in ("HF_TOKEN", "OTHER"):
         assert f"Left out: {name}=(hidden): a secret belongs in no file." in output
 
 
-def test_another_instance_type_takes_the_place_of_the_endpoints(import_endpoint, written):
-    code, output, _ = import_endpoint(answers(), *NETWORK, "--instance", "ml.g5.4xlarge")
-    assert code == 0
+def test_another_instance_type_takes_the_place_of_the_endpoints(report, written):
+    output = report(answers(), "--instance", "ml.g5.4xlarge")
     assert written()["endpoint"]["instances"] == ["ml.g5.4xlarge"]
     assert 'Changed: instances=["ml.g5.2xlarge"]: as `--instance` says now.\n' in output
 

@@ -27,7 +27,7 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.size("all")
 
-_TEMPLATE = Path(__file__).parents[2] / "golden" / "templates" / "async.json"
+_TEMPLATE = Path(__file__).parents[1] / "golden" / "templates" / "async.json"
 NAME = "async-local"
 # The keys of the golden case, in the order of requests, answers and topics.
 KEYS = (

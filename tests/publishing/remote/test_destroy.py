@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.embedded.remote.conftest import STACK, Remote
+from tests.publishing.remote.conftest import STACK, Remote
 from tests.support.stacks import Stacks
 from tests.support.waiting import eventually
 
