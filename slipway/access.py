@@ -7,7 +7,7 @@ environment it is the shell's credentials, after a check that they belong to the
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +229,39 @@ def _wrong_setting(error: Exception, profile: str | None) -> Problem | None:
     if isinstance(error, InvalidRetryModeError | InvalidMaxRetryAttemptsError):
         return _settings_problem(message, "Correct AWS_RETRY_MODE and AWS_MAX_ATTEMPTS.")
     return None
+
+
+# Any: boto3's clients and their answers have no types of their own.
+def paged(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
+    """Yields the items on every page of an answer.
+
+    Args:
+        client: boto3's.
+        operation: a method of the client that has a paginator.
+        key: name of the items in the answer; a page may lack it.
+        arguments: of the operation.
+    """
+    for page in client.get_paginator(operation).paginate(**arguments):
+        yield from page.get(key, ())
+
+
+def existing(call: Callable[..., Any], *missing_codes: str, **arguments: Any) -> Any:
+    """Returns the answer of a call; None where AWS says that what it names does not exist.
+
+    Args:
+        call: a method of a boto3 client.
+        missing_codes: error codes that say so.
+        arguments: of the call.
+
+    Raises:
+        ClientError: AWS refuses the call for another reason.
+    """
+    try:
+        return call(**arguments)
+    except ClientError as error:
+        if error.response["Error"]["Code"] in missing_codes:
+            return None
+        raise
 
 
 @contextlib.contextmanager

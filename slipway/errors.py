@@ -97,16 +97,25 @@ class UserError(Exception):
         super().__init__(str(self))
 
     @classmethod
-    def of(cls, code: Code, message: str, remedy: str, *, kind: Kind = Kind.STATE) -> "UserError":
-        """Makes the error of one problem that has no place in a file.
+    def of(
+        cls,
+        code: Code,
+        message: str,
+        remedy: str,
+        *,
+        kind: Kind = Kind.STATE,
+        field: FieldPath = (),
+    ) -> "UserError":
+        """Makes the error of one problem.
 
         Args:
             code: its entry in the table of `slipway.codes`.
             message: what is wrong, with the bad value and the limit or the allowed values.
             remedy: what to do, as an instruction or a command.
             kind: what sort of problem it is.
+            field: path of the field in the file that it is about; empty for none.
         """
-        return cls([Problem(code, kind, message, remedy)])
+        return cls([Problem(code, kind, message, remedy, field)])
 
     def __str__(self) -> str:
         count = len(self.problems)

@@ -9,11 +9,6 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, UserError
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(explain)
-
-
 def explain(
     code: Annotated[
         str | None, typer.Argument(help="Code of a problem, such as SW201. Default: all codes.")

@@ -19,27 +19,8 @@ if TYPE_CHECKING:
 
     from slipway.config.environments import Environment
     from slipway.config.schema import ModelConfig
-    from slipway.importing.draft import Draft
+    from slipway.importing.draft import Draft, ImportResult
     from slipway.project import Project
-
-
-@dataclasses.dataclass(frozen=True)
-class ImportResult:
-    """The result of an import.
-
-    Args:
-        draft: the config.
-        origin: what it was made of.
-        added: keys of serving.properties that Slipway writes in addition.
-        first: steps before the config can be published.
-        then: steps after the endpoint is deployed.
-    """
-
-    draft: Draft
-    origin: str
-    added: Mapping[str, str]
-    first: Sequence[str] = ()
-    then: Sequence[str] = ()
 
 
 def finish(
@@ -50,12 +31,6 @@ def finish(
     as_json: bool,
 ) -> None:
     """Checks a draft, writes its files and reports.
-
-    Args:
-        made: the result of the import.
-        target: the project, and the place of the config.
-        dry_run: whether the config is printed, and nothing is written.
-        as_json: whether the report is JSON.
 
     Raises:
         UserError: a file is there already, or the config has problems.
@@ -132,16 +107,7 @@ def _report(
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """The place of a new config.
-
-    Args:
-        project: the project.
-        environments: its environments.
-        name: name of the model.
-        path: the config.
-        shown: the config's name in messages.
-        overwrite: whether files that are there already are replaced.
-    """
+    """The place of a new config."""
 
     project: Project
     environments: Sequence[Environment]

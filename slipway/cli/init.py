@@ -34,11 +34,6 @@ _QUESTIONS = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(init)
-
-
 def init(
     name: Annotated[str, typer.Argument(help="Name of the model and of its file.")],
     container: Annotated[
@@ -180,10 +175,6 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
 
 def _with_facts(given: Mapping[str, Any], root: Path) -> tuple[dict[str, Any], Sequence[str]]:
     """Returns the answers with what a local checkpoint's files say, and its `architectures`.
-
-    Args:
-        given: the options; `weights` is a section.
-        root: the project.
 
     Raises:
         UserError: there is no such folder, or its files cannot be read.

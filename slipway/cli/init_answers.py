@@ -35,11 +35,6 @@ def reader_of(name: str, container: str, root: Path) -> Callable[[str], Any]:
     """Returns a function that reads one answer; it raises BadParameter for a wrong answer.
 
     A prompt of typer shows the error and asks again.
-
-    Args:
-        name: the question, as `slipway init` calls its option.
-        container: family of the container.
-        root: the project.
     """
 
     def read(text: str) -> Any:

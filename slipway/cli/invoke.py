@@ -2,20 +2,11 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.invoke_async import (
-    DEFAULT_WAIT_SECONDS,
-    as_document,
-    print_answer,
-    queue_of,
-    require_plain_request,
-    show_wait,
-)
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
@@ -32,19 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.access import Access
-    from slipway.operations.invoke import Answer, Request
-    from slipway.operations.invoke_async import AsyncAnswer
+    from slipway.operations.invoke.asynchronous import AsyncAnswer
+    from slipway.operations.invoke.realtime import Answer, Request
     from slipway.planning.asynchronous import AsyncPlan
     from slipway.planning.situation import Situation
     from slipway.planning.texts import TextProtocol
     from slipway.project import Project
 
 _JSON = "application/json"
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(invoke)
+# SageMaker's own limit for the computation of a queued request, InvocationTimeoutSeconds.
+_DEFAULT_WAIT_SECONDS = 900.0
+_REPORT_EVERY_SECONDS = 5.0
 
 
 def invoke(
@@ -78,8 +67,8 @@ def invoke(
 ) -> None:
     """Send one request; the answer goes to standard output, its latency to standard error."""
     from slipway.access import open_access
-    from slipway.operations.invoke import Request, StreamAnswer, Wait, invoke_stream
-    from slipway.operations.invoke import invoke as send
+    from slipway.operations.invoke.realtime import Request, StreamAnswer, Wait, invoke_stream
+    from slipway.operations.invoke.realtime import invoke as send
     from slipway.planning.component import SCALE_TO_ZERO
     from slipway.shared_endpoints import endpoint_name
 
@@ -92,7 +81,7 @@ def invoke(
     if text:
         protocol = _text_protocol(project.situation(name, environment), content_type, stream=stream)
         content, content_type = _texts_request(protocol, text, content_type)
-    mode = _mode(project, name, environment.name)
+    mode, queue = _mode(project, name, environment.name)
     if wait is not None and mode == "realtime":
         raise UserError.of(
             Code.WRONG_OPTIONS,
@@ -104,9 +93,9 @@ def invoke(
     endpoint = endpoint_name(project, name, environment)
     component = own if mode == SCALE_TO_ZERO else None
     request = Request(endpoint, content, content_type, accept, variant, component)
-    if (queue := queue_of(project, name, environment.name)) is not None:
-        require_plain_request(variant=variant, stream=stream)
-        _ask_queue(request, queue, access, wait or DEFAULT_WAIT_SECONDS, protocol, as_json=as_json)
+    if queue is not None:
+        _require_plain_request(variant=variant, stream=stream)
+        _ask_queue(request, queue, access, wait or _DEFAULT_WAIT_SECONDS, protocol, as_json=as_json)
         return
     waiting = None if wait is None else Wait(wait, _show_wait(own, wait))
     streamed: StreamAnswer | None = None
@@ -132,12 +121,7 @@ def invoke(
             document["first_part_milliseconds"] = round(first_milliseconds, 3)
         print_json(document)
         return
-    if texts is not None:
-        _write("".join(f"{text}\n" for text in texts).encode())
-    elif streamed is None:
-        _write(answer.body)
-    if texts is None and sys.stdout.isatty() and not answer.body.endswith(b"\n"):
-        _write(b"\n")
+    _print(answer.body, texts, is_shown=streamed is not None)
     first = "" if first_milliseconds is None else f", the first part after {first_milliseconds:.1f}"
     typer.echo(
         f"{answer.variant} answered in {milliseconds:.1f} ms{first} (request {answer.request_id})",
@@ -155,27 +139,67 @@ def _ask_queue(
     as_json: bool,
 ) -> None:
     """Sends one request to an asynchronous endpoint, waits, and prints the answer."""
-    from slipway.operations.invoke_async import invoke_async
+    from slipway.operations.invoke.asynchronous import invoke_async
 
-    show = show_wait(request.endpoint_name)
+    told_seconds = 0.0
+
+    def show(passed_seconds: float) -> None:
+        nonlocal told_seconds
+        if passed_seconds - told_seconds >= _REPORT_EVERY_SECONDS:
+            told_seconds = passed_seconds
+            waited = f"{request.endpoint_name}: no answer after {passed_seconds:.0f} s"
+            typer.echo(waited, err=True)
+
     answer = invoke_async(request, queue, access, limit_seconds=limit_seconds, show=show)
     texts = None if protocol is None else _texts(protocol, answer)
     if as_json:
-        content = _content(answer.body, answer.content_type) if texts is None else texts
-        print_json(as_document(answer, content))
+        print_json(
+            {
+                "answer": _content(answer.body, answer.content_type) if texts is None else texts,
+                "content_type": answer.content_type,
+                "waited_milliseconds": round(answer.waited_seconds * 1000, 3),
+                "inference_id": answer.inference_id,
+                "input_location": answer.input_location,
+                "output_location": answer.output_location,
+            }
+        )
         return
-    if texts is not None:
-        answer = replace(answer, body="".join(f"{text}\n" for text in texts).encode())
-    print_answer(answer)
+    _print(answer.body, texts)
+    typer.echo(f"answered after {answer.waited_seconds:.1f} s: {answer.output_location}", err=True)
 
 
-def _mode(project: "Project", name: str, environment: str) -> str | None:
-    """Returns the endpoint's mode by the model's file; None if the file cannot tell it."""
+def _require_plain_request(*, variant: str | None, stream: bool) -> None:
+    """Refuses options that a queue has no use for; raises `UserError`."""
+    unread = "--variant" if variant is not None else "--stream" if stream else None
+    if unread is not None:
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            f"`{unread}` has no effect: the endpoint is asynchronous",
+            f"Leave out `{unread}`.",
+        )
+
+
+def _mode(project: "Project", name: str, environment: str) -> tuple[str | None, "AsyncPlan | None"]:
+    """Returns the endpoint's mode and its queue by the model's file; None if nothing tells them.
+
+    An endpoint can be asked although its config is gone or has mistakes elsewhere.
+    """
+    from slipway.config.load import InvalidConfigError
+    from slipway.config.sections.base import UnknownValueError
+    from slipway.planning.asynchronous import async_plan
+
+    mode = None
     try:
-        return project.config(name, environment).config.endpoint.mode
+        config = project.config(name, environment).config
+        mode = config.endpoint.mode
+    except InvalidConfigError as error:
+        config = error.known
     except UserError:
-        # The endpoint is what was asked; its file may be in the middle of a change.
-        return None
+        return None, None
+    try:
+        return mode, async_plan(config)
+    except UnknownValueError:
+        return mode, None
 
 
 def _show_wait(endpoint: str, limit_seconds: float) -> "Callable[[float], None]":
@@ -189,6 +213,17 @@ def _show_wait(endpoint: str, limit_seconds: float) -> "Callable[[float], None]"
     return show
 
 
+def _print(body: bytes, texts: list[str] | None, *, is_shown: bool = False) -> None:
+    """Prints an answer, and on a terminal the end of its last line."""
+    if texts is not None:
+        _write("".join(f"{text}\n" for text in texts).encode())
+        return
+    if not is_shown:
+        _write(body)
+    if sys.stdout.isatty() and not body.endswith(b"\n"):
+        _write(b"\n")
+
+
 def _write(part: bytes) -> None:
     sys.stdout.buffer.write(part)
     sys.stdout.flush()
@@ -200,11 +235,6 @@ def _ignore(_part: bytes) -> None:
 
 def _text_protocol(situation: "Situation", content_type: str, *, stream: bool) -> "TextProtocol":
     """Returns how the model takes texts.
-
-    Args:
-        situation: asks the model's family.
-        content_type: of the request.
-        stream: whether the answer is shown in parts.
 
     Raises:
         UserError: it need not take any, or not in this way.

@@ -16,21 +16,22 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 import typer
 
 import slipway
-from slipway.cli import (
-    configs,
-    explain,
-    families,
-    imports,
-    init,
-    invoke,
-    local,
-    operations,
-    permissions,
-    prune,
-    publish,
-    status,
-)
+from slipway.cli import local
+from slipway.cli.explain import explain
+from slipway.cli.iam import iam
+from slipway.cli.import_ import import_config
+from slipway.cli.init import init
+from slipway.cli.invoke import invoke
+from slipway.cli.leftovers import leftovers
 from slipway.cli.output import print_error
+from slipway.cli.plan import plan
+from slipway.cli.preflight import preflight
+from slipway.cli.prune import prune
+from slipway.cli.publish import publish
+from slipway.cli.schema import schema
+from slipway.cli.status import status
+from slipway.cli.triton_repository import triton_repository
+from slipway.cli.validate import validate
 from slipway.errors import UserError
 from slipway.full_disk import no_room_problem
 
@@ -47,18 +48,21 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-configs.register(app)
-explain.register(app)
-init.register(app)
-imports.register(app)
-for register in families.REGISTER:
-    register(app)
-publish.register(app)
-operations.register(app)
-prune.register(app)
-status.register(app)
-invoke.register(app)
-permissions.register(app)
+# In the order of `slipway --help`.
+app.command()(validate)
+app.command()(plan)
+app.command()(schema)
+app.command()(explain)
+app.command()(init)
+app.command("import")(import_config)
+app.command()(triton_repository)
+app.command()(publish)
+app.command()(preflight)
+app.command()(leftovers)
+app.command()(prune)
+app.command()(status)
+app.command()(invoke)
+app.command()(iam)
 app.add_typer(local.app, name="local")
 
 

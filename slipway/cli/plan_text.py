@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from slipway.cli import costs
 from slipway.cli.output import human_size
-from slipway.cli.queue_text import describe_queue
 from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.planning.asynchronous import AsyncPlan
 from slipway.planning.autoscaling import AutoscalingPlan
 from slipway.planning.capture import CapturePlan
 from slipway.planning.component import ComponentPlan
@@ -98,7 +98,25 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.vpc is not None:
         yield "vpc", _vpc(plan.vpc)
     if plan.asynchronous is not None:
-        yield from describe_queue(plan.asynchronous)
+        yield from _queue(plan.asynchronous)
+
+
+def _queue(queue: AsyncPlan) -> Iterator[tuple[str, str]]:
+    """Yields labels and values: the mode, and where everything lies."""
+    each = queue.max_concurrent_invocations_per_instance
+    yield "mode", f"async: a queue, and {each} at a time on each instance"
+    yield "requests", f"below {queue.input.uri}{_with_key('decrypted', queue.input_key_arn)}"
+    yield "answers", f"below {queue.output.uri}{_with_key('encrypted', queue.output_key_arn)}"
+    failures = queue.failure_output
+    yield "failures", f"below {failures.uri}" if failures else "no objects"
+    topics = {"answers": queue.success_topic_arn, "failures": queue.error_topic_arn}
+    for what, arn in topics.items():
+        if arn is not None:
+            yield "notices", f"of {what} to {arn}{_with_key('encrypted', queue.topic_key_arn)}"
+
+
+def _with_key(verb: str, arn: str | None) -> str:
+    return "" if arn is None else f", {verb} with {arn}"
 
 
 def _vpc(vpc: VpcPlan) -> str:

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from slipway.pruning.references import References
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(prune)
-
-
 def prune(
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     ref: Annotated[

@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from slipway.publishing.publish import Published
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(publish)
-
-
 def publish(
     name: Annotated[str | None, typer.Argument(help="Name of the model.")] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
@@ -161,42 +156,32 @@ def _publisher(
     from dataclasses import asdict
 
     from slipway.access import open_source
-
-    if remote:
-        from slipway.publishing.remote.publish import publish_remotely
-
-        def in_a_build(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
-            found = publish_remotely(project, name, environment, access, progress)
-            return found.published, {**asdict(found.published), "build": found.build}
-
-        return in_a_build
-    if tested is None:
-        from slipway.publishing.publish import publish as publish_model
-
-        def here(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
-            result = publish_model(project, name, environment, access, progress, verify=verify)
-            return result, asdict(result)
-
-        return here
     from slipway.publishing.promotion import promote
+    from slipway.publishing.publish import publish as publish_here
+    from slipway.publishing.remote.publish import publish_remotely
 
-    source_access, within_s3 = open_source(tested, environment, access, project.root, profile)
+    if tested is not None:
+        source = open_source(tested, environment, access, project.root, profile)
 
-    def promoted(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
-        result = promote(
-            project,
-            name,
-            environment,
-            access,
-            progress,
-            source=tested,
-            source_access=source_access,
-            within_s3=within_s3,
-            verify=verify,
-        )
+    def publish_model(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
+        model = (project, name, environment, access, progress)
+        if remote:
+            found = publish_remotely(*model)
+            return found.published, {**asdict(found.published), "build": found.build}
+        if tested is None:
+            result = publish_here(*model, verify=verify)
+        else:
+            source_access, within_s3 = source
+            result = promote(
+                *model,
+                source=tested,
+                source_access=source_access,
+                within_s3=within_s3,
+                verify=verify,
+            )
         return result, asdict(result)
 
-    return promoted
+    return publish_model
 
 
 def _cancel(

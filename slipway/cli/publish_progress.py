@@ -23,10 +23,6 @@ class ProgressBar:
 
     On a terminal it shows a bar of bytes, or a line with a clock while a training job runs.
     Elsewhere it prints a line for each change of such a job, and one for bytes every 30 seconds.
-
-    Args:
-        console: receives the output; by default standard error.
-        now: returns seconds that never go back.
     """
 
     def __init__(
@@ -88,13 +84,7 @@ class ProgressBar:
         self._console.print(line, markup=False)
 
     def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        """Shows the state of a training job or a build.
-
-        Args:
-            name: TrainingJobName, or the build's id.
-            state: SageMaker's secondary status, or the build's phase.
-            elapsed_seconds: time since the job or build was created.
-        """
+        """Shows the state of a training job or a build."""
         minutes, seconds = divmod(int(elapsed_seconds), 60)
         line = f"{name}: {state}, {minutes}:{seconds:02}"
         if self._console.is_terminal:
@@ -119,14 +109,7 @@ class ProgressBar:
 
 
 class _Lines:
-    """An activity in a log: a line every 30 seconds, and none for a short one.
-
-    Args:
-        activity: its name.
-        total_bytes: what is to be done.
-        write: prints a line.
-        now: returns seconds that never go back.
-    """
+    """An activity in a log: a line every 30 seconds, and none for a short one."""
 
     def __init__(
         self,

@@ -23,13 +23,8 @@ from slipway.errors import UserError
 from slipway.json_text import parse_json
 
 if TYPE_CHECKING:
-    from slipway.operations.status import EndpointStatus, Status
+    from slipway.operations.status.report import EndpointStatus, Status
     from slipway.planning.plan import DeploymentPlan
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(status)
 
 
 def status(

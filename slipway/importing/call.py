@@ -75,10 +75,6 @@ class Call:
 def read_call(path: Path, shown: str) -> Call:
     """Reads the arguments: flat, or under `model` and `deploy`.
 
-    Args:
-        path: the file.
-        shown: its name in messages.
-
     Raises:
         UserError: the file is not there, or is no JSON object of arguments.
     """

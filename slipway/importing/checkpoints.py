@@ -45,10 +45,6 @@ def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
 def require_generator(given: KnownFacts, place: WeightsPlace) -> None:
     """Refuses an encoder, which the container that this command writes does not serve.
 
-    Args:
-        given: has the family.
-        place: the checkpoint.
-
     Raises:
         UserError: the network is an encoder.
     """
@@ -68,9 +64,6 @@ def require_generator(given: KnownFacts, place: WeightsPlace) -> None:
 
 def hub_place(place: WeightsPlace) -> WeightsPlace:
     """Returns the place of weights on the Hub with their commit, and what their files say.
-
-    Args:
-        place: names the repository, and a branch or a commit.
 
     Raises:
         UserError: the Hub does not have it, does not let us, or does not answer.

@@ -28,19 +28,8 @@ DEFAULT_LATENCY_MILLISECONDS = 30_000
 class KnownFacts:
     """The facts that the user gave, or the source tells; None for those that neither does.
 
-    Args:
-        name: name of the model.
-        instance: hosting instance type.
-        framework: framework of the image.
-        version: version of the image.
-        family: architecture of the network.
-        parameters: number of its weights.
-        weights: the section `artifacts.weights`.
-        size_gb: size of the weights.
-        shape: further fields of the section `model`.
-        endpoint: further fields of the section `endpoint`.
-        tags: the section `tags`.
-        latency_milliseconds: objective for the 99th percentile of the answers.
+    `weights` is the section `artifacts.weights`. `shape` and `endpoint` are further fields of
+    the sections `model` and `endpoint`.
     """
 
     name: str
@@ -62,6 +51,28 @@ class KnownFacts:
         size = {} if self.size_gb is None else {"size_gb": self.size_gb}
         return {"weights": dict(self.weights or {}), **size}
 
+    def content(
+        self,
+        serving: Mapping[str, Any],
+        alarms: Mapping[str, Any],
+        *,
+        artifacts: Mapping[str, Any] | None = None,
+        endpoint: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Returns the config of a model.
+
+        Without `endpoint`, that section has the user's answers alone.
+        """
+        return {
+            "name": self.name,
+            "model": {"family": self.family, "parameters": self.parameters, **self.shape},
+            "serving": serving,
+            **({} if artifacts is None else {"artifacts": artifacts}),
+            "endpoint": endpoint or {"instances": [self.instance], **self.endpoint},
+            "alarms": alarms,
+            **({"tags": dict(self.tags)} if self.tags else {}),
+        }
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -74,10 +85,7 @@ class Guess:
 class Setting:
     """A setting of the source that the config lacks, or has with another value.
 
-    Args:
-        name: as the source has it.
-        value: as the source has it.
-        reason: why, as a sentence.
+    Name and value are as the source has them. The reason is a sentence.
     """
 
     name: str
@@ -98,15 +106,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Draft:
-    """What an import makes.
-
-    Args:
-        content: the config.
-        guesses: the values that the source does not have, by field.
-        changed: settings that the config has with another value.
-        left_out: settings that the config does not have.
-        files: files for the project, by path.
-    """
+    """What an import makes."""
 
     content: Mapping[str, Any]
     guesses: Mapping[FieldName, Guess] = field(default_factory=dict)
@@ -115,11 +115,7 @@ class Draft:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
     def render(self, origin: str) -> str:
-        """Returns the YAML: a comment above each guess, and a list of what the config lacks.
-
-        Args:
-            origin: what the config was made of, for the first comment.
-        """
+        """Returns the YAML: a comment above each guess, and a list of what the config lacks."""
         head = comment_lines(f"Imported from {printable(origin)}.")
         return "\n".join([FIRST_LINE, *head, *lines(self.content, self._comment), *self._lists()])
 
@@ -148,6 +144,25 @@ class Draft:
         yield ""
 
 
+@dataclass(frozen=True)
+class ImportResult:
+    """The result of an import.
+
+    Args:
+        draft: the config.
+        origin: what it was made of.
+        added: keys of serving.properties that Slipway writes in addition.
+        first: steps before the config can be published.
+        then: steps after the endpoint is deployed.
+    """
+
+    draft: Draft
+    origin: str
+    added: Mapping[str, str] = field(default_factory=dict)
+    first: Sequence[str] = ()
+    then: Sequence[str] = ()
+
+
 def is_secret(name: str, value: str) -> bool:
     """Returns whether a setting is a secret, by its name or by the form of its value."""
     return name in _TOKENS or secret_kind((name,), value) is not None
@@ -167,9 +182,7 @@ def printable(text: str, longest: int | None = _LONGEST_SHOWN) -> str:
 def alarms_of(given: KnownFacts, reader: str) -> tuple[dict[str, Any], dict[FieldName, Guess]]:
     """Returns the section `alarms`, and its guess where the user gave no objective.
 
-    Args:
-        given: the user's answers.
-        reader: what the source is, for the reason: `serving.properties`.
+    `reader` names the source in the reason.
     """
     name = "model_latency_p99_milliseconds"
     if given.latency_milliseconds is not None:

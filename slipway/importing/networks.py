@@ -70,9 +70,7 @@ def read_network(
 ) -> tuple[KnownFacts, dict[FieldName, Guess]]:
     """Returns the facts with those that the checkpoint's own files say, and the guesses among them.
 
-    Args:
-        given: the facts; what they have stays.
-        place: the checkpoint.
+    Facts that are given stay.
     """
     facts, guesses = place.facts, dict[FieldName, Guess]()
     if given.parameters is None and facts.parameters is not None:
@@ -91,9 +89,7 @@ def read_network(
 def guessed_network(given: KnownFacts, *names: str) -> tuple[KnownFacts, dict[FieldName, Guess]]:
     """Returns the facts with the family and the parameters that names tell, and these guesses.
 
-    Args:
-        given: the facts; what they have stays.
-        names: of the checkpoint, the most telling first.
+    Facts that are given stay. The most telling name of the checkpoint comes first.
     """
     guesses: dict[FieldName, Guess] = {}
     reason = "the name of the checkpoint says it."

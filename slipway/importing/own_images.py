@@ -1,10 +1,11 @@
 """Images that Slipway builds: their variables say again what the config said."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.importing.call import Call
 from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts, Setting, alarms_of
 
@@ -16,9 +17,7 @@ _NO_VARIABLES = "the section has no field for a variable of this name."
 class OwnImage:
     """An image that Slipway built.
 
-    Args:
-        family: the container family, which its repository is named after.
-        tag: its base and the fingerprint of its sources.
+    The repository is named after the container family. The tag has the base of the image.
     """
 
     family: str
@@ -38,15 +37,11 @@ class Variables:
         self._left = dict(environment)
 
     def take(self, fields: Mapping[str, str]) -> dict[str, Any]:
-        """Returns the fields of a section that variables tell: whole numbers, or texts.
-
-        Args:
-            fields: names of variables, and their fields.
-        """
+        """Returns the fields of a section that variables tell: whole numbers, or texts."""
         found: dict[str, Any] = {}
-        for variable, field in fields.items():
+        for variable, name in fields.items():
             if (value := self._left.pop(variable, None)) is not None:
-                found[field] = int(value) if re.fullmatch(r"[0-9]{1,15}", value) else value
+                found[name] = int(value) if re.fullmatch(r"[0-9]{1,15}", value) else value
         return found
 
     def drop(self, *names: str) -> None:
@@ -64,40 +59,40 @@ class Variables:
         return [Setting(name, value, _NO_VARIABLES) for name, value in self._left.items()]
 
 
+@dataclass(frozen=True)
+class OwnSection:
+    """What the image and the variables of a container of Slipway's say."""
+
+    serving: Mapping[str, Any]
+    target: str | None
+    guesses: Mapping[FieldName, Guess] = field(default_factory=dict)
+    left_out: Sequence[Setting] = ()
+
+
+# Told the variables, the tag of the image and the instance type.
+SectionOf = Callable[[Variables, str, InstanceFacts | None], OwnSection]
+
+
 def own_draft(
     call: Call,
     given: KnownFacts,
     guesses: Mapping[FieldName, Guess],
-    section: Mapping[str, Any],
-    *,
-    target: str | None,
-    left_out: list[Setting],
+    tag: str,
+    section_of: SectionOf,
 ) -> Draft:
-    """Returns the config of a container of Slipway's.
-
-    Args:
-        call: image, instances and variables.
-        given: all facts that a config needs.
-        guesses: the facts that are guesses, by field.
-        section: the section `serving`.
-        target: device that the model is compiled for; None where no source knows it.
-        left_out: settings that the section does not have.
-    """
+    """Returns the config of a container of Slipway's."""
+    facts = instance_types().get(given.instance or "")
+    own = section_of(Variables(call.environment), tag, facts)
     alarms, more = alarms_of(given, call.origin)
     path = f"build/{given.name}"
-    release = {"path": path} if target is None else {"path": path, "target": target}
-    content: dict[str, Any] = {
-        "name": given.name,
-        "model": {"family": given.family, "parameters": given.parameters, **given.shape},
-        "serving": dict(section),
-        "artifacts": {"release": release},
-        "endpoint": {"instances": [given.instance], **given.endpoint},
-        "alarms": alarms,
-    }
-    if given.tags:
-        content["tags"] = dict(given.tags)
+    release = {"path": path} if own.target is None else {"path": path, "target": own.target}
     more["artifacts", "release", "path"] = Guess(
         f"a folder for the compiled files, which lie in {call.model_data}."
     )
     more["artifacts", "release", "target"] = Guess("the device of the instance type.")
-    return Draft(content, {**guesses, **more}, left_out=[*call.left_out, *left_out])
+    content = given.content(own.serving, alarms, artifacts={"release": release})
+    return Draft(
+        content,
+        {**guesses, **own.guesses, **more},
+        left_out=[*call.left_out, *own.left_out],
+    )

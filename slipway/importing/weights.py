@@ -51,13 +51,7 @@ def is_commit(revision: str) -> bool:
 
 
 def named_weights(shown: str, value: str, revision: str | None = None) -> WeightsPlace:
-    """Returns the weights that an address or a repository names.
-
-    Args:
-        shown: the setting, with its value.
-        value: its value.
-        revision: commit, branch or tag of a repository.
-    """
+    """Returns the weights that an address or a repository names."""
     if _PLACEHOLDER.search(value):
         return WeightsPlace(shown, missing=f"`{shown}` is a placeholder")
     if value.startswith("s3://") and value.endswith(_ARCHIVES):

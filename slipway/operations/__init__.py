@@ -1,1 +1,10 @@
-"""Reads a live account and answers questions about it; never changes anything."""
+"""Looks at a live account, and changes nothing in it; asks endpoints.
+
+- `preflight`: what a deploy needs, checked before it.
+- `invoke`: one request.
+- `status`: what an endpoint really serves, and why a deployment failed.
+- `deployment.py`: the last deployment of a stack.
+- `leftovers.py`: what a destroyed model left behind.
+
+`slipway.deployed` has the calls that describe endpoints, and reads their answers.
+"""

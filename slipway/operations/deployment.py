@@ -7,6 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from slipway.access import paged
 from slipway.codes.code import Code
 
 _STACK_TYPE = "AWS::CloudFormation::Stack"
@@ -70,12 +71,7 @@ class Deployment:
 
 
 def find_deployment(cloudformation: Any, stack: str) -> Deployment | None:
-    """Reads a stack; None where there is no such stack.
-
-    Args:
-        cloudformation: boto3's client.
-        stack: name of the stack.
-    """
+    """Reads a stack; None where there is no such stack."""
     try:
         (described,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
@@ -131,9 +127,7 @@ def _is_failure(event: dict[str, Any]) -> bool:
 
 def _events(cloudformation: Any, stack: str) -> Iterator[dict[str, Any]]:
     """Yields events, newest first, back to the beginning of the last create, update or delete."""
-    pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack)
-    for page in pages:
-        for event in page["StackEvents"]:
-            yield event
-            if event["LogicalResourceId"] == stack and event["ResourceStatus"] in _BEGINNINGS:
-                return
+    for event in paged(cloudformation, "describe_stack_events", "StackEvents", StackName=stack):
+        yield event
+        if event["LogicalResourceId"] == stack and event["ResourceStatus"] in _BEGINNINGS:
+            return

@@ -1,15 +1,15 @@
 """Resources left of a destroyed model, which would still be billed or clutter the account."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.access import Access
+from slipway.access import Access, paged
 from slipway.config.environments import Environment
 from slipway.config.names import KEPT_LOGS
-from slipway.operations.alarms import endpoint_alarms
+from slipway.deployed.calls import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.planning.artifact_place import own_place
 
@@ -33,11 +33,6 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
 
     Models and endpoint configs have generated names and are told by their tags; the artifact
     bucket and the lock are meant to stay.
-
-    Args:
-        name: the model.
-        environment: gives account and region.
-        access: clients of the account.
     """
     endpoint = environment.stack_name(name)
     tags = {_MODEL: name, **environment.tags}
@@ -49,13 +44,13 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
         *([Leftover("stack", endpoint, _state(stack))] if stack else []),
         *(
             Leftover("endpoint", item["EndpointName"])
-            for item in _pages(sagemaker, "list_endpoints", "Endpoints", NameContains=endpoint)
+            for item in paged(sagemaker, "list_endpoints", "Endpoints", NameContains=endpoint)
             if item["EndpointName"] == endpoint
         ),
         *(
             # SageMaker keeps a component whose endpoint was deleted by hand.
             Leftover("inference component", item["InferenceComponentName"])
-            for item in _pages(
+            for item in paged(
                 sagemaker,
                 "list_inference_components",
                 "InferenceComponents",
@@ -65,12 +60,12 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
         ),
         *(
             Leftover("endpoint config", item["EndpointConfigName"])
-            for item in _pages(sagemaker, "list_endpoint_configs", "EndpointConfigs")
+            for item in paged(sagemaker, "list_endpoint_configs", "EndpointConfigs")
             if _is_ours(sagemaker, item["EndpointConfigArn"], tags)
         ),
         *(
             Leftover("model", item["ModelName"])
-            for item in _pages(sagemaker, "list_models", "Models")
+            for item in paged(sagemaker, "list_models", "Models")
             if _is_ours(sagemaker, item["ModelArn"], tags)
         ),
         *(
@@ -79,7 +74,7 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
         ),
         *(
             Leftover("scalable target", item["ResourceId"])
-            for item in _pages(
+            for item in paged(
                 access.client("application-autoscaling"),
                 "describe_scalable_targets",
                 "ScalableTargets",
@@ -95,7 +90,7 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
                 "/aws/sagemaker/InferenceComponents/",
                 KEPT_LOGS,
             )
-            for item in _pages(
+            for item in paged(
                 access.client("logs"),
                 "describe_log_groups",
                 "logGroups",
@@ -112,12 +107,9 @@ def find_stacks(
 ) -> Iterator[Leftover]:
     """Yields the stacks of models that have no file any more.
 
-    Args:
-        environment: gives account, region and tags.
-        access: clients of the account.
-        names: the models that have a file.
+    `names` are the models that have one.
     """
-    for stack in _pages(access.client("cloudformation"), "describe_stacks", "Stacks"):
+    for stack in paged(access.client("cloudformation"), "describe_stacks", "Stacks"):
         name, tags = stack["StackName"], stack.get("Tags", [])
         model = next((tag["Value"] for tag in tags if tag["Key"] == _MODEL), None)
         if model is not None and model not in names and _has(tags, environment.tags):
@@ -129,17 +121,11 @@ def find_stacks(
 
 
 def find_kept(name: str, environment: Environment, access: Access) -> list[Leftover]:
-    """Returns what is meant to stay of an isolated model: its files, and the keys they need.
-
-    Args:
-        name: the model.
-        environment: gives account and region.
-        access: clients of the account.
-    """
+    """Returns what is meant to stay of an isolated model: its files, and the keys they need."""
     place, s3 = own_place(name, environment), access.client("s3")
     keys: set[str] = set()
     try:
-        for item in _pages(
+        for item in paged(
             s3, "list_objects_v2", "Contents", Bucket=place.bucket, Prefix=place.artifacts_prefix
         ):
             # One for each artifact: its files have the same key.
@@ -157,12 +143,6 @@ def find_kept(name: str, environment: Environment, access: Access) -> list[Lefto
 
 def _state(stack: Deployment) -> str:
     return f"{stack.status}: {stack.way_out}" if stack.way_out else stack.status
-
-
-def _pages(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
-    paginate: Callable[..., Iterator[dict[str, Any]]] = client.get_paginator(operation).paginate
-    for page in paginate(**arguments):
-        yield from page.get(key, ())
 
 
 def _is_ours(sagemaker: Any, arn: str, tags: dict[str, str]) -> bool:

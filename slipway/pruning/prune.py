@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
-from slipway.access import Access
+from slipway.access import Access, paged
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import OUTPUT_PREFIX
 from slipway.pruning.references import References, is_settings_file, with_packages
@@ -57,12 +57,6 @@ def find_unused(
     environment: Environment, references: References, access: Access, now: datetime
 ) -> list[Unused]:
     """Returns what is older than a day and has no reference, by kind and name.
-
-    Args:
-        environment: gives bucket and repositories.
-        references: what may not be deleted.
-        access: clients of the account.
-        now: the time.
 
     Raises:
         ClientError: the account refuses a call.
@@ -121,11 +115,6 @@ def delete(item: Unused, environment: Environment, access: Access) -> list[str]:
 
     The manifest of an artifact goes first: what a stop leaves does not count as published.
 
-    Args:
-        item: what `find_unused` returned.
-        environment: gives the bucket.
-        access: clients of the account.
-
     Raises:
         ClientError: the account refuses a call.
     """
@@ -154,14 +143,13 @@ def _groups(s3: Any, bucket: str) -> tuple[dict[str, _Group], dict[str, _Group]]
     """Returns the bucket's artifacts and outputs of jobs by their prefixes."""
     artifacts: dict[str, _Group] = {}
     outputs: dict[str, _Group] = {}
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
-        for item in page.get("Contents", ()):
-            for groups, pattern in ((artifacts, _ARTIFACT), (outputs, _OUTPUT)):
-                if match := pattern.match(item["Key"]):
-                    group = groups.setdefault(match[0], _Group())
-                    group.size_bytes += item["Size"]
-                    group.changed = max(group.changed, item["LastModified"])
-                    group.keys.append(item["Key"])
+    for item in paged(s3, "list_objects_v2", "Contents", Bucket=bucket):
+        for groups, pattern in ((artifacts, _ARTIFACT), (outputs, _OUTPUT)):
+            if match := pattern.match(item["Key"]):
+                group = groups.setdefault(match[0], _Group())
+                group.size_bytes += item["Size"]
+                group.changed = max(group.changed, item["LastModified"])
+                group.keys.append(item["Key"])
     return artifacts, outputs
 
 
@@ -182,16 +170,15 @@ def _old(
 
 
 def _old_uploads(before: datetime, bucket: str, s3: Any) -> Iterator[Unused]:
-    for page in s3.get_paginator("list_multipart_uploads").paginate(Bucket=bucket):
-        for item in page.get("Uploads", ()):
-            if item["Initiated"] < before:
-                yield Unused(
-                    "unfinished upload",
-                    f"s3://{bucket}/{item['Key']}",
-                    None,
-                    item["Initiated"],
-                    (item["Key"], item["UploadId"]),
-                )
+    for item in paged(s3, "list_multipart_uploads", "Uploads", Bucket=bucket):
+        if item["Initiated"] < before:
+            yield Unused(
+                "unfinished upload",
+                f"s3://{bucket}/{item['Key']}",
+                None,
+                item["Initiated"],
+                (item["Key"], item["UploadId"]),
+            )
 
 
 def _old_images(
@@ -202,17 +189,15 @@ def _old_images(
     access: Access,
 ) -> Iterator[Unused]:
     ecr = access.client("ecr")
-    for page in ecr.get_paginator("describe_repositories").paginate():
-        for repository in page["repositories"]:
-            name = repository["repositoryName"]
-            # A project without a name has no slash behind its prefix.
-            family = name.removeprefix(environment.repository_prefix)
-            if family == name or "/" in family:
-                continue
-            for images in ecr.get_paginator("describe_images").paginate(repositoryName=name):
-                for image in images["imageDetails"]:
-                    if image["imagePushedAt"] < before and image["imageDigest"] not in mentioned:
-                        yield from _tags(name, image, references.fingerprints, mentioned)
+    for repository in paged(ecr, "describe_repositories", "repositories"):
+        name = repository["repositoryName"]
+        # A project without a name has no slash behind its prefix.
+        family = name.removeprefix(environment.repository_prefix)
+        if family == name or "/" in family:
+            continue
+        for image in paged(ecr, "describe_images", "imageDetails", repositoryName=name):
+            if image["imagePushedAt"] < before and image["imageDigest"] not in mentioned:
+                yield from _tags(name, image, references.fingerprints, mentioned)
 
 
 def _tags(

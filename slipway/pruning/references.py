@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from slipway.access import Access
+from slipway.access import Access, paged
 from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.image_sources import IMAGE_SOURCES, image_digest
@@ -85,10 +85,6 @@ def with_packages(digests: frozenset[str], read: Callable[[str], Sequence[str]])
     """Returns digests together with those that their packages name.
 
     An LMI package is an artifact whose serving.properties says where the weights are.
-
-    Args:
-        digests: of artifacts.
-        read: returns the texts of an artifact's serving.properties.
     """
     return digests | {
         found for digest in digests for text in read(digest) for found in digests_in(text)
@@ -103,23 +99,17 @@ def is_settings_file(key: str) -> bool:
 def _account_texts(access: Access) -> Iterator[str]:
     """Yields the JSON of each resource that may refer to an artifact or an image."""
     sagemaker, cloudformation = access.client("sagemaker"), access.client("cloudformation")
-    for item in _pages(sagemaker, "list_models", "Models"):
+    for item in paged(sagemaker, "list_models", "Models"):
         yield _text(sagemaker.describe_model(ModelName=item["ModelName"]))
     for status in ("InProgress", "Stopping"):
-        jobs = _pages(sagemaker, "list_training_jobs", "TrainingJobSummaries", StatusEquals=status)
+        jobs = paged(sagemaker, "list_training_jobs", "TrainingJobSummaries", StatusEquals=status)
         for item in jobs:
             yield _text(sagemaker.describe_training_job(TrainingJobName=item["TrainingJobName"]))
-    for stack in _pages(cloudformation, "describe_stacks", "Stacks"):
+    for stack in paged(cloudformation, "describe_stacks", "Stacks"):
         if any(tag["Key"] == _ENVIRONMENT_TAG for tag in stack.get("Tags", ())):
             # With the parameters and outputs; the template has the properties.
             yield _text(stack)
             yield _text(cloudformation.get_template(StackName=stack["StackId"])["TemplateBody"])
-
-
-# Any: boto3's answers.
-def _pages(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
-    for page in client.get_paginator(operation).paginate(**arguments):
-        yield from page.get(key, ())
 
 
 def _text(answer: Any) -> str:

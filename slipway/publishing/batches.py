@@ -36,12 +36,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Folder:
-    """A directory, all of whose files are uploaded.
-
-    Args:
-        source: the directory.
-        destination: address of the files, with the final slash.
-    """
+    """A directory, all of whose files are uploaded."""
 
     source: Path
     destination: str
@@ -67,12 +62,7 @@ class Batch:
 
 
 def batches(uploads: Sequence[Upload], folder: Folder | None = None) -> Iterator[Batch]:
-    """Yields the uploads in one or two groups, the large files first.
-
-    Args:
-        uploads: at least one file.
-        folder: the directory that holds exactly these files; None if it holds others too.
-    """
+    """Yields the uploads in one or two groups, the large files first."""
     large = [each for each in uploads if each.size_bytes > _PART_MEBIBYTES * _MEBIBYTE]
     small = [each for each in uploads if each.size_bytes <= _PART_MEBIBYTES * _MEBIBYTE]
     if large:

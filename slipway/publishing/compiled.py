@@ -41,15 +41,7 @@ def publish_compiled(
 
     It can be stopped at any moment: a job that was started goes on, and the next run takes over.
 
-    Args:
-        plan: the training job.
-        deployment: what it is for: names and tags.
-        weights: the published checkpoint.
-        environment: gives account and region.
-        store: its artifacts.
-        access: clients of the account.
-        progress: shows what is done.
-        inspect: refuses a job's output that must not be published.
+    `inspect` refuses a job's output that must not be published.
 
     Returns:
         The lock's part, and how many bytes moved into the artifact.

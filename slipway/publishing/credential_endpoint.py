@@ -51,12 +51,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class CredentialEndpoint:
-    """Answers s5cmd's requests for credentials; `opened_endpoint` starts and stops it.
-
-    Args:
-        credentials: returns credentials that are valid now, and renews them where it must.
-        lease_seconds: how long an answer may be used.
-    """
+    """Answers s5cmd's requests for credentials; `opened_endpoint` starts and stops it."""
 
     def __init__(
         self, credentials: Callable[[], ReadOnlyCredentials], lease_seconds: float
@@ -87,12 +82,7 @@ class CredentialEndpoint:
         self._server.server_close()
 
     def answer(self, path: str, authorization: str) -> tuple[int, dict[str, str | None]]:
-        """Returns the status and the JSON body for one request.
-
-        Args:
-            path: of the request.
-            authorization: the request's header of that name; empty without one.
-        """
+        """Returns the status and the JSON body for one request."""
         if not hmac.compare_digest(authorization.encode(), self._token.encode()):
             return 401, {"code": "Unauthorized", "message": "the authorization token is wrong"}
         if path != _PATH:
@@ -135,12 +125,7 @@ class CredentialEndpoint:
 def opened_endpoint(
     credentials: Callable[[], ReadOnlyCredentials], lease_seconds: float = LEASE_SECONDS
 ) -> Iterator[CredentialEndpoint]:
-    """Serves credentials on loopback until the context ends.
-
-    Args:
-        credentials: returns credentials that are valid now, and renews them where it must.
-        lease_seconds: how long s5cmd may use an answer; it asks again five minutes before.
-    """
+    """Serves credentials on loopback until the context ends."""
     endpoint = CredentialEndpoint(credentials, lease_seconds)
     thread = threading.Thread(target=endpoint.serve, name="credential-endpoint", daemon=True)
     thread.start()

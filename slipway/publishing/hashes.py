@@ -47,22 +47,12 @@ class KnownHashes:
 
     @classmethod
     def of(cls, root: Path, directory: Path, progress: Progress) -> "KnownHashes":
-        """Returns the hashes that a project keeps of a directory.
-
-        Args:
-            root: the project.
-            directory: the files to hash.
-            progress: shows how much is read.
-        """
+        """Returns the hashes that a project keeps of a directory."""
         name = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:16]
         return cls(root / ".slipway" / "hashes" / f"{name}.json", progress)
 
     def __call__(self, files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:
-        """Returns the SHA-256 of each file, in hexadecimal.
-
-        Args:
-            files: path within the directory -> the file.
-        """
+        """Returns the SHA-256 of each file, in hexadecimal."""
         known = self._read()
         states = {name: state_of(entry) for name, entry in files.items()}
         hashes = {
@@ -134,21 +124,12 @@ class KnownHashes:
 
 
 def hash_each(files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:
-    """Returns the SHA-256 of each file, in hexadecimal, without keeping it.
-
-    Args:
-        files: path within the directory -> the file.
-    """
+    """Returns the SHA-256 of each file, in hexadecimal, without keeping it."""
     return {name: sha256_of(Path(entry)) for name, entry in files.items()}
 
 
 def sha256_of(path: Path, advance: Callable[[int], None] = lambda _: None) -> str:
-    """Returns the SHA-256 of a file, in hexadecimal.
-
-    Args:
-        path: the file.
-        advance: called with the bytes that were read.
-    """
+    """Returns the SHA-256 of a file, in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):

@@ -19,7 +19,7 @@ from typing import Any
 
 from slipway.codes.code import Code
 from slipway.config.sections.artifacts import HubWeights
-from slipway.errors import Kind, Problem, UserError
+from slipway.errors import UserError
 from slipway.publishing.file_set import Check, FileSet
 from slipway.publishing.hub_selection import left_out, wanted
 from slipway.publishing.progress import Progress
@@ -184,18 +184,13 @@ def fetch(
             _download(hub, weights.revision, file, part, progress)
         if not file.is_content_of(part):
             part.unlink()
-            raise UserError(
-                [
-                    Problem(
-                        Code.HUB_FILE_CHANGED,
-                        Kind.STATE,
-                        f"{file.path} of {weights.repository} arrived with other content than the "
-                        "commit has",
-                        "Run the command again; it is downloaded anew. If that does not help, "
-                        "something between here and the Hub changes it.",
-                        _FIELD,
-                    )
-                ]
+            raise UserError.of(
+                Code.HUB_FILE_CHANGED,
+                f"{file.path} of {weights.repository} arrived with other content than the commit "
+                "has",
+                "Run the command again; it is downloaded anew. If that does not help, something "
+                "between here and the Hub changes it.",
+                field=_FIELD,
             )
         target.parent.mkdir(parents=True, exist_ok=True)
         part.replace(target)
@@ -249,12 +244,22 @@ def _download(hub: Hub, revision: str, file: HubFile, part: Path, progress: Prog
 def told_plainly(weights: HubWeights) -> Iterator[None]:
     """Turns the client's errors into what the user can do; nothing of a request is shown.
 
-    Args:
-        weights: names the repository and the revision in messages.
-
     Raises:
         UserError: in place of an error of the client.
     """
+    import httpx2
+    from huggingface_hub.errors import HFValidationError, OfflineModeIsEnabled
+
+    try:
+        yield
+    # The client's errors of HTTP are OSErrors, and so are a full disk and a short answer.
+    except (HFValidationError, OfflineModeIsEnabled, httpx2.TransportError, OSError) as error:
+        code, message, remedy = _plainly(error, weights)
+        raise UserError.of(code, message, remedy, field=_FIELD) from None
+
+
+def _plainly(error: Exception, weights: HubWeights) -> tuple[Code, str, str]:
+    """Returns code, message and remedy of an error of the Hub's client."""
     import httpx2
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -267,83 +272,48 @@ def told_plainly(weights: HubWeights) -> Iterator[None]:
 
     name = weights.repository
     again = "Run the command again: what has arrived is not downloaded twice."
-    try:
-        yield
-    except GatedRepoError:
-        code, message, remedy = (
-            Code.HUB_DENIED,
-            f"{name} is gated",
-            f"Accept its conditions at https://huggingface.co/{name} and set HF_TOKEN to a token "
-            "of the account that did.",
-        )
-    except RepositoryNotFoundError:
-        code, message, remedy = (
-            Code.HUB_NOT_FOUND,
-            f"the Hub has no repository {name}, or does not show it",
-            "Correct `repository`; where it is private, set HF_TOKEN to a token that may read it.",
-        )
-    except RevisionNotFoundError:
-        code, message, remedy = (
-            Code.HUB_NOT_FOUND,
-            f"{name} has no commit {weights.revision}",
-            "Correct `revision`: the commit, all 40 digits.",
-        )
-    except HFValidationError:
-        code, message, remedy = (
-            Code.HUB_NOT_FOUND,
-            f"{name} cannot be the name of a repository",
-            "Correct `repository`: OWNER/NAME.",
-        )
-    except OfflineModeIsEnabled:
-        code, message, remedy = (
-            Code.HUB_UNAVAILABLE,
-            "the Hub's client is switched off by HF_HUB_OFFLINE",
-            "Unset it.",
-        )
-    except HfHubHTTPError as error:
-        status = error.response.status_code
-        if status == 401:
-            code, message, remedy = (
-                Code.HUB_DENIED,
-                "the Hub does not take the token in HF_TOKEN",
-                "Set it to a token that is valid, or unset it for a public repository.",
-            )
-        elif status == 404:
-            code, message, remedy = (
-                Code.HUB_NOT_FOUND,
-                f"the Hub lists a file of {name} that it does not have (404)",
-                "Choose another revision, or ask the repository's owner to upload the file again.",
-            )
-        elif status == 429:  # Too Many Requests
-            code, message, remedy = (
-                Code.HUB_UNAVAILABLE,
-                f"the Hub lets this address send no more requests for now (429), about {name}",
-                "Set HF_TOKEN, with which it allows more, or wait five minutes. Then run the "
-                "command again: what has arrived is not downloaded twice.",
-            )
-        else:
-            code, message, remedy = (
-                Code.HUB_UNAVAILABLE,
-                f"the Hub answers {status} about {name}",
-                again,
-            )
-    except httpx2.TransportError as error:
-        code, message, remedy = (
-            Code.HUB_UNAVAILABLE,
-            f"the Hub does not answer: {type(error).__name__}",
-            again,
-        )
-    except OSError as error:
-        # A disk that is full, or an answer that is shorter than it says.
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        code, message, remedy = (
-            Code.NO_DISK_SPACE if full else Code.HUB_UNAVAILABLE,
-            f"{name} could not be downloaded: {error.strerror or error}",
-            f"Make room. {again}" if full else again,
-        )
-    else:
-        return
-    raise UserError([Problem(code, Kind.STATE, message, remedy, _FIELD)]) from None
+    match error:
+        case GatedRepoError():
+            remedy = f"Accept its conditions at https://huggingface.co/{name} and set HF_TOKEN to "
+            remedy += "a token of the account that did."
+            return Code.HUB_DENIED, f"{name} is gated", remedy
+        case RepositoryNotFoundError():
+            message = f"the Hub has no repository {name}, or does not show it"
+            remedy = "Correct `repository`; where it is private, set HF_TOKEN to a token that may "
+            return Code.HUB_NOT_FOUND, message, f"{remedy}read it."
+        case RevisionNotFoundError():
+            message = f"{name} has no commit {weights.revision}"
+            return Code.HUB_NOT_FOUND, message, "Correct `revision`: the commit, all 40 digits."
+        case HFValidationError():
+            message = f"{name} cannot be the name of a repository"
+            return Code.HUB_NOT_FOUND, message, "Correct `repository`: OWNER/NAME."
+        case OfflineModeIsEnabled():
+            message = "the Hub's client is switched off by HF_HUB_OFFLINE"
+            return Code.HUB_UNAVAILABLE, message, "Unset it."
+        case HfHubHTTPError() if error.response.status_code == 401:
+            remedy = "Set it to a token that is valid, or unset it for a public repository."
+            return Code.HUB_DENIED, "the Hub does not take the token in HF_TOKEN", remedy
+        case HfHubHTTPError() if error.response.status_code == 404:
+            message = f"the Hub lists a file of {name} that it does not have (404)"
+            remedy = "Choose another revision, or ask the repository's owner to upload the file "
+            return Code.HUB_NOT_FOUND, message, f"{remedy}again."
+        case HfHubHTTPError() if error.response.status_code == 429:  # Too Many Requests
+            message = f"the Hub lets this address send no more requests for now (429), about {name}"
+            remedy = "Set HF_TOKEN, with which it allows more, or wait five minutes. Then run the "
+            remedy += "command again: what has arrived is not downloaded twice."
+            return Code.HUB_UNAVAILABLE, message, remedy
+        case HfHubHTTPError():
+            status = error.response.status_code
+            return Code.HUB_UNAVAILABLE, f"the Hub answers {status} about {name}", again
+        case httpx2.TransportError():
+            message = f"the Hub does not answer: {type(error).__name__}"
+            return Code.HUB_UNAVAILABLE, message, again
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            message = f"{name} could not be downloaded: {error.strerror}"
+            return Code.NO_DISK_SPACE, message, f"Make room. {again}"
+        case _:
+            reason = getattr(error, "strerror", None) or error
+            return Code.HUB_UNAVAILABLE, f"{name} could not be downloaded: {reason}", again
 
 
 def _require_space(directory: Path, total_bytes: int, *already: Path) -> None:

@@ -20,10 +20,7 @@ from slipway.publishing.hub_selection import loaded_files
 class HubFacts:
     """What the Hub tells of a commit.
 
-    Args:
-        commit: all 40 digits.
-        checkpoint: facts of the network.
-        size_gb: size of the files that publishing takes.
+    The size is that of the files that publishing takes.
     """
 
     commit: str

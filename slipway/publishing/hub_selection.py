@@ -25,10 +25,6 @@ _SHOWN = 10
 def wanted(files: FileSet, weights: HubWeights) -> FileSet:
     """Returns the files of a commit that are published.
 
-    Args:
-        files: all of the commit.
-        weights: may have patterns, which decide in place of what loaders read.
-
     Raises:
         UserError: there are none, or a name cannot be used.
     """

@@ -122,11 +122,6 @@ class Snapshot:
     ) -> "Snapshot":
         """Hashes a directory.
 
-        Args:
-            directory: the files to hash.
-            shown_as: name of the directory in messages.
-            hashes: returns the SHA-256 of each file, by its path within the directory.
-
         Raises:
             UserError: there is no such directory, it is empty, or it has files that cannot travel.
         """

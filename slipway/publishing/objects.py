@@ -92,14 +92,6 @@ def publish_objects(
     The first run that is stopped while it copies leaves what was copied: the next reads all again,
     and copies what is missing.
 
-    Args:
-        source_client: boto3's S3 client for the bucket of the prefix.
-        prefix: what to publish.
-        store: receives the files.
-        progress: shows both passes.
-        fields: of the config, for a report.
-        check: refuses objects that are no whole model, before they are read.
-
     Returns:
         What the artifact holds, and how many bytes were copied.
 
@@ -122,7 +114,7 @@ def publish_objects(
             )
         )
     except (BotoCoreError, ClientError) as error:
-        raise UserError([_unreadable(prefix, error, fields)]) from None
+        raise _unreadable(prefix, error, fields) from None
     if store.holds(manifest.digest):
         progress.start(0, "copying")
         return manifest, 0
@@ -138,13 +130,7 @@ def publish_objects(
 
 
 def file_set(client: Any, prefix: ObjectPrefix, objects: Sequence[StoredObject]) -> FileSet:
-    """Returns objects as files that can be checked.
-
-    Args:
-        client: boto3's S3 client for the bucket of the prefix.
-        prefix: names them in messages.
-        objects: under the prefix.
-    """
+    """Returns objects as files that can be checked."""
     found = {item.path: item for item in objects}
 
     def read(path: str, start: int, length: int) -> bytes:
@@ -178,48 +164,33 @@ def _copy(
         )
     except S3CopyFailedError:
         # s3transfer's word for an ETag that no longer matches while it copies in parts.
-        raise UserError([_replaced(prefix, fields)]) from None
+        raise _replaced(prefix, fields) from None
     except (BotoCoreError, ClientError) as error:
-        raise UserError([_unreadable(prefix, error, fields)]) from None
+        raise _unreadable(prefix, error, fields) from None
 
 
-def _replaced(prefix: ObjectPrefix, fields: tuple[str, ...]) -> Problem:
-    return Problem(
+def _replaced(prefix: ObjectPrefix, fields: tuple[str, ...]) -> UserError:
+    return UserError.of(
         Code.SOURCE_CHANGED,
-        Kind.STATE,
         f"an object under {prefix.uri} was replaced while it was read",
         "Run the command again once nobody writes there.",
-        fields,
+        field=fields,
     )
 
 
 def _unreadable(
     prefix: ObjectPrefix, error: BotoCoreError | ClientError, fields: tuple[str, ...]
-) -> Problem:
-    code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
-    if code in ("412", "PreconditionFailed"):
+) -> UserError:
+    said = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
+    if said in ("412", "PreconditionFailed"):
         return _replaced(prefix, fields)
-    if code in ("404", "NoSuchBucket"):
-        return Problem(
-            Code.SOURCE_UNREADABLE,
-            Kind.STATE,
-            f"there is no bucket {prefix.bucket}",
-            "Correct the address.",
-            fields,
-        )
-    if code in ("403", "AccessDenied", "AllAccessDisabled"):
-        return Problem(
-            Code.SOURCE_UNREADABLE,
-            Kind.STATE,
-            f"{prefix.uri} may not be read: {code}",
-            "Use credentials that may list that bucket and read its objects, and decrypt them "
-            "where they are encrypted.",
-            fields,
-        )
-    return Problem(
-        Code.SOURCE_CHANGED,
-        Kind.STATE,
-        f"{prefix.uri} could not be read and copied: {error}",
-        "Run the command again: what was copied is not copied twice.",
-        fields,
-    )
+    code, message = Code.SOURCE_CHANGED, f"{prefix.uri} could not be read and copied: {error}"
+    remedy = "Run the command again: what was copied is not copied twice."
+    if said in ("404", "NoSuchBucket"):
+        code, message = Code.SOURCE_UNREADABLE, f"there is no bucket {prefix.bucket}"
+        remedy = "Correct the address."
+    elif said in ("403", "AccessDenied", "AllAccessDisabled"):
+        code, message = Code.SOURCE_UNREADABLE, f"{prefix.uri} may not be read: {said}"
+        remedy = "Use credentials that may list that bucket and read its objects, and decrypt them "
+        remedy += "where they are encrypted."
+    return UserError.of(code, message, remedy, field=fields)

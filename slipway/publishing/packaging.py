@@ -54,12 +54,7 @@ class Packaging:
     """A family whose artifact has no package, and whose jobs' output needs no check."""
 
     def read(self, situation: Situation, root: Path) -> Mapping[str, bytes]:
-        """Returns the package's files that are the user's own, before anything moves.
-
-        Args:
-            situation: of a config that breaks no rule.
-            root: the project.
-        """
+        """Returns the package's files that are the user's own, before anything moves."""
         return {}
 
     def directory(self, situation: Situation) -> str | None:

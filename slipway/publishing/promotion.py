@@ -24,7 +24,7 @@ from slipway.publishing.publish import (
     Made,
     Published,
     compile_job,
-    located,
+    located_in,
     opened_store,
     record,
     require_publishable,
@@ -72,7 +72,7 @@ def promote(
     loaded = project.config(name, environment.name)
     tested_config = project.config(name, source.name).config
     target, tested = situation_of(loaded.config, environment), situation_of(tested_config, source)
-    try:
+    with located_in(loaded):
         require_publishable(project, target)
         # Every incompatibility of the deployment, before anything moves.
         project.plan(name, environment, allow_unpublished=True)
@@ -95,8 +95,6 @@ def promote(
             _, sent_bytes = publish_package(package, store=store, access=access, progress=progress)
             moved_bytes += sent_bytes
         _take_recipes(_recipes(project, target, locked), origin, store)
-    except UserError as error:
-        raise UserError(located(loaded, error.problems)) from None
     return record(project, target, Made(locked, moved_bytes), promoted_from=source.name)
 
 

@@ -1,6 +1,7 @@
 """Publishes a model's artifact: its files, or what is compiled from its weights; then the lock."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from botocore.config import Config
@@ -33,14 +34,7 @@ from slipway.publishing.whole_files import one_at_a_time, replace_file
 
 @dataclass(frozen=True)
 class PublishedParts:
-    """What weights were partitioned into.
-
-    Args:
-        digest: content address.
-        size_bytes: their size.
-        source: the training job that made them.
-        target: the GPU that they are for.
-    """
+    """What weights were partitioned into."""
 
     digest: str
     size_bytes: int
@@ -132,27 +126,17 @@ def make(
 ) -> Made:
     """Publishes one model's artifact to one environment, and leaves the lock alone.
 
-    Args:
-        project: gives config, lock and image sources.
-        name: file stem of the config.
-        environment: the environment to publish to.
-        access: clients of its account.
-        progress: shows what is done.
-        verify: whether every byte of the artifact in the bucket is read.
-
     Raises:
         UserError: as for `publish`.
     """
     loaded = project.config(name, environment.name)
     situation = situation_of(loaded.config, environment)
-    try:
+    with located_in(loaded):
         require_publishable(project, situation)
         # Before anything moves: a job for the wrong GPU would be paid for.
         compiling = compile_job(project, situation)
         store = opened_store(situation, access, progress, verify=verify)
         return Made(*_publish_parts(project, situation, compiling, store, access, progress))
-    except UserError as error:
-        raise UserError(located(loaded, error.problems)) from None
 
 
 def check_publishable(
@@ -160,21 +144,14 @@ def check_publishable(
 ) -> tuple[Situation, CompilePlan | None]:
     """Returns the situation and the training job of a config, checked without the account.
 
-    Args:
-        project: gives config, lock and image sources.
-        name: file stem of the config.
-        environment: the environment to publish to.
-
     Raises:
         UserError: nothing can be published; every reason, located.
     """
     loaded = project.config(name, environment.name)
     situation = situation_of(loaded.config, environment)
-    try:
+    with located_in(loaded):
         require_publishable(project, situation)
         found = compile_job(project, situation)
-    except UserError as error:
-        raise UserError(located(loaded, error.problems)) from None
     return situation, None if found is None else found[0]
 
 
@@ -185,14 +162,7 @@ def record(
     *,
     promoted_from: str | None = None,
 ) -> Published:
-    """Writes an artifact into the lock; returns what the publish did.
-
-    Args:
-        project: its lock file is written.
-        situation: the model in the environment that has the artifact now.
-        made: the artifact.
-        promoted_from: the environment that it was copied from; None where it was published.
-    """
+    """Writes an artifact into the lock; returns what the publish did."""
     locked = made.locked
     weights = locked.weights
     model_data = locked.code or locked.compiled or weights
@@ -222,12 +192,7 @@ def opened_store(
 ) -> ArtifactStore:
     """Returns the model's artifacts.
 
-    Args:
-        situation: the model in its environment.
-        access: clients of the environment's account.
-        progress: shows the check of what is there.
-        config: of the S3 client; None for the usual one.
-        verify: whether every byte is read, whatever S3 says of it.
+    With `verify`, every byte is read, whatever S3 says of it.
 
     Raises:
         UserError: the bucket is not there, or the key of an isolated model.
@@ -249,11 +214,6 @@ def planned_job(
 
     Each is None if publishing does not need it: it then publishes finished files.
 
-    Args:
-        project: gives config and image sources.
-        name: file stem of the config.
-        environment: the environment to publish to.
-
     Raises:
         UserError: the config is wrong, or nothing can be compiled for its instances.
     """
@@ -270,11 +230,16 @@ def _parts(locked: LockedArtifact) -> PublishedParts | None:
     return PublishedParts(compiled.digest, compiled.size_bytes, compiled.source, compiled.target)
 
 
-def located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]:
+@contextmanager
+def located_in(loaded: LoadedConfig) -> Iterator[None]:
     """Fills in the places of problems that are about a field; others are about the account."""
-    about_fields = [problem for problem in problems if problem.field and problem.location is None]
-    rest = [problem for problem in problems if problem not in about_fields]
-    return [*(loaded.locate(about_fields) if about_fields else ()), *rest]
+    try:
+        yield
+    except UserError as error:
+        problems = error.problems
+        fields = [problem for problem in problems if problem.field and problem.location is None]
+        rest = [problem for problem in problems if problem not in fields]
+        raise UserError([*(loaded.locate(fields) if fields else ()), *rest]) from None
 
 
 def require_publishable(project: Project, situation: Situation) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.access import existing
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError
@@ -71,23 +72,19 @@ class ArtifactStore:
         Raises:
             UserError: it is not, with the command that makes it.
         """
+        call, arguments = self.client.head_bucket, dict[str, Any]()
+        if self.place.is_isolated:
+            # The publisher of an isolated model may list its keys and no others.
+            call = self.client.list_objects_v2
+            arguments = {"Prefix": self.place.root, "MaxKeys": 1}
         with self.reached():
-            try:
-                if self.place.is_isolated:
-                    # The publisher of an isolated model may list its keys and no others.
-                    self.client.list_objects_v2(
-                        Bucket=self.bucket, Prefix=self.place.root, MaxKeys=1
-                    )
-                else:
-                    self.client.head_bucket(Bucket=self.bucket)
-            except ClientError as error:
-                if error.response["Error"]["Code"] not in ("404", "NoSuchBucket"):
-                    raise
-                raise UserError.of(
-                    Code.FOUNDATION_MISSING,
-                    f"the artifact bucket {self.bucket} is not there",
-                    f"Run `cdk deploy foundation -c env={self._environment.name}` first.",
-                ) from None
+            found = existing(call, "404", "NoSuchBucket", Bucket=self.bucket, **arguments)
+        if found is None:
+            raise UserError.of(
+                Code.FOUNDATION_MISSING,
+                f"the artifact bucket {self.bucket} is not there",
+                f"Run `cdk deploy foundation -c env={self._environment.name}` first.",
+            )
 
     def holds(self, digest: str, contents: Manifest | None = None) -> bool:
         """Returns whether an artifact is in the bucket, with all its files and no others.
@@ -104,12 +101,9 @@ class ArtifactStore:
         """
         place = {"Bucket": self.bucket, "Key": self.place.manifest_key(digest)}
         with self.reached():
-            try:
-                found = self.client.head_object(**place)
-            except ClientError as error:
-                if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
-                    return False
-                raise
+            found = existing(self.client.head_object, "404", "NoSuchKey", **place)
+        if found is None:
+            return False
         if (problem := other_key(self.place, digest, found, self.key_arn)) is not None:
             raise UserError([problem])
         objects = self._listed(digest)
@@ -194,10 +188,6 @@ class ArtifactStore:
     def remove(self, digest: str, paths: Sequence[str]) -> None:
         """Deletes files of an artifact that are not to be there.
 
-        Args:
-            digest: content address of the artifact.
-            paths: of the files; those that are not there do not matter.
-
         Raises:
             UserError: the bucket refuses.
         """
@@ -280,14 +270,10 @@ class ArtifactStore:
 
     def recorded(self, recipe: Recipe) -> LockedPart | None:
         """Returns what a recipe gave before, even if it is gone; None without a record."""
+        place = {"Bucket": self.bucket, "Key": self._key(recipe)}
         with self.reached():
-            try:
-                body = self.client.get_object(Bucket=self.bucket, Key=self._key(recipe))["Body"]
-                return recipe.read(body.read())
-            except ClientError as error:
-                if error.response["Error"]["Code"] != "NoSuchKey":
-                    raise
-                return None
+            found = existing(self.client.get_object, "NoSuchKey", **place)
+            return None if found is None else recipe.read(found["Body"].read())
 
     def remember(self, recipe: Recipe, made: LockedPart) -> None:
         """Notes what a recipe gave; the artifact must have been committed."""

@@ -18,6 +18,7 @@ from botocore.exceptions import (
     ResponseStreamingError,
 )
 
+from slipway.access import paged
 from slipway.publishing.progress import Progress
 
 _CHUNK_BYTES = 1 << 20
@@ -50,14 +51,7 @@ class StoredObject:
 
 
 def listed(client: Any, bucket: str, prefix: str) -> dict[str, StoredObject]:
-    """Returns the objects under a prefix, by what follows it.
-
-    Args:
-        client: boto3's S3 client for the bucket.
-        bucket: name of the bucket.
-        prefix: beginning of the keys.
-    """
-    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+    """Returns the objects under a prefix, by what follows it."""
     found = (
         StoredObject(
             item["Key"],
@@ -66,8 +60,7 @@ def listed(client: Any, bucket: str, prefix: str) -> dict[str, StoredObject]:
             item["ETag"],
             "SHA256" in item.get("ChecksumAlgorithm", ()),
         )
-        for page in pages
-        for item in page.get("Contents", ())
+        for item in paged(client, "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix)
     )
     return {item.path: item for item in found}
 
@@ -79,13 +72,7 @@ def seal(objects: Mapping[str, StoredObject]) -> str:
 
 
 def content(client: Any, bucket: str, item: StoredObject) -> Iterator[bytes]:
-    """Yields the bytes of one version of an object, over broken connections.
-
-    Args:
-        client: boto3's S3 client for the bucket.
-        bucket: name of the bucket.
-        item: the object, with the ETag that it must still have.
-    """
+    """Yields the bytes of one version of an object, over broken connections."""
     position, fruitless = 0, 0
     while position < item.size_bytes:
         begun_at = position
@@ -106,14 +93,7 @@ def content(client: Any, bucket: str, item: StoredObject) -> Iterator[bytes]:
 def sha256_of(
     client: Any, bucket: str, item: StoredObject, advance: Callable[[int], None] = lambda _: None
 ) -> str:
-    """Returns the SHA-256 of one version of an object, in hexadecimal: every byte is read.
-
-    Args:
-        client: boto3's S3 client for the bucket.
-        bucket: name of the bucket.
-        item: the object.
-        advance: called with the bytes that were read.
-    """
+    """Returns the SHA-256 of one version of an object, in hexadecimal: every byte is read."""
     digest = hashlib.sha256()
     for chunk in content(client, bucket, item):
         digest.update(chunk)

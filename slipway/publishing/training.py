@@ -12,11 +12,12 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.access import Access, account_errors
+from slipway.access import Access, account_errors, existing
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
-from slipway.errors import Kind, Problem, UserError
+from slipway.errors import UserError
 from slipway.planning.compiling import SETTINGS_CHANNEL, CompilePlan
+from slipway.planning.plan import ImagePlan
 from slipway.publishing.progress import Progress
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
@@ -27,6 +28,7 @@ _KEY_CHARACTERS = 12
 _FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS = 0.5, 15.0
 _LOG_LINES = 15
 _UNDER_WAY = ("InProgress", "Stopping")
+_FIELD = ("artifacts", "compile")
 
 
 @dataclass(frozen=True)
@@ -97,13 +99,7 @@ class CompileJob:
 
 
 class TrainingJobs:
-    """The training jobs of one account.
-
-    Args:
-        access: clients of the account.
-        progress: shows the state of a job.
-        wait: waits for that many seconds.
-    """
+    """The training jobs of one account."""
 
     def __init__(
         self, access: Access, progress: Progress, wait: Callable[[float], None] = time.sleep
@@ -165,7 +161,7 @@ class TrainingJobs:
             code = error.response["Error"]["Code"]
             if code == "ResourceInUse":
                 return  # somebody else started the same at this moment
-            raise UserError([_not_started(job, code, error)]) from None
+            raise _not_started(job, code, error) from None
         except BotoCoreError as error:
             raise _unreachable(job.name(attempt), error) from None
 
@@ -195,36 +191,22 @@ class TrainingJobs:
             raise
         if found["TrainingJobStatus"] == "Completed":
             return name, output_uri(found)
-        raise UserError([self._failure(job, name, found)])
+        raise self._failure(job, name, found)
 
-    def _failure(self, job: CompileJob, name: str, found: Mapping[str, Any]) -> Problem:
-        log = self._last_lines(name)
-        if found["TrainingJobStatus"] == "Stopped":
-            if found.get("SecondaryStatus") == "MaxRuntimeExceeded":
-                return Problem(
-                    Code.JOB_TIMED_OUT,
-                    Kind.STATE,
-                    f"the training job {name} was stopped after `max_runtime_seconds`, "
-                    f"{job.plan.max_runtime_seconds} seconds{log}",
-                    "Raise `max_runtime_seconds`, or compile on a faster type.",
-                    ("artifacts", "compile"),
-                )
-            return Problem(
-                Code.JOB_STOPPED,
-                Kind.STATE,
-                f"the training job {name} was stopped by somebody{log}",
-                "Run the command again to start another.",
-                ("artifacts", "compile"),
-            )
-        reason = found.get("FailureReason") or "SageMaker gives no reason"
-        return Problem(
-            Code.JOB_FAILED,
-            Kind.STATE,
-            f"the training job {name} failed: {reason}{log}",
-            f"Correct the cause and run the command again. The whole log is in {LOG_GROUP}, "
-            f"streams {name}/",
-            ("artifacts", "compile"),
-        )
+    def _failure(self, job: CompileJob, name: str, found: Mapping[str, Any]) -> UserError:
+        code, what = Code.JOB_FAILED, "failed: "
+        what += found.get("FailureReason") or "SageMaker gives no reason"
+        remedy = "Correct the cause and run the command again. The whole log is in "
+        remedy += f"{LOG_GROUP}, streams {name}/"
+        if found.get("SecondaryStatus") == "MaxRuntimeExceeded":
+            code, what = Code.JOB_TIMED_OUT, "was stopped after `max_runtime_seconds`, "
+            what += f"{job.plan.max_runtime_seconds} seconds"
+            remedy = "Raise `max_runtime_seconds`, or compile on a faster type."
+        elif found["TrainingJobStatus"] == "Stopped":
+            code, what = Code.JOB_STOPPED, "was stopped by somebody"
+            remedy = "Run the command again to start another."
+        message = f"the training job {name} {what}{self._last_lines(name)}"
+        return UserError.of(code, message, remedy, field=_FIELD)
 
     def _last_lines(self, name: str) -> str:
         """Returns the end of a job's log for a report; says so where it cannot be read."""
@@ -285,17 +267,14 @@ def parameter(access: Access, environment: Environment, path: str, stack_id: str
         UserError: it is not there: there is no such stack, or an older one.
     """
     with account_errors():
-        try:
-            value: str = access.client("ssm").get_parameter(Name=path)["Parameter"]["Value"]
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ParameterNotFound":
-                raise
-            raise UserError.of(
-                Code.FOUNDATION_MISSING,
-                f"the SSM parameter {path} is not there",
-                f"Run `cdk deploy {stack_id} -c env={environment.name}` first.",
-            ) from None
-    return value
+        found = existing(access.client("ssm").get_parameter, "ParameterNotFound", Name=path)
+    if found is None:
+        raise UserError.of(
+            Code.FOUNDATION_MISSING,
+            f"the SSM parameter {path} is not there",
+            f"Run `cdk deploy {stack_id} -c env={environment.name}` first.",
+        )
+    return str(found["Parameter"]["Value"])
 
 
 def require_image(access: Access, plan: CompilePlan, environment: Environment) -> None:
@@ -310,22 +289,27 @@ def require_image(access: Access, plan: CompilePlan, environment: Environment) -
     if not image.repository.startswith(environment.repository_prefix):
         return
     with account_errors():
-        try:
-            access.client("ecr").describe_images(
-                registryId=image.account,
-                repositoryName=image.repository,
-                imageIds=[{"imageTag": image.tag}],
-            )
-        except ClientError as error:
-            code = error.response["Error"]["Code"]
-            if code not in ("ImageNotFoundException", "RepositoryNotFoundException"):
-                raise
-            family = image.repository.rpartition("/")[2]
-            raise UserError.of(
-                Code.IMAGE_MISSING,
-                f"the compiler's image {image.uri} is not there",
-                f"Run `cdk deploy image-{family} -c env={environment.name}` first; it builds it.",
-            ) from None
+        found = find_image(access, image)
+    if found is None:
+        family = image.repository.rpartition("/")[2]
+        raise UserError.of(
+            Code.IMAGE_MISSING,
+            f"the compiler's image {image.uri} is not there",
+            f"Run `cdk deploy image-{family} -c env={environment.name}` first; it builds it.",
+        )
+
+
+# Any: boto3's answer.
+def find_image(access: Access, image: ImagePlan) -> Any:
+    """Returns what ECR says of an image; None for an image that is not there."""
+    return existing(
+        access.client("ecr").describe_images,
+        "ImageNotFoundException",
+        "RepositoryNotFoundException",
+        registryId=image.account,
+        repositoryName=image.repository,
+        imageIds=[{"imageTag": image.tag}],
+    )
 
 
 def _says_not_found(error: ClientError) -> bool:
@@ -339,33 +323,23 @@ def _says_not_found(error: ClientError) -> bool:
     )
 
 
-def _not_started(job: CompileJob, code: str, error: ClientError) -> Problem:
-    said = error.response["Error"]["Message"]
-    field = ("artifacts", "compile")
+def _not_started(job: CompileJob, code: str, error: ClientError) -> UserError:
+    said, instance = error.response["Error"]["Message"], job.plan.instance_type
     if code == "ResourceLimitExceeded":
-        return Problem(
+        return UserError.of(
             Code.QUOTA,
-            Kind.STATE,
-            f"no training job may run on {job.plan.instance_type} in this account: {said}",
-            f"Ask for more of `{job.plan.instance_type} for training job usage` in Service Quotas, "
-            "or name another type that it can compile on.",
-            (*field, "instance"),
+            f"no training job may run on {instance} in this account: {said}",
+            f"Ask for more of `{instance} for training job usage` in Service Quotas, or name "
+            "another type that it can compile on.",
+            field=(*_FIELD, "instance"),
         )
+    message = f"the training job could not be started: {code}: {said}"
+    remedy = "Correct the cause and run the command again."
     if code in ("AccessDenied", "AccessDeniedException"):
-        return Problem(
-            Code.JOB_NOT_STARTED,
-            Kind.STATE,
-            f"the training job may not be started: {said}",
-            f"Use credentials that may call sagemaker:CreateTrainingJob and pass {job.role_arn}.",
-            field,
-        )
-    return Problem(
-        Code.JOB_NOT_STARTED,
-        Kind.STATE,
-        f"the training job could not be started: {code}: {said}",
-        "Correct the cause and run the command again.",
-        field,
-    )
+        message = f"the training job may not be started: {said}"
+        remedy = "Use credentials that may call sagemaker:CreateTrainingJob and pass "
+        remedy += f"{job.role_arn}."
+    return UserError.of(Code.JOB_NOT_STARTED, message, remedy, field=_FIELD)
 
 
 def _denied(action: str, error: ClientError) -> UserError:

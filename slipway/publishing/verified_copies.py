@@ -21,6 +21,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from s3transfer.exceptions import S3CopyFailedError
 
+from slipway.access import existing
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.manifest import Manifest, ManifestEntry
@@ -108,17 +109,16 @@ def copy_artifact(
 
 def _manifest(digest: str, source: SourceStore, remedy: str) -> Manifest:
     key = source.place.manifest_key(digest)
+    place = {"Bucket": source.bucket, "Key": key}
     with source.reached():
-        try:
-            body = source.client.get_object(Bucket=source.bucket, Key=key)["Body"].read()
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in ("NoSuchKey", "NoSuchBucket"):
-                raise
-            raise UserError.of(
-                Code.NOT_PROMOTABLE,
-                f"the lock names the artifact {digest}, and there is no s3://{source.bucket}/{key}",
-                remedy,
-            ) from None
+        found = existing(source.client.get_object, "NoSuchKey", "NoSuchBucket", **place)
+        body = None if found is None else found["Body"].read()
+    if body is None:
+        raise UserError.of(
+            Code.NOT_PROMOTABLE,
+            f"the lock names the artifact {digest}, and there is no s3://{source.bucket}/{key}",
+            remedy,
+        )
     if hashlib.sha256(body).hexdigest() != digest:
         raise _damaged(digest, ["manifest.json has another SHA-256"], source, remedy)
     return Manifest.read(body)

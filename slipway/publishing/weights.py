@@ -33,14 +33,6 @@ def publish_weights(
 ) -> tuple[LockedPart, int]:
     """Publishes the weights that a config names.
 
-    Args:
-        weights: place of the weights.
-        root: the project.
-        store: receives the weights.
-        access: clients of the environment's account.
-        progress: shows what is done.
-        check: refuses files that are no whole model, before anything moves.
-
     Returns:
         The lock's part, and how many bytes moved into the bucket.
 
@@ -109,11 +101,7 @@ def part(
 ) -> LockedPart:
     """Returns the lock's part of a published artifact.
 
-    Args:
-        manifest: the files of the artifact.
-        source: place that the files came from, or the training job that compiled them.
-        target: what the artifact runs on, or `any`.
-        compiler: name and version of the compiler; None if Slipway did not compile it.
+    Without a target, it runs on anything.
     """
     return LockedPart(
         digest=manifest.digest,

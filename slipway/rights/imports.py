@@ -7,12 +7,7 @@ from slipway.rights.statements import Place, Statement, allow
 
 
 def import_policy(environment: Environment, endpoint: str) -> dict[str, Any]:
-    """Returns the policy to read an endpoint with its model, its scaling and its alarms.
-
-    Args:
-        environment: gives account and region of the endpoint.
-        endpoint: its name.
-    """
+    """Returns the policy to read an endpoint with its model, its scaling and its alarms."""
     place = Place(environment)
     statements = [
         allow(

@@ -8,11 +8,7 @@ from slipway.rights.statements import Place, Statement, allow
 
 
 def prune_policy(environment: Environment) -> dict[str, Any]:
-    """Returns the policy to find and delete what nothing refers to.
-
-    Args:
-        environment: gives account, region, bucket and repositories.
-    """
+    """Returns the policy to find and delete what nothing refers to."""
     place = Place(environment)
     bucket = f"arn:{place.partition}:s3:::{environment.artifact_bucket}"
     repositories = place.arn("ecr", f"repository/{environment.repository_prefix}*")

@@ -7,12 +7,7 @@ from slipway.rights.statements import Place, Statement, allow
 
 
 def remote_statements(environment: Environment, place: Place) -> list[Statement]:
-    """Returns the rights to send a source, run a build, and take its result.
-
-    Args:
-        environment: names bucket, project and foundation.
-        place: its account and region.
-    """
+    """Returns the rights to send a source, run a build, and take its result."""
     bucket = f"arn:{place.partition}:s3:::{environment.artifact_bucket}"
     project = place.arn("codebuild", f"project/{environment.publish_project}")
     # CloudFormation names the group after its stack and its logical id.

@@ -88,7 +88,9 @@ def test_the_arguments_of_a_call_become_a_config(command: Command, tmp_path: Pat
 
 def test_an_endpoint_becomes_a_config(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     aws = FakeAws(answers())
-    monkeypatch.setattr("slipway.access.open_shell_access", lambda region: (aws, region))
+    monkeypatch.setattr(
+        "slipway.importing.live_endpoint.open_shell_access", lambda region: (aws, region)
+    )
     code, output, errors = command("slipway import chat --endpoint")
     assert (code, errors) == (0, "")
     assert output.startswith("model_configs/chat.yaml written, with ")

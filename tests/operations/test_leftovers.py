@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.operations.leftovers import Leftover, find_kept, find_leftovers, find_stacks
-from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.accounts import access_to, embedded_aws
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.roles import make_role
 
@@ -16,14 +15,7 @@ from tests.support.roles import make_role
 @pytest.fixture
 def access(tmp_path: Path) -> Iterator[Access]:
     with embedded_aws(tmp_path) as server:
-        yield Access(
-            LOCAL.region,
-            {
-                "AWS_ENDPOINT_URL": server.connection.url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+        yield access_to(server.connection.url)
 
 
 def test_what_an_isolated_model_leaves_on_purpose_is_named(access):

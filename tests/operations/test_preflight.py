@@ -2,25 +2,17 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
-from embedded_aws.listener import Listener
-from embedded_aws.quotas import EndpointQuotas
 from slipway.access import Access
 from slipway.errors import UserError
-from slipway.facts.instances import instance_types
 from slipway.operations.preflight import notes, preflight
 from slipway.planning.artifact_place import own_place, shared_place
-from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.publishing.store import SEAL
 from slipway.publishing.stored import listed, seal
-from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts
 from tests.support.buckets import remove_buckets
-from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.projects import DIGEST, LOCAL
 
 MANIFEST = json.dumps(
     {
@@ -31,31 +23,6 @@ MANIFEST = json.dumps(
     }
 )
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-
-
-@pytest.fixture
-def access() -> Iterator[Access]:
-    server = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
-    # moto has no quotas of SageMaker.
-    server.mount("servicequotas", EndpointQuotas().api)
-    server.start()
-    # What moto knows is the process's: other tests' stacks too.
-    forget_accounts()
-    yield Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": server.connection.url,
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
-    server.stop()
-
-
-@pytest.fixture
-def plan() -> DeploymentPlan:
-    config = model_config()
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
 
 
 FILES = {"a.bin": b"abc", "b.bin": b"defg"}

@@ -1,43 +1,19 @@
 """Preflight examines the key of the storage volumes, and the bucket of captured data."""
 
-from collections.abc import Iterator
-
-import pytest
-from moto.server import ThreadedMotoServer
-
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
-from slipway.operations.capture_bucket import find_bucket
-from slipway.operations.volume_key import examine_key
-from tests.support.accounts import SECRET_ACCESS_KEY
-from tests.support.projects import LOCAL
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.places import examine_volume_key, find_capture_bucket
 
 
-@pytest.fixture(scope="module")
-def access() -> Iterator[Access]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
-    server.stop()
-
-
-def examined(key: str, access: Access) -> tuple[str, str] | None:
-    found = examine_key(key, access)
-    return None if found is None else (found.message, found.remedy)
+def examined(key: str, access: Access) -> str | tuple[str, str]:
+    lines, problems = parted([examine_volume_key(key, access)])
+    return lines[0] if lines else (problems[0].message, problems[0].remedy)
 
 
 def test_a_key_is_there_enabled_and_symmetric(access: Access) -> None:
     kms = access.client("kms")
     key = kms.create_key()["KeyMetadata"]["Arn"]
-    assert examined(key, access) is None
+    assert examined(key, access) == f"volume key {key}"
     kms.disable_key(KeyId=key.rpartition("/")[2])
     assert examined(key, access) == (
         f"the key {key} is in state Disabled",
@@ -56,11 +32,10 @@ def test_a_key_is_there_enabled_and_symmetric(access: Access) -> None:
 
 
 def test_a_bucket_of_captured_data_is_there(access: Access) -> None:
-    missing = find_bucket("no-such-capture", access)
-    assert missing is not None
+    _, (missing,) = parted([find_capture_bucket("no-such-capture", access)])
     assert (missing.message, missing.remedy) == (
         "the bucket no-such-capture, for captured data, does not exist",
         "Correct `data_capture.destination`, or make the bucket.",
     )
     access.client("s3").create_bucket(Bucket="such-a-capture")
-    assert find_bucket("such-a-capture", access) is None
+    assert find_capture_bucket("such-a-capture", access) == "bucket such-a-capture"

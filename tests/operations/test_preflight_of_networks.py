@@ -1,37 +1,18 @@
 """Preflight compares an endpoint's network with the account's EC2."""
 
 import dataclasses
-from collections.abc import Iterator
 
 import pytest
-from moto.server import ThreadedMotoServer
 
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.facts.instances import instance_types
-from slipway.operations.network import compare_network
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.network import compare_network
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from slipway.planning.vpc import VpcPlan
-from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.networks import Network, make_network
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
-
-
-@pytest.fixture(scope="module")
-def access() -> Iterator[Access]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
-    server.stop()
 
 
 @pytest.fixture
@@ -46,7 +27,8 @@ def compared(
     plan: DeploymentPlan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
     vpc = VpcPlan(subnets, groups)
     plan = dataclasses.replace(plan, vpc=vpc)
-    return [(each.message, each.remedy) for each in compare_network(plan, vpc, access, made)]
+    _, problems = parted(compare_network(plan, vpc, access, made))
+    return [(each.message, each.remedy) for each in problems]
 
 
 def test_what_is_missing_is_named_at_once(access: Access) -> None:

@@ -1,40 +1,20 @@
 """The quota of instances beside the fleets of an update, for pools, variants and regions."""
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws.identity import ACCESS_KEY_ID
-from embedded_aws.listener import Listener
-from embedded_aws.quotas import EndpointQuotas
 from slipway.access import Access
 from slipway.facts.instances import instance_types
-from slipway.operations.quotas import compare_quotas
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.quotas import compare_quotas
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
 FIRST, SECOND = "ml.g4dn.xlarge", "ml.g4dn.2xlarge"
-
-
-@pytest.fixture
-def access() -> Iterator[Access]:
-    server = Listener(port=0, secret_access_key=SECRET_ACCESS_KEY)
-    server.mount("servicequotas", EndpointQuotas().api)
-    server.start()
-    yield Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": server.connection.url,
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
-    server.stop()
 
 
 def planned(**endpoint: Any) -> DeploymentPlan:
@@ -60,12 +40,12 @@ def allow(access: Access, instance_type: str, count: int) -> None:
 
 
 def test_a_first_deployment_needs_one_fleet(access: Access) -> None:
-    assert compare_quotas(planned(), access) == (
+    assert parted(compare_quotas(planned(), access)) == (
         [f"quota '{FIRST} for endpoint usage' of 1000 for 2"],
         [],
     )
     allow(access, FIRST, 1)
-    found, (problem,) = compare_quotas(planned(), access)
+    found, (problem,) = parted(compare_quotas(planned(), access))
     assert found == []
     assert problem.message == (
         f"the quota '{FIRST} for endpoint usage' is 1 in us-east-1, and the deployment needs 2"
@@ -76,17 +56,17 @@ def test_a_first_deployment_needs_one_fleet(access: Access) -> None:
 def test_variants_of_one_type_add_up(access: Access) -> None:
     allow(access, FIRST, 3)
     variants = [{"name": name, "weight": 1} for name in ("a", "b")]
-    _, (problem,) = compare_quotas(planned(variants=variants), access)
+    _, (problem,) = parted(compare_quotas(planned(variants=variants), access))
     assert problem.message.endswith("is 3 in us-east-1, and the deployment needs 4")
 
 
 def test_a_shadow_variant_counts(access: Access) -> None:
     allow(access, FIRST, 2)
     shadow = {"sampling_percent": 50, "instance_count": 1}
-    _, (problem,) = compare_quotas(planned(shadow=shadow), access)
+    _, (problem,) = parted(compare_quotas(planned(shadow=shadow), access))
     assert problem.message.endswith("is 2 in us-east-1, and the deployment needs 3")
     elsewhere = planned(shadow={**shadow, "instances": [SECOND]})
-    assert compare_quotas(elsewhere, access) == (
+    assert parted(compare_quotas(elsewhere, access)) == (
         [
             f"quota '{FIRST} for endpoint usage' of 2 for 2",
             f"quota '{SECOND} for endpoint usage' of 1000 for 1",
@@ -98,12 +78,12 @@ def test_a_shadow_variant_counts(access: Access) -> None:
 def test_a_pool_needs_room_in_one_of_its_types(access: Access) -> None:
     pool = planned(instances=[FIRST, SECOND])
     allow(access, FIRST, 0)
-    assert compare_quotas(pool, access) == (
+    assert parted(compare_quotas(pool, access)) == (
         [f"quota '{SECOND} for endpoint usage' of 1000 for 2"],
         [],
     )
     allow(access, SECOND, 1)
-    _, problems = compare_quotas(pool, access)
+    _, problems = parted(compare_quotas(pool, access))
     assert [problem.message.split("'")[1] for problem in problems] == [
         f"{FIRST} for endpoint usage",
         f"{SECOND} for endpoint usage",
@@ -114,7 +94,7 @@ def test_a_type_that_service_quotas_does_not_list_is_named(access: Access) -> No
     plan = planned()
     (variant,) = plan.variants
     unlisted = dataclasses.replace(variant, instance_types=("ml.new.xlarge",))
-    assert compare_quotas(dataclasses.replace(plan, variants=(unlisted,)), access) == (
+    assert parted(compare_quotas(dataclasses.replace(plan, variants=(unlisted,)), access)) == (
         ["quota 'ml.new.xlarge for endpoint usage': Service Quotas does not list it"],
         [],
     )

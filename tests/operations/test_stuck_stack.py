@@ -4,12 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.identity import ACCESS_KEY_ID
-from slipway.access import Access
 from slipway.operations.deployment import find_deployment
 from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.status import find_status
-from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.accounts import access_to, embedded_aws
 from tests.support.projects import LOCAL
 from tests.support.stacks import Stacks
 
@@ -33,14 +31,7 @@ def names(failures: tuple[str, ...]) -> list[str]:
 
 def test_a_failed_rollback_names_its_cause_and_the_resource_to_skip(tmp_path: Path) -> None:
     with embedded_aws(tmp_path) as server:
-        access = Access(
-            LOCAL.region,
-            {
-                "AWS_ENDPOINT_URL": server.connection.url,
-                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-            },
-        )
+        access = access_to(server.connection.url)
         clients = LoopbackClients(server.connection)
         stacks = Stacks(server, clients, LOCAL.region)
         sns, api = stacks.client("sns"), access.client("cloudformation")

@@ -1,7 +1,6 @@
 """A stand-in for the parts of AWS that give out credentials, and an S3 that notes who asks.
 
-moto has no portal of IAM Identity Center, no sign-in service and no container endpoint, and its S3
-does not say with which credentials a request came.
+moto has no container endpoint, and its S3 does not say with which credentials a request came.
 """
 
 import json
@@ -19,7 +18,6 @@ ACCOUNT = "123456789012"
 CONTAINER_TOKEN = "the-containers-token"  # noqa: S105  # worth nothing
 INSTANCE_TOKEN = "the-instances-token"  # noqa: S105  # worth nothing
 INSTANCE_ROLES = "/latest/meta-data/iam/security-credentials/"
-SSO_TOKEN = "the-portals-token"  # noqa: S105  # worth nothing
 
 
 @dataclass(frozen=True)
@@ -105,16 +103,6 @@ class _Handler(BaseHTTPRequestHandler):
                 "Expiration": end.strftime("%Y-%m-%dT%H:%M:%SZ"),
             }
             self._send(200, json.dumps(answer))
-        elif path == "/federation/credentials":
-            assert self.headers["x-amz-sso_bearer_token"] == SSO_TOKEN
-            key, secret, token, end = self.stand_in.issue("SSO")
-            answer = {
-                "accessKeyId": key,
-                "secretAccessKey": secret,
-                "sessionToken": token,
-                "expiration": int(end.timestamp() * 1000),
-            }
-            self._send(200, json.dumps({"roleCredentials": answer}))
         elif path.startswith(INSTANCE_ROLES):
             assert self.headers["x-aws-ec2-metadata-token"] == INSTANCE_TOKEN
             self._instance(path.removeprefix(INSTANCE_ROLES))

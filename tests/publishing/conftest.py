@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
 from slipway.publishing import verified_copies
 from tests.publishing.promotions import (
@@ -17,7 +16,7 @@ from tests.publishing.promotions import (
     STAGING,
     WEIGHTS,
 )
-from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts, object_storage
+from tests.support.accounts import access_to, forget_accounts, object_storage
 from tests.support.buckets import remove_buckets
 from tests.support.projects import LOCAL, PRODUCTION, config_text, write_project
 from tests.support.versitygw import versitygw
@@ -42,17 +41,7 @@ def s3_url(
 @pytest.fixture(scope="session")
 def shared_access(s3_url: str) -> Access:
     """Reads botocore's models once for all tests."""
-    return Access(
-        LOCAL.region,
-        {
-            "AWS_ENDPOINT_URL": s3_url,
-            # s5cmd's name for it.
-            "S3_ENDPOINT_URL": s3_url,
-            # S3 checks the signatures of this key.
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        },
-    )
+    return access_to(s3_url)
 
 
 @pytest.fixture

@@ -1,12 +1,9 @@
 """A user's shell, and each source of credentials that boto3 can find in one."""
 
-import json
 import os
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from functools import partialmethod
-from hashlib import sha1, sha256
 from pathlib import Path
 
 import botocore.credentials
@@ -15,7 +12,7 @@ import pytest
 
 from slipway.access import Access, open_access
 from slipway.config.environments import Environment
-from tests.publishing.aws_stand_in import ACCOUNT, CONTAINER_TOKEN, SSO_TOKEN, StandIn
+from tests.publishing.aws_stand_in import ACCOUNT, CONTAINER_TOKEN, StandIn
 
 ENVIRONMENT = Environment(name="production", account=ACCOUNT, region="eu-west-1")
 STATIC = "aws_access_key_id = AKIASTATIC\naws_secret_access_key = secret-of-static\n"
@@ -96,37 +93,6 @@ def web_identity(shell: Shell) -> tuple[str, str]:
     return "ASIAASSUMEROLEWITHWEBIDENTITY", "token-of-ASSUMEROLEWITHWEBIDENTITY"
 
 
-def process(shell: Shell) -> tuple[str, str]:
-    answer = {
-        "Version": 1,
-        "AccessKeyId": "ASIAPROCESS",
-        "SecretAccessKey": "secret",
-        "SessionToken": "token-of-process",
-    }
-    shell.config(
-        f"[default]\ncredential_process = {shell.program(f'print({json.dumps(answer)!r})')}\n"
-    )
-    return "ASIAPROCESS", "token-of-process"
-
-
-def identity_center(shell: Shell) -> tuple[str, str]:
-    shell.config(
-        f"[default]\nsso_session = corp\nsso_account_id = {ACCOUNT}\nsso_role_name = publisher\n"
-        "[sso-session corp]\nsso_region = eu-west-1\nsso_start_url = https://corp.awsapps.com/start\n"
-    )
-    end = (datetime.now(UTC) + timedelta(hours=8)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    cache = shell.home / ".aws/sso/cache"
-    cache.mkdir(parents=True)
-    # As `aws sso login` leaves it.
-    (cache / f"{sha1(b'corp', usedforsecurity=False).hexdigest()}.json").write_text(
-        json.dumps({"accessToken": SSO_TOKEN, "expiresAt": end, "region": "eu-west-1"})
-    )
-    # botocore reads HOME when it is imported.
-    for owner in (botocore.credentials.SSOProvider, botocore.tokens.SSOTokenProvider):
-        shell.patch.setattr(owner, "_SSO_TOKEN_CACHE_DIR", str(cache))
-    return "ASIASSO", "token-of-SSO"
-
-
 def container(shell: Shell) -> tuple[str, str]:
     token = shell.home / "container-token"
     token.write_text(CONTAINER_TOKEN)
@@ -142,52 +108,12 @@ def instance(shell: Shell) -> tuple[str, str]:
     return "ASIAINSTANCE", "token-of-INSTANCE"
 
 
-def login(shell: Shell) -> tuple[str, str]:
-    session = f"arn:aws:iam::{ACCOUNT}:user/me"
-    shell.config(f"[default]\nlogin_session = {session}\n")
-    cache = shell.home / ".aws/login/cache"
-    cache.mkdir(parents=True)
-    end = (datetime.now(UTC) + timedelta(minutes=14)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    # As `aws login` leaves it.
-    (cache / f"{sha256(session.encode()).hexdigest()}.json").write_text(
-        json.dumps(
-            {
-                "accessToken": {
-                    "accessKeyId": "ASIALOGIN",
-                    "secretAccessKey": "secret",
-                    "sessionToken": "token-of-login",
-                    "accountId": ACCOUNT,
-                    "expiresAt": end,
-                },
-                "refreshToken": "r",
-                "dpopKey": "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----",
-                "clientId": "arn:aws:signin:::devtools/same-device",
-            }
-        )
-    )
-    shell.patch.setenv("AWS_LOGIN_CACHE_DIRECTORY", str(cache))
-    if botocore.credentials.EC is None:
-        # It signs renewals, which this test does not come to; without it botocore refuses.
-        class Keys:
-            """awscrt's `EC`, as far as botocore calls it before a renewal."""
-
-            @staticmethod
-            def new_key_from_der_data(data: bytes) -> object:
-                return data
-
-        shell.patch.setattr(botocore.credentials, "EC", Keys)
-    return "ASIALOGIN", "token-of-login"
-
-
 KINDS: list[Callable[[Shell], tuple[str, str]]] = [
     environment_keys,
     static_keys,
     assumed_role,
     role_with_mfa,
     web_identity,
-    process,
-    identity_center,
     container,
     instance,
-    login,
 ]

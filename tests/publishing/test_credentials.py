@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import botocore.credentials
+import botocore.session
 import httpx
 import pytest
 from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import MissingDependencyException
 
 from slipway.access import Access
 from slipway.errors import UserError
@@ -25,7 +26,6 @@ from tests.publishing.credential_sources import (
     KINDS,
     Shell,
     environment_keys,
-    login,
     role_with_mfa,
     type_codes,
 )
@@ -210,8 +210,13 @@ def no_terminal_for_the_code(shell: Shell) -> None:
 
 
 def login_without_awscrt(shell: Shell) -> None:
-    login(shell)
-    shell.patch.setattr(botocore.credentials, "EC", None)
+    def resolved(_: object) -> None:
+        raise MissingDependencyException(
+            msg="Using the login credential provider requires an additional dependency. You will "
+            'need to pip install "botocore[crt]" before proceeding.'
+        )
+
+    shell.patch.setattr(botocore.session.Session, "get_credentials", resolved)
 
 
 LOG_IN = f"Log in to account {ACCOUNT}, for example with `aws sso login`."

@@ -167,38 +167,44 @@ def test_only_the_environments_token_is_used(hub, tmp_path, monkeypatch):
     assert {authorization for *_, authorization in hub.requests} == {None}
 
 
-def test_a_repository_that_is_not_shown(hub, tmp_path):
-    said = (
-        "the Hub has no repository {}, or does not show it / Correct `repository`; where it is "
-        "private, set HF_TOKEN to a token that may read it."
-    )
-    assert refusal(hub, tmp_path, repository="acme/other") == said.format("acme/other")
-    hub.token = TOKEN
-    assert refusal(hub, tmp_path) == said.format("acme/gpt2")
+NOT_SHOWN = (
+    "the Hub has no repository {}, or does not show it / Correct `repository`; where it is "
+    "private, set HF_TOKEN to a token that may read it."
+)
 
 
-def test_a_token_that_is_not_valid(hub, tmp_path, capfd):
-    hub.token = TOKEN
-    said = refusal(hub, tmp_path, "hf_wrong_wrong_wrong")
-    assert said == (
-        "the Hub does not take the token in HF_TOKEN / Set it to a token that is valid, or unset "
-        "it for a public repository."
-    )
-    assert "hf_wrong" not in said + "".join(capfd.readouterr())
-
-
-def test_a_gated_repository(hub, tmp_path):
-    hub.token, hub.gated = TOKEN, True
-    assert refusal(hub, tmp_path, TOKEN) == (
-        "acme/gpt2 is gated / Accept its conditions at https://huggingface.co/acme/gpt2 and set "
-        "HF_TOKEN to a token of the account that did."
-    )
-
-
-def test_a_commit_that_is_not_there(hub, tmp_path):
-    assert refusal(hub, tmp_path, revision="0" * 40) == (
-        f"acme/gpt2 has no commit {'0' * 40} / Correct `revision`: the commit, all 40 digits."
-    )
+@pytest.mark.parametrize(
+    ("state", "token", "changes", "said"),
+    [
+        ({}, None, {"repository": "acme/other"}, NOT_SHOWN.format("acme/other")),
+        ({"token": TOKEN}, None, {}, NOT_SHOWN.format("acme/gpt2")),
+        ({"token": TOKEN}, "hf_wrong_wrong_wrong", {},
+         "the Hub does not take the token in HF_TOKEN / Set it to a token that is valid, or unset "
+         "it for a public repository."),
+        ({"token": TOKEN, "gated": True}, TOKEN, {},
+         "acme/gpt2 is gated / Accept its conditions at https://huggingface.co/acme/gpt2 and set "
+         "HF_TOKEN to a token of the account that did."),
+        ({}, None, {"revision": "0" * 40},
+         f"acme/gpt2 has no commit {'0' * 40} / Correct `revision`: the commit, all 40 digits."),
+        ({"lost": {"model.safetensors"}}, None, {},
+         "the Hub lists a file of acme/gpt2 that it does not have (404) / Choose another revision, "
+         "or ask the repository's owner to upload the file again."),
+        ({"status": 429}, None, {},
+         "the Hub lets this address send no more requests for now (429), about acme/gpt2 / Set "
+         "HF_TOKEN, with which it allows more, or wait five minutes. Then run the command again: "
+         "what has arrived is not downloaded twice."),
+        ({"status": 503}, None, {},
+         "the Hub answers 503 about acme/gpt2 / Run the command again: what has arrived is not "
+         "downloaded twice."),
+    ],
+)  # fmt: skip
+def test_a_hub_that_refuses(hub, tmp_path, monkeypatch, capfd, state, token, changes, said):
+    # The client tries again for twenty seconds.
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    for name, value in state.items():
+        setattr(hub, name, value)
+    assert refusal(hub, tmp_path, token, **changes) == said
+    assert "hf_wrong" not in "".join(capfd.readouterr())
 
 
 def test_patterns_that_match_nothing(hub, tmp_path):
@@ -217,29 +223,6 @@ def test_a_name_that_leads_out_of_the_directory(hub, tmp_path):
         "`allow_patterns`."
     )
     assert not (tmp_path.parent / "escape.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [
-        (
-            429,
-            "the Hub lets this address send no more requests for now (429), about acme/gpt2 / Set "
-            "HF_TOKEN, with which it allows more, or wait five minutes. Then run the command "
-            "again: what has arrived is not downloaded twice.",
-        ),
-        (
-            503,
-            "the Hub answers 503 about acme/gpt2 / Run the command again: what has arrived is not "
-            "downloaded twice.",
-        ),
-    ],
-)
-def test_a_hub_that_refuses(hub, tmp_path, monkeypatch, status, message):
-    # The client tries again for twenty seconds.
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    hub.status = status
-    assert refusal(hub, tmp_path) == message
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -329,14 +312,6 @@ def test_a_commit_that_another_container_published_is_checked_again(
     publish(())
     with pytest.raises(UserError, match="has no tokenizer"):
         publish((TOKENIZER,))
-
-
-def test_a_file_that_the_hub_lists_and_does_not_have(hub, tmp_path):
-    hub.lost.add("model.safetensors")
-    assert refusal(hub, tmp_path) == (
-        "the Hub lists a file of acme/gpt2 that it does not have (404) / Choose another revision, "
-        "or ask the repository's owner to upload the file again."
-    )
 
 
 def test_the_digest_is_that_of_the_same_files_on_this_disk(hub, tmp_path):

@@ -77,18 +77,23 @@ def refused(access):
     return refused
 
 
-def test_what_deepspeed_wrote(refused):
-    assert refused(output()) == []
+FASTER = "engine=FasterTransformer\noption.tensor_parallel_degree=4\noption.dtype=fp16\n"
 
 
-def test_what_fastertransformer_wrote(refused):
-    written = "engine=FasterTransformer\noption.tensor_parallel_degree=4\noption.dtype=fp16\n"
-    files = {"serving.properties": written.encode(), "4-gpu/verify": b"any-fp16-4-1"}
-    assert refused(files, "djl-fastertransformer", "0.22.1") == []
-
-
-def test_what_the_first_of_tensorrt_llm_wrote_is_its_own_affair(refused):
-    assert refused({"tensorrt_llm/1/model.engine": b"any"}, "djl-tensorrtllm", "0.28.0") == []
+@pytest.mark.parametrize(
+    ("files", "image"),
+    [
+        (output(), ()),
+        (
+            {"serving.properties": FASTER.encode(), "4-gpu/verify": b"any-fp16-4-1"},
+            ("djl-fastertransformer", "0.22.1"),
+        ),
+        # What the first versions of TensorRT-LLM write is their own affair.
+        ({"tensorrt_llm/1/model.engine": b"any"}, ("djl-tensorrtllm", "0.28.0")),
+    ],
+)
+def test_what_the_command_wrote_is_taken(refused, files, image):
+    assert refused(files, *image) == []
 
 
 @pytest.mark.parametrize(
@@ -110,62 +115,40 @@ def test_what_the_command_is_told_and_adds_is_what_is_published(framework, versi
     assert adds.items() <= published.items()
 
 
-def test_the_command_ends_well_without_having_done_anything(refused):
-    assert refused({}) == [f"the training job {JOB} ended well and wrote nothing"]
-    # Not even of TensorRT-LLM.
-    assert refused({}, "djl-tensorrtllm", "0.28.0") == [
-        f"the training job {JOB} ended well and wrote nothing"
-    ]
-
-
-def test_files_that_are_missing(refused):
-    files = output(**{"serving.properties": None, "ds_inference_config.json": None})
-    assert refused(files) == [
-        f"the training job {JOB} ended well, and what it wrote lacks ds_inference_config.json, "
-        "serving.properties"
-    ]
-
-
-def test_shards_that_are_missing(refused):
-    files = {"serving.properties": b"engine=FasterTransformer\n", "config.json": b"{}"}
-    assert refused(files, "djl-fastertransformer", "0.24.0") == [
-        f"the training job {JOB} ended well, and what it wrote lacks *-gpu/verify"
-    ]
-
-
-def test_parts_of_another_precision_and_without_the_list(refused):
-    text = DEEPSPEED.replace("fp16", "fp32").replace("option.checkpoint", "option.other")
-    assert refused(output(**{"serving.properties": text.encode()})) == [
-        f"the training job {JOB} wrote serving.properties with nothing for option.checkpoint, and "
-        "the one that is published has `ds_inference_config.json`",
-        f"the training job {JOB} wrote serving.properties with `fp32` for option.dtype, and the "
-        "one that is published has `fp16`",
-    ]
-
-
 def index(**changes: Any) -> dict[str, bytes]:
     return output(**{"ds_inference_config.json": json.dumps(INDEX | changes).encode()})
 
 
-def test_a_list_that_names_a_directory_of_the_job(refused):
-    assert refused(index(base_dir="/opt/ml/model")) == [
-        f"the training job {JOB} wrote ds_inference_config.json with the directory "
-        "`/opt/ml/model`, in which the server would look for the parts"
-    ]
+OTHER = DEEPSPEED.replace("fp16", "fp32").replace("option.checkpoint", "option.other")
+INDEX_FILE, PROPERTIES = "ds_inference_config.json", "serving.properties"
 
 
-def test_a_list_for_another_degree(refused):
-    assert refused(index(tp_size=2)) == [
-        f"the training job {JOB} wrote ds_inference_config.json for 2 GPUs, and the parts are "
-        "served on 4"
-    ]
-
-
-def test_a_list_of_parts_that_are_not_there(refused):
-    assert refused(output(**{"tp_03_07.pt": None, "non-tp.pt": None})) == [
-        f"the training job {JOB} wrote ds_inference_config.json with parts that are not there: "
-        "non-tp.pt, tp_03_07.pt"
-    ]
+@pytest.mark.parametrize(
+    ("files", "image", "said"),
+    [
+        ({}, (), ["ended well and wrote nothing"]),
+        ({}, ("djl-tensorrtllm", "0.28.0"), ["ended well and wrote nothing"]),
+        (output(**{PROPERTIES: None, INDEX_FILE: None}), (),
+         [f"ended well, and what it wrote lacks {INDEX_FILE}, {PROPERTIES}"]),
+        ({PROPERTIES: b"engine=FasterTransformer\n", "config.json": b"{}"},
+         ("djl-fastertransformer", "0.24.0"),
+         ["ended well, and what it wrote lacks *-gpu/verify"]),
+        (output(**{PROPERTIES: OTHER.encode()}), (),
+         [f"wrote {PROPERTIES} with nothing for option.checkpoint, and the one that is published "
+          f"has `{INDEX_FILE}`",
+          f"wrote {PROPERTIES} with `fp32` for option.dtype, and the one that is published has "
+          "`fp16`"]),
+        (index(base_dir="/opt/ml/model"), (),
+         [f"wrote {INDEX_FILE} with the directory `/opt/ml/model`, in which the server would look "
+          "for the parts"]),
+        (index(tp_size=2), (),
+         [f"wrote {INDEX_FILE} for 2 GPUs, and the parts are served on 4"]),
+        (output(**{"tp_03_07.pt": None, "non-tp.pt": None}), (),
+         [f"wrote {INDEX_FILE} with parts that are not there: non-tp.pt, tp_03_07.pt"]),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_served_is_refused(refused, files, image, said):
+    assert refused(files, *image) == [f"the training job {JOB} {each}" for each in said]
 
 
 @pytest.mark.parametrize(

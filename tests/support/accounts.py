@@ -15,6 +15,7 @@ from embedded_aws.listener import Listener
 from embedded_aws.objects.front import ObjectFront
 from embedded_aws.server import EmbeddedAws
 from slipway.access import Access
+from tests.support.projects import LOCAL
 from tests.support.starts import count_start
 
 # Of every embedded AWS here; `slipway local start` makes another one at each start.
@@ -68,6 +69,11 @@ def object_storage() -> Iterator[str]:
         listener.stop()
 
 
+def access_to(url: str, region: str = LOCAL.region) -> Access:
+    """Returns clients of an embedded AWS, or of a part of it."""
+    return Access(region, connection_to(url).variables())
+
+
 def connection_to(url: str) -> Connection:
     """How clients reach an embedded AWS of these."""
     return Connection(url, SECRET_ACCESS_KEY)
@@ -83,11 +89,6 @@ def forget_accounts() -> None:
         moto_api_backend.reset()
     finally:
         iam["load_aws_managed_policies"] = loads_policies
-
-
-def access_to(connection: Connection, region: str = "us-east-1") -> Access:
-    """What Slipway's own operations are given to reach an embedded AWS."""
-    return Access(region, connection.variables())
 
 
 def shell_environment(connection: Connection) -> dict[str, str]:

@@ -14,8 +14,8 @@ from botocore.awsrequest import AWSResponse
 from botocore.model import OperationModel
 from botocore.validate import ParamValidator
 
+from slipway.deployed.reader import read_endpoint
 from slipway.importing.endpoint.endpoints import Hosted, hosted
-from slipway.operations.endpoint_reader import read_endpoint
 
 NAME, REGION, ACCOUNT = "chat-old", "eu-west-1", "210987654321"
 IMAGE = (

@@ -64,7 +64,7 @@ class SlipwayStack:
         self._file = _TEMPLATES / f"{model}.json"
         self.stacks = stacks
         self.directory = directory
-        self.access = access_to(stacks.aws.connection, LOCAL.region)
+        self.access = access_to(stacks.aws.connection.url)
         lay_foundation(stacks)
 
     def publish(self, mode: str) -> str:

@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[2]
 NAMES = ("tensorrt", "lmi", "triton", "neuron", "custom")
 # Modules whose purpose is to name every family.
 REGISTRIES = (
-    "slipway/cli/families/__init__.py",
     "slipway/config/sections/serving/__init__.py",
     "slipway/config/starters/__init__.py",
     "slipway/planning/families/__init__.py",
@@ -26,17 +25,18 @@ REGISTRIES = (
 )
 # Shared modules that say a family's name, each with the reason.
 EXCEPTIONS: Mapping[str, str] = {
-    "slipway/cli/imports.py": "what is imported decides the family",
+    "slipway/cli/triton_repository.py": "the command writes repositories of Triton",
     "slipway/cli/plan_text.py": "the plan has a section for NeuronCores",
     "slipway/facts/images.py": "neuron is a kind of accelerator",
     "slipway/facts/instances.py": "neuron is a kind of accelerator",
     "slipway/planning/images.py": "neuron is a kind of accelerator",
     "slipway/planning/rules/hardware.py": "neuron is a kind of accelerator",
+    "slipway/importing/sources.py": "what is imported decides the family",
     "slipway/image_sources.py": "the table of the files of each image",
 }
 _ROOM = re.compile(
     rf"(slipway\.(planning|publishing)\.families|slipway\.config\.(sections\.serving|starters)"
-    rf"|slipway\.facts|slipway\.importing|slipway\.cli\.families|embedded_aws\.hosting\.families)\.({'|'.join(NAMES)})\b"
+    rf"|slipway\.facts|slipway\.importing|embedded_aws\.hosting\.families)\.({'|'.join(NAMES)})\b"
 )
 
 

@@ -363,7 +363,8 @@ def option_variables() -> dict[str, tuple[str, str, str]]:
                 continue
             users.setdefault(option.envvar, []).append(words)
             names = users[option.envvar]
-            program = f"`{words}`" if len(names) == 1 else f"{len(names)} commands"
+            every_one = f"commands with `{option.opts[0]}`"
+            program = f"`{words}`" if len(names) == 1 else every_one
             text = f"Stands for the option `{option.opts[0]}`. {option.help}"
             rows[option.envvar] = (program, f"`{option.default}`", text)
     return rows

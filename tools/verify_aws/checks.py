@@ -14,7 +14,7 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, nearest
 from slipway.facts.instances import instance_types
 from slipway.facts.regions import hosted_types
-from slipway.operations.quotas import quota_name
+from slipway.operations.preflight.quotas import quota_name
 from slipway.project import Project
 from tools.verify_aws.project import ENVIRONMENT, MODEL, Target, image_uri
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.access import Access
-from slipway.operations.alarms import endpoint_alarms
+from slipway.deployed.calls import endpoint_alarms
 from tools.verify_aws.commands import CommandError, Run
 from tools.verify_aws.project import (
     CHANGED_LATENCY,

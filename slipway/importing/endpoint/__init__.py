@@ -1,9 +1,7 @@
 """Makes a config of an endpoint that is there already, from what AWS's Describe calls answer.
 
-Nothing here calls AWS: `slipway.operations.endpoint_reader` does, and hands the answers over.
+Nothing here calls AWS: `slipway.deployed` does, and hands the answers over.
 
-- `described.py`: the answers.
-- `answers.py`: an answer that is taken apart, so that what nothing takes is listed.
 - `findings.py`: guesses, changes, omissions and refusals, as they are found.
 - `endpoints.py`: joins the sections; the entry of this package.
 - `variants.py`, `containers.py`: the section `endpoint`, and the container.

@@ -7,12 +7,18 @@ from slipway.config.alarm_kinds import AlarmKind, Watch
 from slipway.config.async_alarms import watch_of
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import Alarms
+from slipway.deployed.alarms import (
+    PERIOD_SECONDS,
+    alarm_fields,
+    metric_queries,
+    minutes_field,
+    period_seconds,
+)
+from slipway.deployed.described import Described, Raw
 from slipway.importing.draft import DEFAULT_LATENCY_MILLISECONDS
-from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import Findings
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 
-_PERIOD_SECONDS = 60
 _SERVER_ERRORS, _LATENCY = "server_error_rate_percent", "model_latency_p99_milliseconds"
 _NO_KIND = "no alarm of Slipway compares this."
 
@@ -29,26 +35,22 @@ def alarm_names(described: Described) -> dict[str, str]:
 def alarms_section(
     described: Described, gpu_count: int, found: Findings, latency_milliseconds: int | None
 ) -> dict[str, Any]:
-    """Returns the section, with guesses for the thresholds that no alarm has.
-
-    Args:
-        described: the endpoint.
-        gpu_count: GPUs of an instance, over which metrics of GPUs add up.
-        found: gets what the section cannot say.
-        latency_milliseconds: the user's own objective; None without one.
-    """
+    """Returns the section, with guesses for the thresholds that no alarm has."""
     section: dict[str, Any] = {}
     for alarm in _own(described):
         kind = _same_kind(alarm)
         if kind is not None:
-            _take(section, kind.field, _threshold(kind, alarm, gpu_count), alarm, found)
+            fields = alarm_fields(alarm, kind, gpu_count)
         elif is_capacity_alarm(alarm) and _has_formulas(alarm, CAPACITY_WATCHES.values()):
-            section["at_max_capacity"] = True
+            fields = {"at_max_capacity": True, **minutes_field(alarm)}
         else:
             found.leave_out(f"alarm {alarm['AlarmName']}", _described(alarm), _NO_KIND)
             continue
-        minutes = alarm["EvaluationPeriods"] * _period(alarm) // _PERIOD_SECONDS
-        _take(section, "evaluation_periods_minutes", max(1, minutes), alarm, found)
+        for field, value in fields.items():
+            kept = section.setdefault(field, value)
+            if kept != value:
+                reason = f"{kept} now. All share it."
+                found.change(f"alarm {alarm['AlarmName']}: {field}", value, reason)
         if differences := list(_differences(alarm)):
             found.change(f"alarm {alarm['AlarmName']}", ", ".join(differences), "as Slipway's now.")
     if described.environment is None:
@@ -84,12 +86,6 @@ def _own(described: Described) -> Iterator[Raw]:
             yield alarm
 
 
-def _take(section: dict[str, Any], field: str, value: Any, alarm: Raw, found: Findings) -> None:
-    kept = section.setdefault(field, value)
-    if kept != value:
-        found.change(f"alarm {alarm['AlarmName']}: {field}", value, f"{kept} now. All share it.")
-
-
 def _same_kind(alarm: Raw) -> AlarmKind | None:
     """Returns the row of the table of alarms that an alarm is; None for any other alarm."""
     kind = kind_of(alarm)
@@ -114,20 +110,12 @@ def _has_formulas(alarm: Raw, watches: Iterable[Watch]) -> bool:
     )
 
 
-def _threshold(kind: AlarmKind, alarm: Raw, gpu_count: int) -> float | int:
-    value: float = alarm["Threshold"] / kind.metric_units_per_field_unit
-    if kind.watch.gpu_part:
-        value /= max(1, gpu_count)
-    is_whole = Alarms.model_fields[kind.field].annotation in (int, int | None)
-    return round(value) if is_whole or value == int(value) else value
-
-
 def _differences(alarm: Raw) -> Iterator[str]:
     """Yields what an alarm has in another way than Slipway's."""
     if alarm["ComparisonOperator"] != "GreaterThanThreshold":
         yield str(alarm["ComparisonOperator"])
-    if _period(alarm) != _PERIOD_SECONDS:
-        yield f"periods of {_period(alarm)} seconds"
+    if period_seconds(alarm) != PERIOD_SECONDS:
+        yield f"periods of {period_seconds(alarm)} seconds"
     if alarm.get("DatapointsToAlarm", alarm["EvaluationPeriods"]) != alarm["EvaluationPeriods"]:
         yield f"{alarm['DatapointsToAlarm']} data points of {alarm['EvaluationPeriods']}"
     kind = kind_of(alarm)
@@ -138,18 +126,9 @@ def _differences(alarm: Raw) -> Iterator[str]:
         yield "actions are off"
 
 
-def _period(alarm: Raw) -> int:
-    periods = [query["MetricStat"]["Period"] for query in _queries(alarm)]
-    return int(alarm.get("Period") or max(periods, default=_PERIOD_SECONDS))
-
-
-def _queries(alarm: Raw) -> Iterator[Raw]:
-    yield from (query for query in alarm.get("Metrics") or () if "MetricStat" in query)
-
-
 def _dimensions(alarm: Raw) -> Iterator[Mapping[str, str]]:
     yield from alarm.get("Dimensions") or ()
-    for query in _queries(alarm):
+    for query in metric_queries(alarm):
         yield from query["MetricStat"]["Metric"].get("Dimensions") or ()
 
 

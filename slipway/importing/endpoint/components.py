@@ -1,17 +1,18 @@
 """The component of an endpoint that scales to zero, as `endpoint.scale_to_zero` has it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from slipway.importing.endpoint.answers import Answer
-from slipway.importing.endpoint.described import Described, Raw
+from slipway.deployed.answers import Answer
+from slipway.deployed.described import Described
+from slipway.deployed.fields import COMPONENT, COMPONENT_TIMEOUTS, whole
+from slipway.deployed.scaling import STEP_SCALING, take_target, target_field
 from slipway.importing.endpoint.findings import Findings
 from slipway.importing.endpoint.schedules import schedules_of
-from slipway.importing.endpoint.steps import STEP_SCALING, wakes, whole
-from slipway.planning.component import COPY_TARGETS, SCALE_TO_ZERO, WAKE_METRIC
+from slipway.importing.endpoint.steps import wakes
+from slipway.planning.component import SCALE_TO_ZERO, WAKE_METRIC
 
 _SCALING = "ManagedInstanceScaling"
-_TRACKING = "TargetTrackingScalingPolicyConfiguration"
 # Names, times and states. Its copies follow the load.
 _ABOUT = (
     "InferenceComponentName", "InferenceComponentArn", "EndpointName", "EndpointArn", "VariantName",
@@ -20,24 +21,12 @@ _ABOUT = (
 )  # fmt: skip
 _POLICY_ABOUT = ("PolicyARN", "PolicyName", "ServiceNamespace", "ResourceId", "ScalableDimension",
                  "PolicyType", "Alarms", "CreationTime")  # fmt: skip
-_RESOURCES: Mapping[str, str] = {
-    "NumberOfAcceleratorDevicesRequired": "accelerators_per_copy",
-    "NumberOfCpuCoresRequired": "vcpus_per_copy",
-    "MinMemoryRequiredInMb": "copy_memory_mib",
-}
-_START: Mapping[str, str] = {
-    "ModelDataDownloadTimeoutInSeconds": "model_data_download_timeout_seconds",
-    "ContainerStartupHealthCheckTimeoutInSeconds": "container_startup_health_check_timeout_seconds",
-}
 
 
 def scales_to_zero(described: Described) -> bool:
     """Returns whether a config can say the inference components of an endpoint.
 
     It can say one component of one model, whose copies and instances may go to zero.
-
-    Args:
-        described: the endpoint.
     """
     variants, target = described.config["ProductionVariants"], described.component_target
     if described.component is None or target is None or len(variants) != 1:
@@ -46,43 +35,35 @@ def scales_to_zero(described: Described) -> bool:
     instances = variants[0].get(_SCALING) or {}
     return (
         bool(specification.get("ModelName"))
-        and 0 in (target["MinCapacity"], *_scheduled_minima(described, target))
+        and 0 in (target["MinCapacity"], *_scheduled_minima(described))
         and (instances.get("Status"), instances.get("MinInstanceCount")) == ("ENABLED", 0)
-        and any(_field_of(policy) for policy in described.policies_of(target))
+        and any(target_field(policy) for policy in described.policies_of(target))
     )
 
 
-def _scheduled_minima(described: Described, target: Raw) -> Iterator[int | None]:
+def _scheduled_minima(described: Described) -> Iterator[int | None]:
     """Yields the lower bounds that scheduled actions set: one may have set the present one."""
-    for action in described.actions:
-        if action["ResourceId"] == target["ResourceId"]:
-            yield action.get("ScalableTargetAction", {}).get("MinCapacity")
+    for action in described.actions_of(described.component_target or {}):
+        yield action.get("ScalableTargetAction", {}).get("MinCapacity")
 
 
 def component_fields(described: Described, variant: Answer, found: Findings) -> dict[str, Any]:
     """Returns the fields of `endpoint` that the component and its scaling tell.
 
-    Args:
-        described: an endpoint that scales to zero.
-        variant: its variant; the scaling of the instances is taken out of it.
-        found: gets what the fields cannot say.
+    The scaling of the instances is taken out of the variant.
     """
     raw, target = described.component or {}, described.component_target or {}
     name = str(raw.get("InferenceComponentName"))
     if name != described.name:
         found.change("inference component", name, "it has the name of the endpoint now.")
     component = Answer(raw, _ABOUT)
-    section: dict[str, Any] = {"max_copies": target["MaxCapacity"]}
-    section |= _targets(described, found)
-    for source, field in _RESOURCES.items():
-        value = component.take("Specification", "ComputeResourceRequirements", source)
-        if value is not None:
-            section[field] = whole(value)
-    fields: dict[str, Any] = {"mode": SCALE_TO_ZERO, "scale_to_zero": section}
-    for source, field in _START.items():
-        value = component.take("Specification", "StartupParameters", source)
-        if value is not None:
-            fields[field] = value
+    section: dict[str, Any] = {"max_copies": target["MaxCapacity"], **_targets(described, found)}
+    section |= {name: whole(value) for name, value in component.fields(COMPONENT).items()}
+    fields: dict[str, Any] = {
+        "mode": SCALE_TO_ZERO,
+        "scale_to_zero": section,
+        **component.fields(COMPONENT_TIMEOUTS),
+    }
     for path in ("ModelName",), ("Container", "DeployedImage"):
         component.take("Specification", *path)
     found.leave_out_rest(component, "inference component ")
@@ -107,29 +88,14 @@ def _targets(described: Described, found: Findings) -> dict[str, Any]:
     section: dict[str, Any] = {}
     is_woken = False
     for raw in described.policies_of(target):
-        field = _field_of(raw)
         if raw["PolicyType"] == STEP_SCALING and wakes(raw, described.alarms, 0, WAKE_METRIC):
             is_woken = True
             continue
-        policy = Answer(raw, _POLICY_ABOUT)
+        policy, field = Answer(raw, _POLICY_ABOUT), target_field(raw)
         if field is not None and not section:
-            policy.take(_TRACKING, "PredefinedMetricSpecification", "PredefinedMetricType")
-            section[field] = whole(policy.take(_TRACKING, "TargetValue"))
-            for name, source in (
-                ("scale_in_cooldown_seconds", "ScaleInCooldown"),
-                ("scale_out_cooldown_seconds", "ScaleOutCooldown"),
-            ):
-                if (value := policy.take(_TRACKING, source)) is not None:
-                    section[name] = value
+            section = take_target(policy, field)
         found.leave_out_rest(policy, f"scaling policy {raw['PolicyName']}: ")
     if not is_woken:
         reason = "Slipway makes an alarm and a policy that add the first copy."
         found.change("policy that wakes the endpoint", "none", reason)
     return section
-
-
-def _field_of(policy: Raw) -> str | None:
-    """Returns the field that the target of a policy is; None for any other policy."""
-    tracking = policy.get(_TRACKING) or {}
-    metric = (tracking.get("PredefinedMetricSpecification") or {}).get("PredefinedMetricType")
-    return COPY_TARGETS.get(str(metric))

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.deployed.answers import Answer
+from slipway.deployed.described import Described, Raw, containers_of
 from slipway.importing.draft import SLIPWAYS_ROLE
-from slipway.importing.endpoint.answers import Answer
 from slipway.importing.endpoint.components import scales_to_zero
-from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import Findings
 
 _REASONS: Mapping[str, str] = {
@@ -30,11 +30,7 @@ _DEFAULTS: Mapping[tuple[str, ...], str] = {
 class Container:
     """The container of an endpoint.
 
-    Args:
-        image: address of its image.
-        environment: its variables.
-        data: address of the model data: a prefix or an archive in S3; None without model data.
-        fields: fields of the section `endpoint` that the model tells.
+    `data` is a prefix or an archive in S3, and `fields` are fields of the section `endpoint`.
     """
 
     image: str
@@ -44,12 +40,7 @@ class Container:
 
 
 def refuse_other_forms(described: Described, found: Findings) -> None:
-    """Notes every form of an endpoint that no config can say.
-
-    Args:
-        described: the endpoint.
-        found: gets a problem for each.
-    """
+    """Notes every form of an endpoint that no config can say."""
     if described.components and not scales_to_zero(described):
         found.refuse(
             f"{described.origin} hosts inference components: {', '.join(described.components)}",
@@ -85,16 +76,11 @@ def refuse_other_forms(described: Described, found: Findings) -> None:
 
 
 def container_of(described: Described, found: Findings) -> Container:
-    """Returns the container of an endpoint: the first one, where it is refused for its form.
-
-    Args:
-        described: the endpoint.
-        found: gets what the config cannot say.
-    """
+    """Returns the container of an endpoint: the first one, where it is refused for its form."""
     _, raw = next(_of_variants(described), ("", {}))
     model = Answer(raw, _ABOUT)
     model.take("Containers")
-    container = Answer(next(iter(_containers(raw)), {}))
+    container = Answer(next(iter(containers_of(raw)), {}))
     model.take("PrimaryContainer")
     fields = take_network(model)
     model.take("InferenceExecutionConfig")  # how requests pass several containers
@@ -116,28 +102,13 @@ def container_of(described: Described, found: Findings) -> Container:
 def take_network(answer: Answer) -> dict[str, Any]:
     """Returns the fields of `endpoint` that say the network of the containers.
 
-    Args:
-        answer: a model, or the endpoint configuration of a component; they are taken out of it.
+    They are taken out of a model, or of the endpoint configuration of a component.
     """
     fields: dict[str, Any] = {"network_isolation": bool(answer.take("EnableNetworkIsolation"))}
     if subnets := answer.take("VpcConfig", "Subnets"):
         groups = answer.take("VpcConfig", "SecurityGroupIds") or []
         fields["vpc"] = {"subnet_ids": list(subnets), "security_group_ids": list(groups)}
     return fields
-
-
-def data_of(model: Raw) -> Iterator[str]:
-    """Yields the addresses of a model's data."""
-    for container in _containers(model):
-        source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
-        address = source.get("S3Uri") or container.get("ModelDataUrl")
-        if address:
-            yield str(address)
-
-
-def _containers(model: Raw) -> list[Raw]:
-    primary = model.get("PrimaryContainer")
-    return [primary] if primary else list(model.get("Containers") or ())
 
 
 def _variants(described: Described) -> Iterator[Raw]:
@@ -156,12 +127,12 @@ def _of_variants(described: Described) -> Iterator[tuple[str, Raw]]:
 def _served(model: Raw) -> str:
     """Returns a text that is the same for models that serve the same."""
     kept = ("EnableNetworkIsolation", "VpcConfig")
-    return repr([_containers(model), [model.get(name) for name in kept]])
+    return repr([containers_of(model), [model.get(name) for name in kept]])
 
 
 def _forms(model: Raw) -> Iterator[tuple[str, str]]:
     """Yields message and remedy of each form of a model that no config can say."""
-    containers = _containers(model)
+    containers = containers_of(model)
     if len(containers) > 1:
         images = ", ".join(
             str(each.get("Image", each.get("ModelPackageName"))) for each in containers

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from slipway.importing.endpoint.answers import Answer
+from slipway.deployed.answers import Answer
+from slipway.deployed.fields import QUEUE
 from slipway.importing.endpoint.findings import Findings
 
 _MODES: Mapping[str, tuple[str, ...]] = {
@@ -17,30 +18,14 @@ _CONTENT_TYPES: Mapping[str, list[str]] = {
     "JsonContentTypes": ["application/json"],
     "CsvContentTypes": ["text/csv"],
 }
-# Fields of the section `endpoint.async_inference`, and where an answer has them.
-_ASYNC_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "output": ("OutputConfig", "S3OutputPath"),
-    "failure_output": ("OutputConfig", "S3FailurePath"),
-    "success_topic_arn": ("OutputConfig", "NotificationConfig", "SuccessTopic"),
-    "error_topic_arn": ("OutputConfig", "NotificationConfig", "ErrorTopic"),
-    "max_concurrent_invocations_per_instance": (
-        "ClientConfig",
-        "MaxConcurrentInvocationsPerInstance",
-    ),
-}
-_ADDRESSES = ("S3OutputPath", "S3FailurePath")
+_ADDRESSES = ("output", "failure_output")
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 NO_KEY_ARN = "the config takes the ARN of a key, and no alias or id."
 """Why a key is left out whose ARN no answer tells."""
 
 
 def capture_section(config: Answer, found: Findings) -> dict[str, Any] | None:
-    """Returns the section `endpoint.data_capture`; None where nothing is captured.
-
-    Args:
-        config: the endpoint configuration; what the section says is taken out of it.
-        found: gets what the section cannot say.
-    """
+    """Returns the section `endpoint.data_capture`; None where nothing is captured."""
     raw = config.take("DataCaptureConfig")
     if raw is None:
         return None
@@ -66,23 +51,19 @@ def capture_section(config: Answer, found: Findings) -> dict[str, Any] | None:
 
 
 def async_section(config: Answer, found: Findings) -> dict[str, Any] | None:
-    """Returns the section `endpoint.async_inference`; None for a realtime endpoint.
-
-    Args:
-        config: the endpoint configuration; what the section says is taken out of it.
-        found: gets what the section cannot say.
-    """
+    """Returns the section `endpoint.async_inference`; None for a realtime endpoint."""
     raw = config.take("AsyncInferenceConfig")
     if raw is None:
         return None
-    answer, section = Answer(raw), dict[str, Any]()
-    for name, path in _ASYNC_FIELDS.items():
-        if (value := answer.take(*path)) is not None:
-            section[name] = as_prefix(value) if path[-1] in _ADDRESSES else value
-    key = ("OutputConfig", "KmsKeyId")
-    take_key(answer, key, section, "output_key_arn")
-    if (value := answer.take(*key)) is not None:
-        found.leave_out("AsyncInferenceConfig.OutputConfig.KmsKeyId", value, NO_KEY_ARN)
+    answer = Answer(raw)
+    section = {
+        name: as_prefix(value) if name in _ADDRESSES else value
+        for name, value in answer.fields(QUEUE).items()
+    }
+    key = section.get("output_key_arn")
+    if key is not None and not _KEY.fullmatch(key):
+        del section["output_key_arn"]
+        found.leave_out("AsyncInferenceConfig.OutputConfig.KmsKeyId", key, NO_KEY_ARN)
     found.leave_out_rest(answer, "AsyncInferenceConfig.")
     # Only the rights of the execution role tell it, and these may be wider.
     bucket = str(section.get("output", "")).removeprefix("s3://").partition("/")[0]

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from slipway.deployed.answers import Answer
+from slipway.deployed.described import Described
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 from slipway.importing.call import Call
 from slipway.importing.draft import NO_SECRETS, SLIPWAYS_ROLE, Draft, is_secret
 from slipway.importing.endpoint.alarms import alarms_section
-from slipway.importing.endpoint.answers import Answer
 from slipway.importing.endpoint.components import scales_to_zero
 from slipway.importing.endpoint.containers import (
     container_of,
@@ -22,7 +23,6 @@ from slipway.importing.endpoint.data import (
     capture_section,
     take_key,
 )
-from slipway.importing.endpoint.described import Described
 from slipway.importing.endpoint.findings import Findings
 from slipway.importing.endpoint.metrics import metrics_section
 from slipway.importing.endpoint.rollouts import rollout_section
@@ -56,11 +56,7 @@ class Hosted:
     found: Findings
 
     def complete(self, draft: Draft) -> Draft:
-        """Returns a draft of the call with all that only the endpoint tells.
-
-        Args:
-            draft: of the container.
-        """
+        """Returns a draft of the call with all that only the endpoint tells."""
         content = dict(draft.content)
         # In the order of the schema, in which people look for them.
         for name in (*self.sections, "tags"):
@@ -83,10 +79,6 @@ class Hosted:
 
 def hosted(described: Described, latency_milliseconds: int | None = None) -> Hosted:
     """Returns an endpoint in the terms of a config.
-
-    Args:
-        described: the answers about the endpoint.
-        latency_milliseconds: the user's objective; None without one.
 
     Raises:
         UserError: no config can say what the endpoint is; with everything that it cannot say.

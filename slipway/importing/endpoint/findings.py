@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from slipway.codes.code import Code
+from slipway.deployed.answers import Answer, shown
 from slipway.errors import Kind, Problem
 from slipway.importing.draft import FieldName, Guess, Setting
-from slipway.importing.endpoint.answers import Answer, shown
 
 NO_FIELD = "no field of the config says it."
 
@@ -15,11 +15,7 @@ NO_FIELD = "no field of the config says it."
 class Findings:
     """The lists of one import, in the order in which they are found.
 
-    Args:
-        guesses: values of the config that no answer has, by field.
-        changed: settings that the config has with another value.
-        left_out: settings that the config does not have.
-        problems: what makes the endpoint another thing than a config can describe.
+    `problems` make the endpoint another thing than a config can describe.
     """
 
     guesses: dict[FieldName, Guess] = field(default_factory=dict)
@@ -34,20 +30,14 @@ class Findings:
     def change(self, name: str, value: Any, reason: str) -> None:
         """Notes that the config has another value.
 
-        Args:
-            name: of the setting.
-            value: as the endpoint has it.
-            reason: what the config has, and why; a sentence.
+        The reason is a sentence, and begins with the value of the config.
         """
         self.changed.append(Setting(name, shown(value), reason))
 
     def leave_out(self, name: str, value: Any, reason: str = NO_FIELD) -> None:
         """Notes that the config lacks a setting.
 
-        Args:
-            name: of the setting.
-            value: as the endpoint has it.
-            reason: why, as a sentence.
+        The reason is a sentence.
         """
         self.left_out.append(Setting(name, shown(value), reason))
 

@@ -1,47 +1,35 @@
 """Which metrics SageMaker publishes of an endpoint."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from slipway.config.sections.endpoint import Metrics
-from slipway.importing.endpoint.answers import Answer
+from slipway.deployed.answers import Answer
+from slipway.deployed.fields import METRICS
 from slipway.importing.endpoint.findings import Findings
 
-# Fields of the section `endpoint.metrics`, and their names in an answer.
-_FIELDS: Mapping[str, str] = {
-    "enhanced": "EnableEnhancedMetrics",
-    "publish_frequency_seconds": "MetricPublishFrequencyInSeconds",
-    "detailed_observability": "EnableDetailedObservability",
-}
 _FREQUENCY = "publish_frequency_seconds"
 _PERIOD_SECONDS = 60
 _OF_QUEUE = "AWS documents it for real-time endpoints only."
 
 
 def metrics_section(config: Answer, found: Findings, *, is_async: bool) -> dict[str, Any] | None:
-    """Returns the section `endpoint.metrics`; None where AWS's defaults apply.
-
-    Args:
-        config: the endpoint configuration; what the section says is taken out of it.
-        found: gets what the section cannot say.
-        is_async: whether a queue has the requests, which excludes the section.
-    """
+    """Returns the section `endpoint.metrics`; None where AWS's defaults apply."""
     raw = config.take("MetricsConfig")
     if raw is None:
         return None
     answer, defaults = Answer(raw), Metrics.model_validate({}).model_dump()
-    told = {field: answer.take(name) for field, name in _FIELDS.items()}
-    section = {name: value for name, value in told.items() if value not in (None, defaults[name])}
+    told = answer.fields(METRICS)
+    section = {name: value for name, value in told.items() if value != defaults[name]}
     found.leave_out_rest(answer, "MetricsConfig.")
     if is_async:
         for field, value in section.items():
-            found.leave_out(f"MetricsConfig.{_FIELDS[field]}", value, _OF_QUEUE)
+            found.leave_out(f"MetricsConfig.{METRICS[field][0]}", value, _OF_QUEUE)
         return None
     seconds = section.get(_FREQUENCY, _PERIOD_SECONDS)
     if section.get("enhanced") and seconds > _PERIOD_SECONDS:
         del section[_FREQUENCY]
         found.change(
-            f"MetricsConfig.{_FIELDS[_FREQUENCY]}",
+            f"MetricsConfig.{METRICS[_FREQUENCY][0]}",
             seconds,
             f"{_PERIOD_SECONDS} now, because alarms read the metrics every minute.",
         )

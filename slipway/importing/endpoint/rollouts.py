@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from slipway.deployed.answers import Answer
+from slipway.deployed.described import Described
 from slipway.importing.endpoint.alarms import alarm_names
-from slipway.importing.endpoint.answers import Answer
-from slipway.importing.endpoint.described import Described
 from slipway.importing.endpoint.findings import Findings
 
 _STRATEGIES: Mapping[str, str] = {
@@ -21,13 +21,7 @@ _LEAST_PERCENT, _MOST_PERCENT = 5, 50
 def rollout_section(
     described: Described, instance_count: int, found: Findings
 ) -> dict[str, Any] | None:
-    """Returns the section; None for SageMaker's default, which moves all traffic at once.
-
-    Args:
-        described: the endpoint.
-        instance_count: instances of its first variant.
-        found: gets what the section cannot say.
-    """
+    """Returns the section; None for SageMaker's default, which moves all traffic at once."""
     fleet, updated = f"{instance_count} instances", described.endpoint
     if described.component is not None:
         # Its copies are replaced, and not the instances.
@@ -47,13 +41,13 @@ def rollout_section(
         step = config.take(policy, *routing, name)
         if step:
             section["step_percent"] = _percent(step, instance_count, fleet, found)
-    for name, path in (
-        ("wait_seconds", (policy, *routing, "WaitIntervalInSeconds")),
-        ("termination_wait_seconds", (policy, "TerminationWaitInSeconds")),
-        ("max_execution_seconds", (policy, "MaximumExecutionTimeoutInSeconds")),
-    ):
-        if (value := config.take(*path)) is not None:
-            section[name] = value
+    section |= config.fields(
+        {
+            "wait_seconds": (policy, *routing, "WaitIntervalInSeconds"),
+            "termination_wait_seconds": (policy, "TerminationWaitInSeconds"),
+            "max_execution_seconds": (policy, "MaximumExecutionTimeoutInSeconds"),
+        }
+    )
     section["rollback_alarms"] = _alarms(described, config, found)
     found.leave_out_rest(config, "LastDeploymentConfig.")
     waits = section.get("wait_seconds", 0) + section.get("termination_wait_seconds", 0)

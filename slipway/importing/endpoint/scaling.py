@@ -1,35 +1,25 @@
 """Scalable targets, policies and scheduled actions, as the section `autoscaling` has them."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from slipway.importing.endpoint.answers import Answer, shown
+from slipway.deployed.answers import Answer, shown
+from slipway.deployed.described import Described, Raw
+from slipway.deployed.scaling import (
+    PAUSES,
+    STEP_SCALING,
+    TRACKING,
+    take_target,
+    target_field,
+)
 from slipway.importing.endpoint.components import scales_to_zero
-from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import NO_FIELD, Findings
 from slipway.importing.endpoint.schedules import schedules_of
-from slipway.importing.endpoint.steps import STEP_SCALING, steps_of, wakes, whole
-from slipway.planning.asynchronous import BACKLOG_PER_INSTANCE
+from slipway.importing.endpoint.steps import steps_of, wakes
 
-# A policy's predefined metric to the field with its target.
-_TARGETS: Mapping[str, str] = {
-    "SageMakerVariantInvocationsPerInstance": "target_invocations_per_instance_per_minute",
-    "SageMakerVariantConcurrentRequestsPerModelHighResolution": (
-        "target_concurrent_requests_per_instance"
-    ),
-}
-_GPUS = "target_gpu_utilization_percent"
-# The metric of a policy without a predefined one to the field with its target.
-_CUSTOM_TARGETS: Mapping[str, str] = {
-    BACKLOG_PER_INSTANCE: "target_backlog_per_instance",
-    "GPUUtilization": _GPUS,
-}
 # Application Auto Scaling's own for SageMaker, where a policy says none:
 # https://docs.aws.amazon.com/autoscaling/application/APIReference/API_TargetTrackingScalingPolicyConfiguration.html
 _DEFAULT_COOLDOWN_SECONDS = 300
-_COOLDOWNS = ("scale_in_cooldown_seconds", "scale_out_cooldown_seconds")
 _BOUNDS = ("min_instance_count", "max_instance_count")
-_COUNT = "sagemaker:variant:DesiredInstanceCount"
 _ABOUT = (
     "PolicyARN", "PolicyName", "ServiceNamespace", "ResourceId", "ScalableDimension", "PolicyType",
     "Alarms", "CreationTime", "ScalableTargetARN", "RoleARN", "ScheduledActionARN",
@@ -41,25 +31,17 @@ _NO_TARGET = "a config that scales names a load of each instance, and no policy 
 def autoscaling_section(
     described: Described, gpu_count: int, found: Findings
 ) -> dict[str, Any] | None:
-    """Returns the section; None for a fixed number of instances.
-
-    Args:
-        described: the endpoint.
-        gpu_count: GPUs of an instance, over which their metric adds up.
-        found: gets what the section cannot say.
-    """
+    """Returns the section; None for a fixed number of instances."""
     variants = [each["VariantName"] for each in described.config["ProductionVariants"]]
-    named = {described.resource_id(name): name for name in variants}
-    targets = [each for each in described.targets if each["ScalableDimension"] == _COUNT]
+    targets = {name: target for name in variants if (target := described.target_of(name))}
     sections = {
-        named[target["ResourceId"]]: _section(described, target, gpu_count, found)
-        for target in targets
-        if target["ResourceId"] in named
+        name: _section(described, target, gpu_count, found) for name, target in targets.items()
     }
+    said = [*targets.values()]
+    if scales_to_zero(described):
+        said.append(described.component_target or {})  # `endpoint.scale_to_zero` has it
     for target in described.targets:
-        if scales_to_zero(described) and target == described.component_target:
-            continue  # `endpoint.scale_to_zero` has it
-        if target not in targets or target["ResourceId"] not in named:
+        if target not in said:
             found.leave_out(f"scalable target {target['ResourceId']}", target["ScalableDimension"])
     kept = next(((name, each) for name, each in sections.items() if each is not None), None)
     if kept is None:
@@ -84,7 +66,7 @@ def _section(
     low, high = target.take("MinCapacity"), target.take("MaxCapacity")
     resource = raw["ResourceId"]
     load: dict[str, Any] = {}
-    policies = _of(described.policies, raw)
+    policies = described.policies_of(raw)
     for policy in policies:
         if policy["PolicyType"] != STEP_SCALING:
             load = _tracked(policy, gpu_count, found, load) or load
@@ -111,7 +93,7 @@ def _section(
         found.guess(("autoscaling", "min_instance_count"), reason)
         found.guess(("autoscaling", "max_instance_count"), reason)
     section: dict[str, Any] = {"min_instance_count": low, "max_instance_count": high, **load}
-    for name in _COOLDOWNS:
+    for name in PAUSES:
         if section.setdefault(name, None) is None:
             section[name] = _DEFAULT_COOLDOWN_SECONDS
             found.guess(("autoscaling", name), "the policy says none. This is AWS's default.")
@@ -120,37 +102,17 @@ def _section(
     return section
 
 
-def _of(items: Any, target: Raw) -> list[Raw]:
-    return [
-        each
-        for each in items
-        if (each["ResourceId"], each["ScalableDimension"])
-        == (target["ResourceId"], target["ScalableDimension"])
-    ]
-
-
 def _tracked(
-    raw: Raw, gpu_count: int, found: Findings, before: Mapping[str, Any]
+    raw: Raw, gpu_count: int, found: Findings, before: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Returns the fields that a scaling policy tells; None for a policy without a field."""
-    name, policy = raw["PolicyName"], Answer(raw, _ABOUT)
-    tracking = "TargetTrackingScalingPolicyConfiguration"
-    metric = policy.take(tracking, "PredefinedMetricSpecification", "PredefinedMetricType")
-    field = _TARGETS.get(str(metric))
-    custom = policy.take(tracking, "CustomizedMetricSpecification")
-    if metric is None and custom is not None and custom.get("MetricName") in _CUSTOM_TARGETS:
-        metric, field = custom["MetricName"], _CUSTOM_TARGETS[custom["MetricName"]]
-    elif custom is not None:
-        policy.put(custom, tracking, "CustomizedMetricSpecification")
+    name, policy, field = raw["PolicyName"], Answer(raw, _ABOUT), target_field(raw)
     if field is None or before:
         reason = "a config scales by one target." if before else NO_FIELD
-        what = metric or shown(dict(policy.rest()))
-        found.leave_out(f"scaling policy {name}", what, reason)
+        metric = policy.take(TRACKING, "PredefinedMetricSpecification", "PredefinedMetricType")
+        found.leave_out(f"scaling policy {name}", metric or shown(dict(policy.rest())), reason)
         return None
-    target = policy.take(tracking, "TargetValue") / (gpu_count if field == _GPUS else 1)
-    load: dict[str, Any] = {field: whole(target)}
-    for key, source in zip(_COOLDOWNS, ("ScaleInCooldown", "ScaleOutCooldown"), strict=True):
-        load[key] = policy.take(tracking, source)
+    load = take_target(policy, field, gpu_count)
     found.leave_out_rest(policy, f"scaling policy {name}: ")
     return load
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from slipway.importing.endpoint.described import Raw
+from slipway.deployed.described import Raw
+from slipway.deployed.fields import whole
+from slipway.deployed.scaling import GPU_TARGET, STEPS, alarm_of, step_loads
 from slipway.planning.asynchronous import BACKLOG_WITHOUT_CAPACITY
 
-STEP_SCALING: Final = "StepScaling"
-_CONFIGURATION: Final = "StepScalingPolicyConfiguration"
 _PAUSE: Final = "scale_out_cooldown_seconds"
 # Members that `autoscaling.steps` can say. One value of the metric comes to each alarm, so that its
 # aggregation has no effect.
@@ -28,31 +28,20 @@ def steps_of(
 
     The section says steps that add instances, by the metric of the target, after one minute, with
     the pause of target tracking.
-
-    Args:
-        policy: a step policy.
-        alarms: of the endpoint.
-        load: the fields that target tracking told.
-        gpu_count: GPUs of an instance, over which their metric adds up.
     """
     field = next((name for name in _LOADS if name in load), None)
-    alarm = _alarm(policy, alarms)
+    alarm = alarm_of(policy, alarms)
     if field is None or alarm is None or alarm.get("MetricName") != _LOADS[field]:
         return None
     if (alarm["EvaluationPeriods"], alarm["Period"]) != (1, 60) or "steps" in load:
         return None
-    configuration = policy[_CONFIGURATION]
-    if not _adds(configuration) or configuration.get("Cooldown") != load[_PAUSE]:
+    configuration = policy[STEPS]
+    if not _adds(configuration) or configuration.get("Cooldown") != load.get(_PAUSE):
         return None
-    target = load[field] * (gpu_count if field == "target_gpu_utilization_percent" else 1)
+    target = load[field] * (gpu_count if field == GPU_TARGET else 1)
     steps = [
-        {
-            "from_times_target": whole(
-                round((alarm["Threshold"] + each.get("MetricIntervalLowerBound", 0)) / target, 6)
-            ),
-            "add_instances": each["ScalingAdjustment"],
-        }
-        for each in configuration["StepAdjustments"]
+        {"from_times_target": whole(round(threshold / target, 6)), "add_instances": added}
+        for added, threshold in step_loads(policy, alarm)
     ]
     return steps if all(step["from_times_target"] > 1 for step in steps) else None
 
@@ -73,7 +62,7 @@ def wakes(
         least_count: fewest instances of the fleet, or fewest copies.
         metric: of the alarm: without it, the metric of an asynchronous endpoint.
     """
-    alarm, configuration = _alarm(policy, alarms), policy[_CONFIGURATION]
+    alarm, configuration = alarm_of(policy, alarms), policy[STEPS]
     return (
         least_count == 0
         and alarm is not None
@@ -84,11 +73,7 @@ def wakes(
 
 
 def _adds(configuration: Mapping[str, Any]) -> bool:
-    """Returns whether a step policy adds numbers of instances, one step beginning at another's end.
-
-    Args:
-        configuration: StepScalingPolicyConfiguration.
-    """
+    """Returns whether a step policy adds instances, each step beginning at another's end."""
     steps = configuration.get("StepAdjustments") or ()
     ends = [each.get("MetricIntervalUpperBound") for each in steps]
     begins = [each.get("MetricIntervalLowerBound") for each in steps]
@@ -99,14 +84,3 @@ def _adds(configuration: Mapping[str, Any]) -> bool:
         and ends == [*begins[1:], None]
         and all(each["ScalingAdjustment"] >= 1 for each in steps)
     )
-
-
-def whole(value: float) -> float | int:
-    """Returns a number as people write it: 600, and not 600.0."""
-    return int(value) if value == int(value) else value
-
-
-def _alarm(policy: Raw, alarms: Sequence[Raw]) -> Raw | None:
-    """Returns the alarm that carries a policy out."""
-    arn = policy.get("PolicyARN")
-    return next((each for each in alarms if arn in (each.get("AlarmActions") or ())), None)

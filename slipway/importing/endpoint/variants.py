@@ -4,22 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from slipway.config.sections.endpoint import AmiVersion
-from slipway.importing.endpoint.answers import Answer
+from slipway.deployed.answers import Answer
+from slipway.deployed.described import Described, Raw
+from slipway.deployed.fields import VARIANT, instance_types_of
 from slipway.importing.endpoint.components import component_fields, scales_to_zero
-from slipway.importing.endpoint.described import Described, Raw
 from slipway.importing.endpoint.findings import Findings
 from slipway.planning.placements import DEFAULT_VARIANT_NAME, SHADOW_VARIANT_NAME
 
-# Of a variant to a field of `endpoint`, which all variants share.
-_SHARED: Mapping[str, str] = {
-    "VolumeSizeInGB": "volume_size_gb",
-    "ModelDataDownloadTimeoutInSeconds": "model_data_download_timeout_seconds",
-    "ContainerStartupHealthCheckTimeoutInSeconds": "container_startup_health_check_timeout_seconds",
-    "VariantInstanceProvisionTimeoutInSeconds": "instance_provision_timeout_seconds",
-}
-_ROUTING: Mapping[str, str] = {
-    "LEAST_OUTSTANDING_REQUESTS": "least_outstanding_requests",
-    "RANDOM": "random",
+# What a config can say; an answer may have a value that AWS added since.
+_KNOWN: Mapping[str, Sequence[str]] = {
+    "routing": ("LEAST_OUTSTANDING_REQUESTS", "RANDOM"),
+    "inference_ami_version": get_args(AmiVersion),
 }
 _REASONS: Mapping[str, str] = {
     "AcceleratorType": "AWS ended Elastic Inference.",
@@ -28,19 +23,15 @@ _REASONS: Mapping[str, str] = {
 
 
 def variant_fields(described: Described, found: Findings) -> dict[str, Any]:
-    """Returns the fields of `endpoint` that the variants tell.
-
-    Args:
-        described: an endpoint whose variants have instances and serve one model.
-        found: gets what the section cannot say.
-    """
+    """Returns the fields of `endpoint` that the variants tell."""
     variants = [
         _Variant(
             raw,
             described.endpoint,
             found,
             # The instances of components follow the copies.
-            is_scaled=described.is_scaled(raw["VariantName"]) or bool(described.components),
+            is_scaled=described.target_of(raw["VariantName"]) is not None
+            or bool(described.components),
         )
         for raw in _production(described)
     ]
@@ -84,14 +75,22 @@ class _Variant:
         self.answer = answer = Answer(raw)
         self.name = str(answer.take("VariantName"))
         answer.take("ModelName")
-        self.instances = _instances(answer)
+        self.instances = _take_instances(answer)
+        self.shared = answer.fields(VARIANT)
         live = _live(endpoint, self.name)
-        count, weight = answer.take("InitialInstanceCount"), answer.take("InitialVariantWeight")
+        count, weight = self.shared.pop("instance_count", None), self.shared.pop("weight", None)
         # Scaling moves the count all the time: the initial one is as good as any other.
         self.count = count if is_scaled else self._now("InstanceCount", count, live, found)
         # SageMaker answers with the nearest number of 32 bits.
         self.weight = float(f"{self._now('Weight', weight, live, found) or 1:.6g}")
-        self.shared = self._shared()
+        for field, known in _KNOWN.items():
+            if field in self.shared and self.shared[field] not in known:
+                answer.put(self.shared.pop(field), *VARIANT[field])
+        if "routing" in self.shared:
+            self.shared["routing"] = self.shared["routing"].lower()
+        if "capacity_reservation_arn" in self.shared:
+            # The only preference that there is.
+            answer.take("CapacityReservationConfig", "CapacityReservationPreference")
 
     def section(self, first: "_Variant") -> dict[str, Any]:
         """Returns the variant among others; it leaves out what it has in common with the first."""
@@ -121,33 +120,10 @@ class _Variant:
             found.change(f"{self.name}: initial {what}", initial, f"{now} now, as it is live.")
         return now
 
-    def _shared(self) -> dict[str, Any]:
-        answer, found = self.answer, dict[str, Any]()
-        if (
-            reservation := answer.take("CapacityReservationConfig", "MlReservationArn")
-        ) is not None:
-            found["capacity_reservation_arn"] = reservation
-            # The only preference that there is.
-            answer.take("CapacityReservationConfig", "CapacityReservationPreference")
-        for name, field in _SHARED.items():
-            if (value := answer.take(name)) is not None:
-                found[field] = value
-        for path, field, known in (
-            (("RoutingConfig", "RoutingStrategy"), "routing", _ROUTING),
-            (("InferenceAmiVersion",), "inference_ami_version", _same(get_args(AmiVersion))),
-        ):
-            value = answer.take(*path)
-            if value in known:
-                found[field] = known[value]
-            elif value is not None:
-                answer.put(value, *path)
-        return found
 
-
-def _instances(answer: Answer) -> list[str]:
+def _take_instances(answer: Answer) -> list[str]:
     """Returns the instance types, the preferred one first."""
-    pool = sorted(answer.take("InstancePools") or (), key=lambda item: item["Priority"])
-    preferred = answer.take("InstanceType")
+    pool, preferred = answer.take("InstancePools") or (), answer.take("InstanceType")
     others = {
         each["InstanceType"]: each["ModelNameOverride"]
         for each in pool
@@ -155,7 +131,7 @@ def _instances(answer: Answer) -> list[str]:
     }
     if others:
         answer.put(others, "InstancePools", "ModelNameOverride")
-    return [each["InstanceType"] for each in pool] or [preferred]
+    return list(instance_types_of({"InstancePools": pool, "InstanceType": preferred}))
 
 
 def _shadow(described: Described, first: _Variant, found: Findings) -> dict[str, Any] | None:
@@ -193,7 +169,3 @@ def _live(endpoint: Raw, name: str) -> Raw:
     """Returns the answer of DescribeEndpoint about a variant; empty where it has none."""
     variants: Sequence[Raw] = endpoint.get("ProductionVariants") or ()
     return next((each for each in variants if each["VariantName"] == name), {})
-
-
-def _same(names: Sequence[str]) -> dict[str, str]:
-    return {name: name for name in names}

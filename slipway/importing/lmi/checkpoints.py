@@ -27,15 +27,7 @@ def checkpoint_draft(
     *,
     origin: str,
 ) -> LmiDraft:
-    """Makes the config of a checkpoint.
-
-    Args:
-        facts: what the checkpoint's files say.
-        given: all facts that a config needs; the image may be missing.
-        guesses: the facts that are guesses, by field.
-        environment: the environment that the rules are asked for.
-        origin: the checkpoint, for people.
-    """
+    """Makes the config of a checkpoint."""
     instance = instance_types().get(given.instance or "")
     accelerator = instance.accelerator if instance else None
     kind = accelerator.kind if accelerator else "gpu"

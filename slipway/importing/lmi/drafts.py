@@ -80,12 +80,6 @@ def lmi_draft(
 ) -> LmiDraft:
     """Makes the config of a model for one image.
 
-    Args:
-        source: the settings.
-        given: all facts that a config needs; framework and version of an image that there is.
-        guesses: the facts that are guesses, by field.
-        environment: the environment that the rules are asked for.
-
     Raises:
         UserError: the handler is not among the files.
     """
@@ -143,15 +137,8 @@ def _content(
     )
     for name in given.endpoint:
         guesses.pop(("endpoint", name), None)
-    content = {
-        "name": given.name,
-        "model": {"family": given.family, "parameters": given.parameters, **given.shape},
-        "serving": serving.section,
-        "artifacts": given.artifacts,
-        "endpoint": {**endpoint, **given.endpoint},
-        "alarms": alarms,
-        **({"tags": dict(given.tags)} if given.tags else {}),
-    }
+    endpoint |= given.endpoint
+    content = given.content(serving.section, alarms, artifacts=given.artifacts, endpoint=endpoint)
     return content, guesses
 
 
@@ -169,11 +156,6 @@ def _situation(content: Mapping[str, Any], environment: Environment) -> Lmi | No
 
 def _is_adapted(source: LmiSource, serving: ServingDraft, problem: Problem) -> bool:
     """Removes a setting without an effect from the section, and lists it.
-
-    Args:
-        source: the settings.
-        serving: the section in the making.
-        problem: what a rule says.
 
     Returns:
         Whether the section has changed.

@@ -33,12 +33,6 @@ def suitable_draft(
     The best image refuses least, and reads the most of the settings. Of several such images it is
     the newest.
 
-    Args:
-        source: the settings.
-        given: all facts that a config needs; the image may be missing.
-        guesses: the facts that are guesses, by field.
-        environment: the environment that the rules are asked for.
-
     Raises:
         UserError: there is no such image, or the handler is not among the files.
     """
@@ -68,11 +62,7 @@ def image_of(uri: str) -> tuple[str, str] | None:
 
 
 def no_such_image(given: KnownFacts) -> UserError:
-    """Returns the error of an image that there is not.
-
-    Args:
-        given: framework or version, or both.
-    """
+    """Returns the error of an image that there is not."""
     if given.framework is not None and given.framework not in FRAMEWORKS:
         guess = nearest(given.framework, FRAMEWORKS)
         hint = f"Did you mean `{guess}`? " if guess else ""

@@ -4,18 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from slipway.deployed.described import Package
 from slipway.importing.call import Call
-from slipway.importing.endpoint.described import Package
 from slipway.importing.lmi.source import LmiSource, read_directory
 from slipway.importing.own_images import own_image
 
 
 def source_of_package(call: Call, package: Package) -> LmiSource:
     """Returns the settings of a package and the variables beside it.
-
-    Args:
-        call: of an LMI image.
-        package: has serving.properties, and the handler where there is one.
 
     Raises:
         UserError: Java could not read serving.properties.

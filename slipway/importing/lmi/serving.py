@@ -98,12 +98,6 @@ class ServingDraft:
 def serving_draft(source: LmiSource, name: str, framework: str, version: str) -> ServingDraft:
     """Makes the section for one image.
 
-    Args:
-        source: the settings.
-        name: name of the model.
-        framework: framework of the image.
-        version: version of the image, which there is.
-
     Raises:
         UserError: the handler is not among the files.
     """

@@ -72,10 +72,6 @@ class LmiSource:
 def read_directory(directory: Path, shown: str) -> LmiSource:
     """Reads the folder of a model: serving.properties, and the handler beside it.
 
-    Args:
-        directory: the folder.
-        shown: its name in messages.
-
     Raises:
         UserError: there is no such file, or Java could not read it.
     """
@@ -182,9 +178,7 @@ def _travels(path: Path) -> bool:
 def defines(content: bytes, name: str) -> bool:
     """Returns whether a Python file has a name of a function; it is parsed, and not run.
 
-    Args:
-        content: the file; of one that cannot be parsed, anything may be true.
-        name: the function.
+    Of a file that cannot be parsed, anything may be true.
     """
     try:
         body = ast.parse(content).body

@@ -30,11 +30,7 @@ _ARCHIVE = re.compile(r"\.(tar\.gz|tgz|tar)$")
 
 
 def source_of_call(call: Call) -> LmiSource:
-    """Returns the settings of an LMI container that a notebook's call deploys.
-
-    Args:
-        call: of an LMI image.
-    """
+    """Returns the settings of an LMI container that a notebook's call deploys."""
     settings: dict[str, str] = {}
     names: dict[str, str] = {}
     others: dict[str, str] = {}

@@ -12,12 +12,7 @@ REVISION_KEY = "option.revision"
 
 
 def weights_place(source: LmiSource, root: Path) -> WeightsPlace:
-    """Returns where the settings say that the weights are.
-
-    Args:
-        source: the settings.
-        root: the project.
-    """
+    """Returns where the settings say that the weights are."""
     key = next((key for key in WEIGHTS_KEYS if source.settings.get(key)), None)
     if key is None:
         return _beside(source, root)

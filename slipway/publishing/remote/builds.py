@@ -32,13 +32,7 @@ Build = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class BuildProject:
-    """The deployed project.
-
-    Args:
-        name: its name.
-        compute: its compute type, for example `medium`.
-        time_limit_minutes: longest time of a build.
-    """
+    """The deployed project."""
 
     name: str
     compute: str
@@ -46,14 +40,7 @@ class BuildProject:
 
 
 class PublishBuilds:
-    """The builds of an environment's project.
-
-    Args:
-        access: clients of the account.
-        environment: names the project.
-        progress: shows log lines and the state of a build.
-        wait: waits for that many seconds.
-    """
+    """The builds of an environment's project."""
 
     def __init__(
         self,
@@ -91,12 +78,7 @@ class PublishBuilds:
         )
 
     def running(self, variable: str, value: str) -> list[Build]:
-        """Returns the running builds in whose variables a value is, newest first.
-
-        Args:
-            variable: name of the variable, for example `SLIPWAY_MODEL`.
-            value: its value.
-        """
+        """Returns the running builds in whose variables a value is, newest first."""
         return [
             build
             for build in self._newest()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.access import Access
+from slipway.access import Access, existing
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
@@ -22,7 +22,7 @@ from slipway.planning.remote_place import ENVIRONMENT, INPUTS, MODEL, SOURCE_DIG
 from slipway.planning.situation import Situation
 from slipway.project import Project
 from slipway.publishing.progress import Progress
-from slipway.publishing.publish import Published, check_publishable, located, record
+from slipway.publishing.publish import Published, check_publishable, located_in, record
 from slipway.publishing.remote.builds import Build, BuildProject, PublishBuilds, variable_of
 from slipway.publishing.remote.result import read_result, result_key
 from slipway.publishing.remote.source import Source, make_source
@@ -34,12 +34,7 @@ _LARGEST = "2xlarge"
 
 @dataclass(frozen=True)
 class RemotelyPublished:
-    """What a build published.
-
-    Args:
-        build: its id.
-        published: as of a publish on this machine.
-    """
+    """What a build published."""
 
     build: str
     published: Published
@@ -51,13 +46,6 @@ def publish_remotely(
     """Publishes one model in a build of the account; joins a build that does so already.
 
     It can be stopped at any moment: the build goes on, and the next run joins it.
-
-    Args:
-        project: gives config, lock and code; its lock file is written.
-        name: file stem of the config.
-        environment: the environment to publish to.
-        access: clients of its account.
-        progress: shows the build's log and state.
 
     Raises:
         UserError: a build cannot publish this model, could not be started, or failed.
@@ -114,13 +102,6 @@ def cancel(
 ) -> list[str]:
     """Stops every running build of a model in an environment; returns their ids.
 
-    Args:
-        project: forgets the build that it waits for.
-        name: file stem of the config.
-        environment: the environment that is published to.
-        access: clients of its account.
-        progress: shows which build is stopped.
-
     Raises:
         UserError: there is none.
     """
@@ -142,13 +123,7 @@ def cancel(
 
 
 class _Left:
-    """The build that this machine started and whose result it has not taken yet.
-
-    Args:
-        root: the project.
-        name: the model.
-        environment: the environment that is published to.
-    """
+    """The build that this machine started and whose result it has not taken yet."""
 
     def __init__(self, root: Path, name: str, environment: Environment) -> None:
         self._file = root / ".slipway" / "remote" / f"{name}-{environment.name}.json"
@@ -198,45 +173,41 @@ def _require_fit_for_a_build(
     """
     config, environment = situation.config, situation.environment
     weights = config.artifacts.weights if situation.deploys_release else None
-    problems = []
+    problems: list[Problem] = []
+
+    def refuse(code: Code, message: str, remedy: str, *field: str | int) -> None:
+        problems.append(Problem(code, Kind.COMPATIBILITY, message, remedy, field))
+
     if weights is None or isinstance(weights, PathWeights):
         source = situation.published_directory if weights is None else None
         path = weights.path if isinstance(weights, PathWeights) else source and source.path
-        problems.append(
-            Problem(
-                Code.NOT_FOR_A_BUILD,
-                Kind.COMPATIBILITY,
-                f"{path} is on this machine, and a build of the account gets no such files",
-                "Publish without `--remote`, or name weights with `source: s3` or `source: hub`.",
-                _WEIGHTS if source is None else source.field,
-            )
+        refuse(
+            Code.NOT_FOR_A_BUILD,
+            f"{path} is on this machine, and a build of the account gets no such files",
+            "Publish without `--remote`, or name weights with `source: s3` or `source: hub`.",
+            *(_WEIGHTS if source is None else source.field),
         )
     if config.artifacts.isolated:
-        problems.append(
-            Problem(
-                Code.NOT_FOR_A_BUILD,
-                Kind.COMPATIBILITY,
-                "the build's role may not use the key of an isolated model",
-                "Publish without `--remote`, for example on an instance in the region.",
-                ("artifacts", "isolated"),
-            )
+        refuse(
+            Code.NOT_FOR_A_BUILD,
+            "the build's role may not use the key of an isolated model",
+            "Publish without `--remote`, for example on an instance in the region.",
+            *("artifacts", "isolated"),
         )
     if isinstance(weights, S3Weights) and not _is_below(weights.uri, settings.weights):
         name = environment.name
-        problems.append(
-            Problem(
-                Code.WEIGHTS_NOT_ALLOWED,
-                Kind.COMPATIBILITY,
-                f"builds of `{name}` may not read {weights.uri}",
-                f"Add it, or a prefix of it, to `remote_publishing.weights` of `{name}` in "
-                f"environments.yaml and run `cdk deploy foundation -c env={name}`.",
-                (*_WEIGHTS, "uri"),
-            )
+        refuse(
+            Code.WEIGHTS_NOT_ALLOWED,
+            f"builds of `{name}` may not read {weights.uri}",
+            f"Add it, or a prefix of it, to `remote_publishing.weights` of `{name}` in "
+            f"environments.yaml and run `cdk deploy foundation -c env={name}`.",
+            *(*_WEIGHTS, "uri"),
         )
     if isinstance(weights, HubWeights):
         problems += _disk_problems(project, situation, settings.compute)
     if problems:
-        raise UserError(located(project.config(config.name, environment.name), problems))
+        with located_in(project.config(config.name, environment.name)):
+            raise UserError(problems)
 
 
 def _is_below(uri: str, prefixes: Sequence[str]) -> bool:
@@ -313,15 +284,13 @@ def _send(access: Access, bucket: str, source: Source) -> None:
 
 def _result(access: Access, bucket: str, build: str) -> bytes | None:
     """Returns a build's result; None if it wrote none."""
-    client = access.client("s3")
+    client, place = access.client("s3"), {"Bucket": bucket, "Key": result_key(build)}
     try:
-        content: bytes = client.get_object(Bucket=bucket, Key=result_key(build))["Body"].read()
+        found = existing(client.get_object, "NoSuchKey", "404", **place)
     except ClientError as error:
-        if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
-            return None
         raise UserError.of(
             Code.BUILD_UNREACHABLE,
             f"the result of the build {build} could not be read: {error}",
             "Use credentials with the rights that `slipway iam NAME --remote` prints.",
         ) from None
-    return content
+    return None if found is None else bytes(found["Body"].read())

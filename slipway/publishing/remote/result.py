@@ -1,6 +1,7 @@
 """What a build reports: the published artifact, or the problems; as JSON in the artifact bucket."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from slipway.codes.code import Code
@@ -27,7 +28,7 @@ def made_result(made: Made) -> bytes:
 
 def problem_result(error: UserError) -> bytes:
     """Returns the result of a build that found problems."""
-    return _render({"problems": [_written(problem) for problem in error.problems]})
+    return _render({"problems": [asdict(problem) for problem in error.problems]})
 
 
 def read_result(content: bytes) -> Made:
@@ -48,18 +49,6 @@ def _render(content: dict[str, Any]) -> bytes:
     return json.dumps({"version": 1, **content}, indent=2).encode()
 
 
-def _written(problem: Problem) -> dict[str, Any]:
-    place = problem.location
-    return {
-        "code": problem.code.value,
-        "kind": problem.kind.value,
-        "message": problem.message,
-        "remedy": problem.remedy,
-        "field": list(problem.field),
-        "location": None if place is None else [place.path, place.line, place.column],
-    }
-
-
 def _read(written: dict[str, Any]) -> Problem:
     place = written["location"]
     return Problem(
@@ -68,5 +57,5 @@ def _read(written: dict[str, Any]) -> Problem:
         written["message"],
         written["remedy"],
         tuple(written["field"]),
-        None if place is None else Location(*place),
+        None if place is None else Location(**place),
     )

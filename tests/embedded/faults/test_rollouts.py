@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pytest
 from botocore.exceptions import ClientError
 
-from slipway.operations.quotas import compare_quotas
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.quotas import compare_quotas
 from slipway.operations.status import find_status
 from tests.support.rollouts import (
     ENDPOINT,
@@ -102,7 +103,7 @@ def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(
     eventually(lambda: len(stack.running()) == 1)
     old = described(stack)["EndpointConfigName"]
     quota.allow(3)
-    _, (problem,) = compare_quotas(planned_rollout("canary"), stack.access)
+    _, (problem,) = parted(compare_quotas(planned_rollout("canary"), stack.access))
     assert problem.message == (
         f"the quota '{QUOTA}' is 3 in us-east-1, and the deployment needs 4: 2 run, and 2 start "
         "beside them"
@@ -121,13 +122,13 @@ def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(
     assert answer_of(stack) == "x"
 
     # One batch beside the old fleet has room.
-    assert compare_quotas(planned_rollout("rolling"), stack.access) == (
+    assert parted(compare_quotas(planned_rollout("rolling"), stack.access)) == (
         [f"quota '{QUOTA}' of 3 for 3"],
         [],
     )
     # Here the remedy is granted at once.
     quota.allow(4)
-    assert compare_quotas(planned_rollout("canary"), stack.access) == (
+    assert parted(compare_quotas(planned_rollout("canary"), stack.access)) == (
         [f"quota '{QUOTA}' of 4 for 4"],
         [],
     )

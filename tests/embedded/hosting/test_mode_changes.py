@@ -8,7 +8,8 @@ import pytest
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.facts.instances import instance_types
-from slipway.operations.mode import compare_mode
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.mode import compare_mode
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.embedded.hosting.hosted_components import Hosted
@@ -32,7 +33,7 @@ def planned(endpoint_name: str, section: dict[str, Any]) -> DeploymentPlan:
 
 @pytest.fixture
 def access(account: Any) -> Access:
-    return access_to(account.clients.connection, LOCAL.region)
+    return access_to(account.clients.connection.url)
 
 
 def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account: Any, access: Access) -> None:
@@ -42,19 +43,19 @@ def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account: Any, acces
         (awake, {}, SCALED, f"is real-time and would become {COMPONENTS}"),
     ]
     for name, same, other, change in changes:
-        assert compare_mode(planned(name, same), access) == ([], [])
-        found, (problem,) = compare_mode(planned(name, other), access)
+        assert parted(compare_mode(planned(name, same), access)) == ([], [])
+        found, (problem,) = parted(compare_mode(planned(name, other), access))
         assert (found, problem.code) == ([], Code.MODE_CHANGE)
         assert problem.message == f"{name} {change}: AWS documents no such update"
         assert problem.remedy == (
             "Run `cdk destroy tiny -c models=tiny -c env=local` when nobody uses the endpoint, "
             "then deploy."
         )
-    assert compare_mode(planned("not-there", SCALED), access) == ([], [])
+    assert parted(compare_mode(planned("not-there", SCALED), access)) == ([], [])
     # A configuration can be deleted under its endpoint.
     config = account.sagemaker.describe_endpoint(EndpointName=awake)["EndpointConfigName"]
     account.sagemaker.delete_endpoint_config(EndpointConfigName=config)
-    assert compare_mode(planned(awake, SCALED), access) == (
+    assert parted(compare_mode(planned(awake, SCALED), access)) == (
         [f"not compared: the mode of {awake}, as {config} was deleted"],
         [],
     )

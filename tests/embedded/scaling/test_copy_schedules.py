@@ -8,7 +8,7 @@ import pytest
 
 from embedded_aws.monitoring import evaluator
 from slipway.facts.instances import instance_types
-from slipway.operations.differences import find_differences
+from slipway.operations.status.differences import find_differences
 from slipway.planning.resolve import resolve
 from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock

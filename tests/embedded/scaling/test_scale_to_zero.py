@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from slipway.client import wait_for_wake
 from slipway.codes.code import Code
 from slipway.errors import UserError
-from slipway.operations.invoke import Request, Wait, invoke
+from slipway.operations.invoke.realtime import Request, Wait, invoke
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import Status, find_status
 from tests.support.projects import LOCAL

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slipway.facts.instances import instance_types
-from slipway.operations.differences import find_differences
+from slipway.operations.status.differences import find_differences
 from slipway.planning.resolve import resolve
 from tests.embedded.scaling.conftest import golden_template
 from tests.support.capacity_alarms import CapacityAlarm

@@ -12,11 +12,12 @@ from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
-from slipway.operations.invoke import Request, invoke
+from slipway.operations.invoke.realtime import Request, invoke
 from slipway.operations.leftovers import Leftover, find_leftovers
-from slipway.operations.mode import compare_mode
-from slipway.operations.quotas import compare_quotas
-from slipway.operations.scaling import compare_scaling
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.mode import compare_mode
+from slipway.operations.preflight.quotas import compare_quotas
+from slipway.operations.preflight.scaling import compare_scaling
 from slipway.operations.status import Status, find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
@@ -131,11 +132,11 @@ def test_what_a_guest_says_is_compared_with_what_is_deployed(host: SlipwayStack)
 
 def test_preflight_finds_the_host_and_refuses_to_move_copies(host: SlipwayStack) -> None:
     guest, own = plan_of("guest"), plan_of("guest", endpoint_of=None)
-    assert compare_mode(guest, host.access) == ([], [])
+    assert parted(compare_mode(guest, host.access)) == ([], [])
     assert add_guest(host) == "CREATE_COMPLETE"
     for compare in (compare_mode, compare_scaling, compare_quotas):
-        assert compare(guest, host.access) == ([], [])
-    _, [problem] = compare_mode(own, host.access)
+        assert list(compare(guest, host.access)) == []
+    _, [problem] = parted(compare_mode(own, host.access))
     assert (problem.code, problem.message) == (
         Code.MODE_CHANGE,
         f"the copies of guest run on the endpoint {HOST}, and would move to {GUEST}: SageMaker has "
@@ -145,7 +146,7 @@ def test_preflight_finds_the_host_and_refuses_to_move_copies(host: SlipwayStack)
     assert "endpoint.scale_to_zero.endpoint_of" in [each.setting for each in elsewhere.differences]
     assert host.stacks.delete(GUEST) == "DELETE_COMPLETE"
     assert host.delete() == "DELETE_COMPLETE"
-    assert compare_mode(guest, host.access) == (
+    assert parted(compare_mode(guest, host.access)) == (
         [f"{HOST} is not there yet: `cdk deploy` makes it first"],
         [],
     )

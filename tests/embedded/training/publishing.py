@@ -90,7 +90,7 @@ class Publishing:
             self.put_parameters(environment.name)
         self._jobs_of_others = frozenset(self._all_jobs())
         self._connection = connection_to(account.url)
-        self.access = access_to(self._connection)
+        self.access = access_to(account.url)
 
     def put_parameters(self, environment: str) -> None:
         for name, value in (

@@ -14,11 +14,11 @@ from tests.embedded.training.publishing import STAGING, Publishing
 from tests.support.recorded_calls import RecordedCalls
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(120)]
-# What only a deployed model needs; tests/embedded/operations has those.
+# What only a deployed model needs; tests/operations has those.
 OTHERS = {
     "Deploy", "Invoke", "ReadStack", "ReadEndpoint", "ReadConfigsAndModels",
     "ListWhatHasNoNarrowerResource", "ReadLog",
-    # For files that change while they are sent; tests/embedded/operations has one.
+    # For files that change while they are sent; tests/operations has one.
     "RemoveFiles",
 }  # fmt: skip
 

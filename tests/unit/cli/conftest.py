@@ -1,43 +1,9 @@
 """What tests of commands share."""
 
 import pytest
-import yaml
 
-from tests.support.described_endpoints import REGION, FakeAws
-from tests.support.projects import ENVIRONMENTS, write_project
+from tests.support.projects import write_project
 from tests.unit.cli import first_configs
-
-# What the options have to say where no file does.
-NETWORK = ("--family", "llama", "--parameters", "6738415616")
-
-
-@pytest.fixture
-def import_endpoint(tmp_path, monkeypatch, slipway_command):
-    """Imports an endpoint into a new project whose only environment is production."""
-    environments = "production:" + ENVIRONMENTS.partition("production:")[2]
-    monkeypatch.chdir(write_project(tmp_path, {}, environments=environments))
-
-    def command(given, *options, refused=None, name="chat"):
-        aws = FakeAws(given, refused)
-        monkeypatch.setattr(
-            "slipway.access.open_shell_access", lambda region: (aws, region or REGION)
-        )
-        endpoint = given["DescribeEndpoint"]["EndpointName"]
-        return slipway_command("import", name, "--endpoint", endpoint, *options)
-
-    return command
-
-
-@pytest.fixture
-def text(tmp_path):
-    """Reads the config that an import wrote."""
-    return lambda: (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
-
-
-@pytest.fixture
-def written(text):
-    """Parses the config that an import wrote."""
-    return lambda: yaml.safe_load(text())
 
 
 @pytest.fixture

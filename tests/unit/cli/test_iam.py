@@ -6,7 +6,7 @@ import pytest
 
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, S3Weights
-from slipway.operations.endpoint_reader import read_endpoint
+from slipway.deployed.reader import read_endpoint
 from slipway.project import Project
 from slipway.rights.pipeline import Weights, least_policy
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers

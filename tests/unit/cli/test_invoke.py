@@ -5,10 +5,10 @@ import json
 import pytest
 
 import slipway.access
-import slipway.operations.invoke
+import slipway.operations.invoke.realtime
 from slipway.cli.invoke import invoke
 from slipway.errors import UserError
-from slipway.operations.invoke import Answer
+from slipway.operations.invoke.realtime import Answer
 from slipway.planning.families.triton import kserve
 from tests.support.projects import config_text, write_project
 from tests.support.shared_endpoints import models
@@ -108,7 +108,7 @@ def project(tmp_path, monkeypatch):
 
 
 def _connect(monkeypatch, endpoint):
-    monkeypatch.setattr(slipway.operations.invoke, "invoke", endpoint.send)
+    monkeypatch.setattr(slipway.operations.invoke.realtime, "invoke", endpoint.send)
 
 
 @pytest.mark.parametrize("content_type", [kserve.JSON, kserve.BINARY])
@@ -180,7 +180,7 @@ def test_a_request_names_the_component_of_an_endpoint_that_sleeps(tmp_path, monk
             wait.show(21.4)
         return Answer(b"{}", "application/json", "AllTraffic", 0.01, "1", 30.0)
 
-    monkeypatch.setattr(slipway.operations.invoke, "invoke", send)
+    monkeypatch.setattr(slipway.operations.invoke.realtime, "invoke", send)
     invoke("tiny", "{}")
     assert sent == [("tiny-local", None)]
     capsys.readouterr()
@@ -201,7 +201,7 @@ def test_a_request_to_a_guest_names_the_endpoint_of_its_host(tmp_path, monkeypat
         sent.append((request.endpoint_name, request.component))
         return Answer(b"{}", "application/json", "AllTraffic", 0.01, "1")
 
-    monkeypatch.setattr(slipway.operations.invoke, "invoke", send)
+    monkeypatch.setattr(slipway.operations.invoke.realtime, "invoke", send)
     invoke("titles", "{}")
     invoke("search", "{}")
     assert sent == [("search-local", "titles-local"), ("search-local", "search-local")]

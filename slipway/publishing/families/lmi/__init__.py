@@ -21,12 +21,7 @@ class LmiPackaging(Packaging):
     """An LMI artifact: serving.properties and model.py, unless variables hold the settings."""
 
     def read(self, situation: Situation, root: Path) -> Mapping[str, bytes]:
-        """Returns the files of the user's directory: a model.py, or requirements.txt.
-
-        Args:
-            situation: of a config that breaks no rule.
-            root: the project.
-        """
+        """Returns the files of the user's directory: a model.py, or requirements.txt."""
         return script_files(_lmi(situation).serving, root) if situation.has_code else {}
 
     def directory(self, situation: Situation) -> str | None:
@@ -53,13 +48,7 @@ class LmiPackaging(Packaging):
     def package(
         self, situation: Situation, files: Mapping[str, bytes], digest: str
     ) -> LmiPackage | None:
-        """Returns the package; None if variables hold the settings.
-
-        Args:
-            situation: of a config that breaks no rule.
-            files: result of `read`.
-            digest: content address of the published weights, or of their parts.
-        """
+        """Returns the package; None if variables hold the settings."""
         return lmi_package(_lmi(situation), files, digest) if situation.has_code else None
 
 

@@ -58,13 +58,7 @@ class LmiPackage(Package):
 
 
 def lmi_package(lmi: Lmi, script: Mapping[str, bytes], weights_digest: str) -> LmiPackage:
-    """Makes a config's package.
-
-    Args:
-        lmi: of a config that breaks no rule.
-        script: from `script_files`.
-        weights_digest: content address of the published weights, or of their parts.
-    """
+    """Makes a config's package."""
     meant = lmi.properties(f"s3://{BUCKET}/{files_prefix('', weights_digest)}")
     content = java_properties.render(meant)
     if java_properties.parse(content) != meant:
@@ -96,18 +90,14 @@ def script_files(serving: LmiServing, root: Path) -> dict[str, bytes]:
         remedy = f"Put the handler there, with `handle(inputs)` in {name}."
         if not is_handler:
             remedy = f"Put the list of packages there as {name}."
-        raise UserError([Problem(Code.HANDLER_FILES, Kind.VALUE, message, remedy, field)])
+        raise UserError.of(Code.HANDLER_FILES, message, remedy, kind=Kind.VALUE, field=field)
     if not is_handler and (directory / SCRIPT_FILE).exists():
-        raise UserError(
-            [
-                Problem(
-                    Code.HANDLER_FILES,
-                    Kind.VALUE,
-                    f"{script} has a {SCRIPT_FILE}, which DJL Serving would start",
-                    "Name the directory as `script`, or move that file out of it.",
-                    field,
-                )
-            ]
+        raise UserError.of(
+            Code.HANDLER_FILES,
+            f"{script} has a {SCRIPT_FILE}, which DJL Serving would start",
+            "Name the directory as `script`, or move that file out of it.",
+            kind=Kind.VALUE,
+            field=field,
         )
     files = {
         path.relative_to(directory).as_posix(): path
@@ -152,34 +142,25 @@ def require_plain_weights(files: Iterable[str]) -> None:
     """
     names = sorted(files)
     found = [name for name in names if _READ_BY_SERVER.fullmatch(name)]
+    message = ""
     if not any(_is_file_of_the_model(name) for name in names):
-        raise UserError(
-            [
-                Problem(
-                    Code.WEIGHTS_NOT_PLAIN,
-                    Kind.COMPATIBILITY,
-                    "the weights have no file beside their folders and archives, each of which DJL "
-                    "Serving would take for a model: with `configuration: environment` their "
-                    "directory is the model's",
-                    "Choose the folder with config.json as the weights, or use `configuration: "
-                    "file`.",
-                    ("artifacts", "weights"),
-                )
-            ]
+        message = "have no file beside their folders and archives, each of which DJL Serving "
+        message += "would take for a model"
+        remedy = "Choose the folder with config.json as the weights, or use `configuration: file`."
+    elif found:
+        message = f"have {', '.join(found)}, which DJL Serving would follow"
+        remedy = (
+            "Leave them out of the weights, or use `configuration: file`, which keeps settings "
         )
-    if found:
-        raise UserError(
-            [
-                Problem(
-                    Code.WEIGHTS_NOT_PLAIN,
-                    Kind.COMPATIBILITY,
-                    f"the weights have {', '.join(found)}, which DJL Serving would follow: with "
-                    "`configuration: environment` their directory is the model's",
-                    "Leave them out of the weights, or use `configuration: file`, which keeps "
-                    "settings and weights apart.",
-                    ("artifacts", "weights"),
-                )
-            ]
+        remedy += "and weights apart."
+    if message:
+        raise UserError.of(
+            Code.WEIGHTS_NOT_PLAIN,
+            f"the weights {message}: with `configuration: environment` their directory is the "
+            "model's",
+            remedy,
+            kind=Kind.COMPATIBILITY,
+            field=("artifacts", "weights"),
         )
 
 

@@ -26,11 +26,7 @@ _LARGEST_TEXT_BYTES = 16 << 20
 
 
 def parts_inspection(lmi: Lmi) -> Inspection:
-    """Returns the check of a job's output.
-
-    Args:
-        lmi: of a config that breaks no rule, with `compile`.
-    """
+    """Returns the check of a job's output."""
     found = lmi.asked_partitioning
     # Where the parts will lie is of no interest here.
     published = lmi.properties("s3://bucket/")
@@ -107,14 +103,7 @@ def differences(
 
 
 def index_faults(text: str, name: str, paths: Collection[str], degree: int) -> Iterator[str]:
-    """Yields what is wrong with DeepSpeed's list of its parts.
-
-    Args:
-        text: the list.
-        name: of its file.
-        paths: the files beside it.
-        degree: over how many GPUs the parts are served.
-    """
+    """Yields what is wrong with DeepSpeed's list of its parts."""
     try:
         content = json.loads(text)
         checkpoints = content["checkpoints"]

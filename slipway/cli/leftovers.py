@@ -1,0 +1,58 @@
+"""`slipway leftovers`."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from slipway.cli.output import (
+    ANSWER_IS_NO,
+    DEFAULT_ENVIRONMENT,
+    EnvironmentOption,
+    JsonOption,
+    current_project,
+    print_json,
+)
+
+
+def leftovers(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name of the model. Without it: the stacks of models without a file."),
+    ] = None,
+    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    as_json: JsonOption = False,
+) -> None:
+    """List resources that a destroyed model left in the account; exit 3 if there are any."""
+    from slipway.access import account_errors, open_access
+    from slipway.operations.leftovers import find_kept, find_leftovers, find_stacks
+
+    project = current_project()
+    environment = project.environment(env)
+    access = open_access(environment, project.root)
+    nothing = f"Every model that has a stack in {env} has its file."
+    with account_errors():
+        if name is None:
+            found, kept = list(find_stacks(environment, access, project.files)), []
+        else:
+            found = find_leftovers(name, environment, access)
+            kept = find_kept(name, environment, access)
+            nothing = (
+                f"Nothing is left of {name} in {env}: no endpoint, config, model, alarm, scalable "
+                "target or log group."
+            )
+    if as_json:
+        print_json(
+            {
+                "leftovers": [asdict(item) for item in found],
+                "kept": [asdict(item) for item in kept],
+            }
+        )
+    elif not found:
+        typer.echo(nothing)
+    for item in [] if as_json else found:
+        typer.echo(f"{item.kind}: {item.name}{f', {item.note}' if item.note else ''}")
+    for item in [] if as_json else kept:
+        typer.echo(f"kept on purpose, {item.kind}: {item.name}")
+    if found:
+        raise typer.Exit(ANSWER_IS_NO)

@@ -1,0 +1,69 @@
+"""`slipway plan`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
+from slipway.codes.code import Code
+from slipway.config.names import CI, LOCAL
+from slipway.errors import UserError
+
+if TYPE_CHECKING:
+    from slipway.config.environments import Environment
+    from slipway.project import Project
+
+
+def plan(
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    env: AnyEnvironmentOption = None,
+    allow_unpublished: Annotated[
+        bool, typer.Option("--allow-unpublished", help="Plan without a published artifact.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the deployment that `cdk synth` renders, with its memory and its cost."""
+    from slipway.cli.plan_text import describe_plan
+
+    project = current_project()
+    environment = project.environment(env) if env else _only_environment(project, name)
+    result = project.plan(name, environment, allow_unpublished=allow_unpublished)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        typer.echo(describe_plan(result))
+
+
+def _only_environment(project: Project, name: str) -> Environment:
+    """Returns the environment to plan for: the local one, or the only one that deploys the model.
+
+    CI's environment is taken if no other deploys the model.
+
+    Raises:
+        UserError: several others deploy it.
+    """
+    local = project.environment(LOCAL if LOCAL in project.environment_names else _first(project))
+    try:
+        deploying = project.deploying_environments(name)
+    except UserError:
+        return local  # its plan has the whole report
+    if not deploying or local in deploying:
+        return local
+    # Nobody deploys to the environment that CI synthesises for.
+    deploying = [each for each in deploying if each.name != CI] or deploying
+    if len(deploying) > 1:
+        names = ", ".join(each.name for each in deploying)
+        raise UserError.of(
+            Code.SEVERAL_ENVIRONMENTS,
+            f"`{local.name}` deploys no {local.artifacts} of {name}, and several environments do",
+            f"Add `--env NAME` with one of them: {names}.",
+        )
+    (only,) = deploying
+    typer.echo(f"Planned for `{only.name}`, the only environment that deploys {name}.", err=True)
+    return only
+
+
+def _first(project: Project) -> str:
+    return next(iter(project.environment_names), LOCAL)

@@ -1,0 +1,46 @@
+"""`slipway preflight`."""
+
+from typing import Annotated
+
+import typer
+
+from slipway.cli.output import (
+    DEFAULT_ENVIRONMENT,
+    EnvironmentOption,
+    JsonOption,
+    current_project,
+    print_json,
+)
+
+
+def preflight(
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that the account is ready for a deployment; print a command for each missing part."""
+    from slipway.access import open_access, why_not_served
+    from slipway.operations.preflight import notes
+    from slipway.operations.preflight import preflight as check
+
+    project = current_project()
+    environment = project.environment(env)
+    plan = project.plan(name, environment)
+    access = open_access(environment, project.root)
+    refusal = None
+    if environment.is_local:
+        backends = project.findings(project.situation(name, environment)).backends
+        refusal = why_not_served(project.root, plan.image.uri, backends)
+    checks = check(
+        plan,
+        access,
+        repository_key=environment.image_builds.repository_key,
+        why_not_served=refusal,
+    )
+    if as_json:
+        print_json({"checks": checks, "notes": notes(plan)})
+    else:
+        for passed in checks:
+            typer.echo(f"ok  {passed}")
+        for note in notes(plan):
+            typer.echo(f"note  {note}")

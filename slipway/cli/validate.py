@@ -1,0 +1,99 @@
+"""`slipway validate`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slipway.cli.output import (
+    AnyEnvironmentOption,
+    JsonOption,
+    current_project,
+    print_json,
+    write_file,
+)
+from slipway.errors import UserError
+
+if TYPE_CHECKING:
+    from slipway.config.environments import Environment
+    from slipway.project import Checked
+
+_NAMED = 4
+
+
+def validate(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Models, or patterns such as 'bert-*'. Default: all models."),
+    ] = None,
+    env: AnyEnvironmentOption = None,
+    sarif: Annotated[
+        Path | None, typer.Option(help="SARIF file for the problems, for code review services.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check model configs where they are deployed: every problem, with its place and remedy."""
+    from slipway.planning.advice import NO_SOURCE
+
+    project = current_project()
+    environments = [
+        project.environment(each) for each in ([env] if env else project.environment_names)
+    ]
+    selected = project.select(names or ["*"]) if project.files or names else []
+    checked = {name: project.check(name, environments) for name in selected}
+    problems = [problem for found in checked.values() for problem in found.problems]
+    if sarif is not None:
+        from slipway.cli.sarif import sarif_log
+
+        try:
+            write_file(sarif, json.dumps(sarif_log(problems), indent=2) + "\n", str(sarif))
+        except UserError as error:
+            problems += error.problems
+    if problems:
+        raise UserError(problems)
+    # Whether it was published is a question for the deploy, not for the file.
+    warnings = {
+        name: [item for item in found.warnings if item.code != "unpublished"]
+        for name, found in checked.items()
+    }
+    if as_json:
+        shown = {name: [asdict(item) for item in items] for name, items in warnings.items()}
+        deploying = {name: list(found.deploying) for name, found in checked.items()}
+        print_json(
+            {"valid": selected, "environments": deploying, "problems": [], "warnings": shown}
+        )
+        return
+    without = [n for n, items in warnings.items() if NO_SOURCE in {i.code for i in items}]
+    note = f" There is {_nothing(environments)} to deploy there of {_listed(without)}."
+    typer.echo(f"{_valid(env, environments, checked)}{note if without else ''}")
+
+
+def _valid(
+    env: str | None, environments: Sequence[Environment], checked: Mapping[str, Checked]
+) -> str:
+    """Returns how many configs are valid, and in which environments."""
+    count = f"{len(checked)} model config{'' if len(checked) == 1 else 's'} valid"
+    if env is not None:
+        return f"{count} for `{env}`."
+    deployed = {
+        each.name: sum(each.name in found.deploying for found in checked.values())
+        for each in environments
+    }
+    parts = [f"{number} for `{name}`" for name, number in deployed.items() if number]
+    return f"{count}: {', '.join(parts)}." if parts else f"{count}."
+
+
+def _nothing(environments: Sequence[Environment]) -> str:
+    kinds = dict.fromkeys(environment.artifacts for environment in environments)
+    return f"no {' or '.join(kinds)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Returns the first of many names, because more would bury the rest of the line."""
+    named, left = names[:_NAMED], len(names) - _NAMED
+    return ", ".join(named) + (f" and {left} more" if left > 0 else "")

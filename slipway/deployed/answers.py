@@ -1,0 +1,77 @@
+"""An answer of AWS, out of which one value after the other is taken.
+
+What nothing takes has no field in a config, and is listed. So a setting that AWS adds one day is
+listed too, and never dropped.
+"""
+
+import copy
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+_ABSENT: tuple[Any, ...] = (None, {}, [], "")
+
+
+class Answer:
+    """A structure of an answer.
+
+    Args:
+        content: the structure; it is copied.
+        without: names that say nothing about what is deployed, such as times and ARNs.
+    """
+
+    def __init__(self, content: Mapping[str, Any], without: Collection[str] = ()) -> None:
+        kept = {name: value for name, value in content.items() if name not in without}
+        self._left: dict[str, Any] = copy.deepcopy(kept)
+
+    def take(self, *path: str) -> Any:
+        """Removes a value and returns it; None where there is none.
+
+        Args:
+            path: names of the structures, the outermost first.
+        """
+        section: Any = self._left
+        for name in path[:-1]:
+            section = section.get(name)
+            if not isinstance(section, dict):
+                return None
+        return section.pop(path[-1], None)
+
+    def fields(self, paths: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+        """Removes the values of fields, and returns those that are there by their fields.
+
+        Args:
+            paths: where the answer has each field; see `take`.
+        """
+        found = {field: self.take(*path) for field, path in paths.items()}
+        return {field: value for field, value in found.items() if value is not None}
+
+    def put(self, value: Any, *path: str) -> None:
+        """Puts a value back that turned out to have no field, so that it is listed.
+
+        Args:
+            value: what is listed.
+            path: names of the structures, the outermost first.
+        """
+        section = self._left
+        for name in path[:-1]:
+            section = section.setdefault(name, {})
+        section[path[-1]] = value
+
+    def rest(self) -> Iterator[tuple[str, str]]:
+        """Yields name and value of all that was not taken, with dots between structures."""
+        yield from _flat(self._left, "")
+
+
+def _flat(section: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for name, value in section.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        # A switch that is off is the default everywhere.
+        elif value is not False and value not in _ABSENT:
+            yield f"{prefix}{name}", shown(value)
+
+
+def shown(value: Any) -> str:
+    """Returns a value of an answer as a text."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)

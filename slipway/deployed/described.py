@@ -1,0 +1,118 @@
+"""The answers of AWS's Describe calls about one endpoint."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_OWN_TAG = "slipway:environment"
+INSTANCES = "sagemaker:variant:DesiredInstanceCount"
+"""The dimension of a target that sets the number of a variant's instances."""
+
+# Any: boto3's answers.
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Package:
+    """The small files of a model's data, such as the settings of its server.
+
+    Args:
+        files: contents by path.
+        unread: why they were not read, as half a sentence; empty if they were.
+    """
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    unread: str = ""
+
+
+@dataclass(frozen=True)
+class Described:
+    """An endpoint with everything that belongs to it.
+
+    Args:
+        region: its region.
+        endpoint: answer of DescribeEndpoint.
+        config: answer of DescribeEndpointConfig, for the configuration that is live.
+        models: answers of DescribeModel, by name.
+        components: names of the inference components.
+        component: answer of DescribeInferenceComponent, where there is only one.
+        targets: its scalable targets.
+        policies: the scaling policies of these.
+        actions: the scheduled actions of these.
+        alarms: metric alarms that watch the endpoint, or that undo its updates.
+        tags: its tags.
+        log_group: its log group; None without one.
+        packages: the small files of each model's data, by the data's address.
+    """
+
+    region: str
+    endpoint: Raw
+    config: Raw
+    models: Mapping[str, Raw] = field(default_factory=dict)
+    components: Sequence[str] = ()
+    component: Raw | None = None
+    targets: Sequence[Raw] = ()
+    policies: Sequence[Raw] = ()
+    actions: Sequence[Raw] = ()
+    alarms: Sequence[Raw] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    log_group: Raw | None = None
+    packages: Mapping[str, Package] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the endpoint."""
+        return str(self.endpoint["EndpointName"])
+
+    @property
+    def account(self) -> str:
+        """Returns the account of the endpoint, 12 digits."""
+        return str(self.endpoint["EndpointArn"]).split(":")[4]
+
+    @property
+    def component_target(self) -> Raw | None:
+        """Returns the scalable target of the only inference component; None without one."""
+        names = [f"inference-component/{name}" for name in self.components[:1]]
+        found = (target for target in self.targets if target["ResourceId"] in names)
+        return None if self.component is None else next(found, None)
+
+    def target_of(self, variant: str) -> Raw | None:
+        """Returns the target that sets the number of a variant's instances; None without one."""
+        place = (f"endpoint/{self.name}/variant/{variant}", INSTANCES)
+        return next((each for each in self.targets if _scaled(each) == place), None)
+
+    def policies_of(self, target: Raw) -> list[Raw]:
+        """Returns the scaling policies of a target."""
+        return [each for each in self.policies if _scaled(each) == _scaled(target)]
+
+    def actions_of(self, target: Raw) -> list[Raw]:
+        """Returns the scheduled actions of a target."""
+        return [each for each in self.actions if _scaled(each) == _scaled(target)]
+
+    @property
+    def environment(self) -> str | None:
+        """Returns the environment whose stack made the endpoint; None if Slipway did not."""
+        return self.tags.get(_OWN_TAG)
+
+    @property
+    def origin(self) -> str:
+        """Returns what the endpoint is called in reasons."""
+        return f"the endpoint {self.name}"
+
+
+def _scaled(item: Raw) -> tuple[str, str]:
+    """Returns what a target, a policy or an action scales."""
+    return item["ResourceId"], item["ScalableDimension"]
+
+
+def containers_of(model: Raw) -> list[Raw]:
+    """Returns the containers of a model: one, or those of a pipeline."""
+    primary = model.get("PrimaryContainer")
+    return [primary] if primary else list(model.get("Containers") or ())
+
+
+def data_address(container: Raw) -> str | None:
+    """Returns the address of a container's model data: a prefix or an archive; None without."""
+    source = (container.get("ModelDataSource") or {}).get("S3DataSource") or {}
+    address: str | None = source.get("S3Uri") or container.get("ModelDataUrl")
+    return address or None

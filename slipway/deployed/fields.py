@@ -1,0 +1,78 @@
+"""Where AWS's answers have the fields of a config: a table for each structure.
+
+`Answer.fields` takes the fields of a table out of an answer.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slipway.deployed.described import Raw
+
+Paths = Mapping[str, tuple[str, ...]]
+
+TIMEOUTS: Final[Paths] = {
+    "model_data_download_timeout_seconds": ("ModelDataDownloadTimeoutInSeconds",),
+    "container_startup_health_check_timeout_seconds": (
+        "ContainerStartupHealthCheckTimeoutInSeconds",
+    ),
+}
+"""Fields of `endpoint` that a variant has, or an inference component under StartupParameters."""
+
+VARIANT: Final[Paths] = {
+    "instance_count": ("InitialInstanceCount",),
+    "weight": ("InitialVariantWeight",),
+    **TIMEOUTS,
+    "volume_size_gb": ("VolumeSizeInGB",),
+    "capacity_reservation_arn": ("CapacityReservationConfig", "MlReservationArn"),
+    "inference_ami_version": ("InferenceAmiVersion",),
+    "instance_provision_timeout_seconds": ("VariantInstanceProvisionTimeoutInSeconds",),
+    "routing": ("RoutingConfig", "RoutingStrategy"),
+}
+"""Fields of `endpoint` that a variant of an endpoint configuration has."""
+
+METRICS: Final[Paths] = {
+    "enhanced": ("EnableEnhancedMetrics",),
+    "publish_frequency_seconds": ("MetricPublishFrequencyInSeconds",),
+    "detailed_observability": ("EnableDetailedObservability",),
+}
+"""Fields of `endpoint.metrics` that MetricsConfig has."""
+
+QUEUE: Final[Paths] = {
+    "output": ("OutputConfig", "S3OutputPath"),
+    "failure_output": ("OutputConfig", "S3FailurePath"),
+    "output_key_arn": ("OutputConfig", "KmsKeyId"),
+    "success_topic_arn": ("OutputConfig", "NotificationConfig", "SuccessTopic"),
+    "error_topic_arn": ("OutputConfig", "NotificationConfig", "ErrorTopic"),
+    "max_concurrent_invocations_per_instance": (
+        "ClientConfig",
+        "MaxConcurrentInvocationsPerInstance",
+    ),
+}
+"""Fields of `endpoint.async_inference` that AsyncInferenceConfig has."""
+
+_COPY: Final[Paths] = {
+    "accelerators_per_copy": ("NumberOfAcceleratorDevicesRequired",),
+    "vcpus_per_copy": ("NumberOfCpuCoresRequired",),
+    "copy_memory_mib": ("MinMemoryRequiredInMb",),
+}
+COMPONENT: Final[Paths] = {
+    name: ("Specification", "ComputeResourceRequirements", *path) for name, path in _COPY.items()
+}
+"""Fields of `endpoint.scale_to_zero` that an inference component has."""
+
+COMPONENT_TIMEOUTS: Final[Paths] = {
+    name: ("Specification", "StartupParameters", *path) for name, path in TIMEOUTS.items()
+}
+"""Fields of `endpoint` that an inference component has."""
+
+
+def instance_types_of(variant: Raw) -> tuple[str, ...]:
+    """Returns the instance types of a configuration's variant, the preferred one first."""
+    pool = sorted(variant.get("InstancePools", ()), key=lambda item: item["Priority"])
+    return tuple(item["InstanceType"] for item in pool) or (variant["InstanceType"],)
+
+
+# Any: a number of any kind.
+def whole(value: Any) -> Any:
+    """Returns a number as people write it: 600, and not 600.0."""
+    return int(value) if value == int(value) else value

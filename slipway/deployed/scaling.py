@@ -1,0 +1,93 @@
+"""Scaling policies, their alarms and scheduled actions, by the names of their fields."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from slipway.deployed.answers import Answer
+from slipway.deployed.described import Raw
+from slipway.deployed.fields import Paths, whole
+from slipway.planning.asynchronous import BACKLOG_PER_INSTANCE
+from slipway.planning.component import COPY_TARGETS
+
+TRACKING: Final = "TargetTrackingScalingPolicyConfiguration"
+STEP_SCALING: Final = "StepScaling"
+STEPS: Final = "StepScalingPolicyConfiguration"
+GPU_TARGET: Final = "target_gpu_utilization_percent"
+
+INSTANCE_TARGETS: Final[Mapping[str, str]] = {
+    "SageMakerVariantInvocationsPerInstance": "target_invocations_per_instance_per_minute",
+    "SageMakerVariantConcurrentRequestsPerModelHighResolution": (
+        "target_concurrent_requests_per_instance"
+    ),
+    # These two have no predefined metric.
+    BACKLOG_PER_INSTANCE: "target_backlog_per_instance",
+    "GPUUtilization": GPU_TARGET,
+}
+"""By the metric of target tracking, the field of `autoscaling` to hold."""
+
+PAUSES: Final[Paths] = {
+    "scale_in_cooldown_seconds": (TRACKING, "ScaleInCooldown"),
+    "scale_out_cooldown_seconds": (TRACKING, "ScaleOutCooldown"),
+}
+
+
+def target_field(policy: Raw) -> str | None:
+    """Returns the field that the target of a policy is; None for any other policy."""
+    tracking = policy.get(TRACKING) or {}
+    predefined = (tracking.get("PredefinedMetricSpecification") or {}).get("PredefinedMetricType")
+    if predefined is not None:
+        return {**INSTANCE_TARGETS, **COPY_TARGETS}.get(predefined)
+    metric = (tracking.get("CustomizedMetricSpecification") or {}).get("MetricName")
+    return INSTANCE_TARGETS.get(str(metric))
+
+
+def take_target(policy: Answer, field: str, gpu_count: int = 1) -> dict[str, Any]:
+    """Takes target and pauses out of a policy of target tracking.
+
+    Args:
+        policy: its `target_field` is not None.
+        field: that field.
+        gpu_count: GPUs of an instance, over which their metric adds up.
+    """
+    if policy.take(TRACKING, "PredefinedMetricSpecification", "PredefinedMetricType") is None:
+        policy.take(TRACKING, "CustomizedMetricSpecification")
+    value = policy.take(TRACKING, "TargetValue") / (gpu_count if field == GPU_TARGET else 1)
+    return {field: whole(value), **policy.fields(PAUSES)}
+
+
+def take_schedule(action: Answer, bounds: tuple[str, str]) -> dict[str, Any]:
+    """Takes an entry of `schedules` out of a scheduled action.
+
+    Args:
+        action: somebody else's may lack one of the bounds.
+        bounds: the fields with the lower and the upper bound.
+    """
+    low, high = bounds
+    return action.fields(
+        {
+            "name": ("ScheduledActionName",),
+            "at": ("Schedule",),
+            "time_zone": ("Timezone",),
+            low: ("ScalableTargetAction", "MinCapacity"),
+            high: ("ScalableTargetAction", "MaxCapacity"),
+        }
+    )
+
+
+def alarm_of(policy: Raw, alarms: Sequence[Raw]) -> Raw | None:
+    """Returns the alarm that carries a policy out; None without one."""
+    arn = policy.get("PolicyARN")
+    return next((each for each in alarms if arn in (each.get("AlarmActions") or ())), None)
+
+
+def step_loads(policy: Raw, alarm: Raw) -> list[tuple[int, float]]:
+    """Returns the steps of a policy: added instances, and the load from which they are added.
+
+    Args:
+        policy: a step policy.
+        alarm: carries it out; the bounds of the steps count from its threshold.
+    """
+    return [
+        (step["ScalingAdjustment"], alarm["Threshold"] + step.get("MetricIntervalLowerBound", 0))
+        for step in policy[STEPS]["StepAdjustments"]
+    ]

@@ -1,0 +1,99 @@
+"""The image and weights that an endpoint configuration serves, read back from SageMaker."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.access import paged
+from slipway.deployed.calls import described_config, described_model
+from slipway.deployed.described import Raw, containers_of, data_address
+from slipway.deployed.fields import instance_types_of
+from slipway.planning.artifact_place import artifact_label
+from slipway.planning.families import FAMILIES
+
+_ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/$")
+
+
+@dataclass(frozen=True)
+class Served:
+    """The image and weights of one endpoint configuration.
+
+    Args:
+        config: name of the endpoint configuration.
+        image: image URI of its model; None if the configuration or the model is gone.
+        artifact: label of its model data; without model data, of the weights that its variables
+            name. If Slipway did not publish them, it is their URI.
+        gone: `endpoint config NAME` or `model NAME` if it was deleted.
+    """
+
+    config: str
+    image: str | None = None
+    artifact: str | None = None
+    gone: str | None = None
+
+
+def served_by(
+    sagemaker: Any, config: str, component: Raw | None = None
+) -> tuple[Served, Mapping[str, tuple[str, ...]]]:
+    """Follows an endpoint configuration to its first variant's image and weights.
+
+    Returns:
+        What it serves, and the instance types of each of its variants, the preferred one first.
+    """
+    described = described_config(sagemaker, config)
+    if described is None:
+        return Served(config, gone=f"endpoint config {config}"), {}
+    variants: list[dict[str, Any]] = described["ProductionVariants"]
+    shadows: list[dict[str, Any]] = described.get("ShadowProductionVariants", [])
+    types = {item["VariantName"]: instance_types_of(item) for item in (*variants, *shadows)}
+    model = model_of(sagemaker, variants[0], component)
+    if model is None:
+        name = model_name(variants[0], component)
+        return Served(config, gone=f"model {name}" if name else None), types
+    container = containers_of(model)[0]
+    return Served(config, container.get("Image"), _artifact(container)), types
+
+
+def same_config(name: str, arn: str) -> bool:
+    """Returns whether an ARN belongs to a configuration; SageMaker writes ARNs in lower case."""
+    return name.lower() == arn.rpartition("/")[2].lower()
+
+
+def config_name(sagemaker: Any, arn: str) -> str:
+    """Returns the name, in its own case, behind an endpoint configuration's ARN."""
+    for item in paged(sagemaker, "list_endpoint_configs", "EndpointConfigs"):
+        if item["EndpointConfigArn"] == arn:
+            return str(item["EndpointConfigName"])
+    return arn.rpartition("/")[2]  # it was deleted; this is all that is known of it
+
+
+def _artifact(container: Raw) -> str | None:
+    address = data_address(container) or _named_weights(container.get("Environment", {}))
+    match = _ARTIFACT.search(address or "")
+    return artifact_label(match[1], match[2]) if match else address
+
+
+def _named_weights(environment: Mapping[str, str]) -> str | None:
+    """Returns the address of weights in the variables that an earlier version deployed."""
+    named = (environment.get(family.weights_variable or "") for family in FAMILIES.values())
+    return next(filter(None, named), None)
+
+
+def model_of(sagemaker: Any, variant: Raw, component: Raw | None) -> dict[str, Any] | None:
+    """Returns the model that a variant, or the component on its instances, serves; else None."""
+    name = model_name(variant, component)
+    return None if name is None else described_model(sagemaker, name)
+
+
+def model_name(variant: Raw, component: Raw | None) -> str | None:
+    """Returns the name of the model that a variant or the component on its instances serves."""
+    name: str | None = variant.get("ModelName")
+    if name is None and component is not None:
+        name = component.get("Specification", {}).get("ModelName")
+    return name
+
+
+def hosts_components(config: Raw) -> bool:
+    """Returns whether the variants of an endpoint configuration name no model."""
+    return "ModelName" not in config["ProductionVariants"][0]

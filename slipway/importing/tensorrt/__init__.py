@@ -1,1 +1,0 @@
-"""Makes a config of an endpoint that Slipway's TensorRT container serves."""

@@ -1,0 +1,178 @@
+"""One request to an asynchronous endpoint: its object, its place in the queue, and its answer."""
+
+import contextlib
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
+
+from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.errors import UserError
+from slipway.operations.invoke.realtime import Request, refused, status_command
+from slipway.planning.asynchronous import AsyncPlan
+
+LARGEST_BODY_BYTES = 1_000_000_000
+"""https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference.html, read 2026-11-24."""
+
+_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
+_FOLDER = "slipway-invoke"
+# S3's answers about an object that is not there; the second one to a caller who may not list.
+_MISSING = ("404", "NoSuchKey")
+_UNLISTED = ("403", "AccessDenied")
+
+
+@dataclass(frozen=True)
+class AsyncAnswer:
+    """The answer to a request that waited in a queue.
+
+    Args:
+        body: as the container wrote it.
+        content_type: Content-Type of the answer's object.
+        inference_id: SageMaker's name for the request.
+        input_location: address of the request's object, which stays.
+        output_location: address of the answer's object.
+        waited_seconds: from the call to the answer, on the client's clock.
+    """
+
+    body: bytes
+    content_type: str
+    inference_id: str
+    input_location: str
+    output_location: str
+    waited_seconds: float
+
+
+def invoke_async(
+    request: Request,
+    queue: AsyncPlan,
+    access: Access,
+    *,
+    limit_seconds: float,
+    show: Callable[[float], None],
+) -> AsyncAnswer:
+    """Sends one request, once, and waits for its answer or its failure.
+
+    Args:
+        request: endpoint, body and headers.
+        queue: where requests lie, and how they are encrypted.
+        access: clients of the endpoint's account.
+        limit_seconds: longest time to wait.
+        show: called with the seconds that passed, before each further look.
+
+    Raises:
+        UserError: the body is too large, a place is closed, the request failed, or there is no
+            answer within the limit.
+    """
+    name = request.endpoint_name
+    if len(request.body) > LARGEST_BODY_BYTES:
+        raise UserError.of(
+            Code.REQUEST_TOO_LARGE,
+            f"the request is {len(request.body):,} bytes; SageMaker takes at most "
+            f"{LARGEST_BODY_BYTES:,}",
+            "Send less in one request: SageMaker sets this limit.",
+        )
+    s3 = access.client("s3")
+    key = f"{queue.input.key}{_FOLDER}/{uuid.uuid4()}"
+    location = f"s3://{queue.input.bucket}/{key}"
+    with _closed_place(name, "put the request into", location):
+        s3.put_object(
+            Bucket=queue.input.bucket,
+            Key=key,
+            Body=request.body,
+            ContentType=request.content_type,
+            **_encryption(queue.input_key_arn),
+        )
+    begun = time.perf_counter()
+    try:
+        sent = access.client("sagemaker-runtime").invoke_endpoint_async(
+            EndpointName=name,
+            InputLocation=location,
+            ContentType=request.content_type,
+            Accept=request.accept,
+        )
+    except ClientError as error:
+        raise refused(name, error) from None
+    output, failure = sent["OutputLocation"], sent.get("FailureLocation")
+    pause_seconds = _SHORTEST_PAUSE_SECONDS
+    while True:
+        found = _read(s3, name, output)
+        passed_seconds = time.perf_counter() - begun
+        if found is not None:
+            return AsyncAnswer(
+                *found, sent["InferenceId"], location, output, waited_seconds=passed_seconds
+            )
+        if failure is not None and (failed := _read(s3, name, failure)) is not None:
+            raise _failed(name, failed[0], failure)
+        if passed_seconds >= limit_seconds:
+            raise _unanswered(name, limit_seconds, output, failure)
+        show(passed_seconds)
+        time.sleep(min(pause_seconds, limit_seconds - passed_seconds))
+        pause_seconds = min(pause_seconds * 1.5, _LONGEST_PAUSE_SECONDS)
+
+
+def _encryption(key_arn: str | None) -> dict[str, str]:
+    if key_arn is None:
+        return {}
+    return {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": key_arn}
+
+
+# Any: boto3's clients and their answers have no types of their own.
+def _read(s3: Any, endpoint_name: str, location: str) -> tuple[bytes, str] | None:
+    """Returns body and content type of an object; None while it does not exist."""
+    bucket, _, key = location.removeprefix("s3://").partition("/")
+    with _closed_place(endpoint_name, "read", location):
+        try:
+            found = s3.get_object(Bucket=bucket, Key=key)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING:
+                return None
+            raise
+        return found["Body"].read(), found["ContentType"]
+
+
+@contextlib.contextmanager
+def _closed_place(endpoint_name: str, what: str, location: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+        remedy = f"Look at the endpoint with `{status_command(endpoint_name)}`."
+        if code in _UNLISTED:
+            model = endpoint_name.rpartition("-")[0]
+            remedy = (
+                f"Use credentials that may: `slipway iam {model}` prints the rights. Without "
+                "s3:ListBucket, S3 refuses an object that does not exist yet as well."
+            )
+        raise UserError.of(
+            Code.INVOKE_REFUSED, f"cannot {what} {location}: {code}: {message}", remedy
+        ) from None
+    except (ConnectionError, HTTPClientError) as error:
+        raise UserError.of(
+            Code.NO_ANSWER,
+            f"cannot {what} {location}: {error}",
+            f"Look at the endpoint with `{status_command(endpoint_name)}`.",
+        ) from None
+
+
+def _failed(endpoint_name: str, body: bytes, location: str) -> UserError:
+    return UserError.of(
+        Code.ASYNC_FAILED,
+        f"the request failed: {body.decode(errors='replace').strip() or 'no reason is given'}",
+        f"The reason is in {location}. Look at the log with `{status_command(endpoint_name)}`.",
+    )
+
+
+def _unanswered(
+    endpoint_name: str, limit_seconds: float, output: str, failure: str | None
+) -> UserError:
+    failures = f"A failure would be {failure}." if failure else "A failure would leave no object."
+    return UserError.of(
+        Code.ASYNC_NOT_ANSWERED,
+        f"no answer within {limit_seconds:g} s; the request may still wait or be computed",
+        f"Look for {output} later, or wait longer with `--wait`. {failures} "
+        f"`{status_command(endpoint_name)}` shows the fleet.",
+    )

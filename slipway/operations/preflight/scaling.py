@@ -1,0 +1,114 @@
+"""What autoscaling means for the next deployment: the plan beside what is live."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from slipway.access import Access, paged
+from slipway.codes.code import Code
+from slipway.deployed.calls import describe_endpoint, scaling_items
+from slipway.deployed.described import INSTANCES
+from slipway.deployed.served import served_by
+from slipway.errors import Problem
+from slipway.operations.preflight.findings import Finding, wrong
+from slipway.planning.plan import DeploymentPlan
+
+_NAMESPACE = "sagemaker"
+# What deregisters targets while their endpoint is updated.
+_CUSTOM_RESOURCE = "Custom::SlipwayScaling"
+
+
+def compare_scaling(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
+    """Compares the live endpoint's scalable targets with a plan.
+
+    SageMaker refuses to remove a variant that is registered with Application Auto Scaling, or to
+    change its instance types. The stack deregisters the targets that it made.
+    """
+    if plan.host is not None:
+        return  # the stack changes no variant
+    sagemaker = access.client("sagemaker")
+    described = describe_endpoint(sagemaker, plan.endpoint_name)
+    if described is None:
+        return
+    _, live = served_by(sagemaker, described["EndpointConfigName"])
+    registered = _registered(access, plan.endpoint_name, list(live))
+    if not registered:
+        return
+    planned = {variant.name: variant.instance_types for variant in plan.variants}
+    resources = list(_stack_resources(access.client("cloudformation"), plan.stack_name))
+    is_guarded = any(kind == _CUSTOM_RESOURCE for kind, _ in resources)
+    for name in registered:
+        resource_id = _resource_id(plan.endpoint_name, name)
+        is_changed = planned.get(name) != live[name]
+        if not is_changed and plan.autoscaling is not None:
+            continue
+        if f"{resource_id}|{INSTANCES}|{_NAMESPACE}" not in (item for _, item in resources):
+            if is_changed:
+                yield _not_ours(name, resource_id)
+        elif not is_guarded:
+            if is_changed:
+                yield _too_old(plan, name)
+        else:
+            yield f"autoscaling: {name} {_fate(plan, name, live[name])}"
+
+
+def _fate(plan: DeploymentPlan, name: str, live: tuple[str, ...]) -> str:
+    planned = {variant.name: variant.instance_types for variant in plan.variants}.get(name)
+    if planned is None:
+        return "is deregistered first, since the variant goes"
+    if plan.autoscaling is None:
+        return "is deregistered first, since the files do not scale it any more"
+    return (
+        f"does not scale while it goes from {', '.join(live)} to {', '.join(planned)}; "
+        "it is deregistered before the update and registered anew after it"
+    )
+
+
+def _not_ours(name: str, resource_id: str) -> Problem:
+    return wrong(
+        Code.FOREIGN_SCALABLE_TARGET,
+        f"the variant {name} is a scalable target that its stack did not make: SageMaker refuses "
+        "to remove the variant or to change its instances",
+        "Run `aws application-autoscaling deregister-scalable-target --service-namespace "
+        f"{_NAMESPACE} --scalable-dimension {INSTANCES} --resource-id {resource_id}`, deploy, and "
+        "register it again.",
+    )
+
+
+def _too_old(plan: DeploymentPlan, name: str) -> Problem:
+    return wrong(
+        Code.OLD_SCALING,
+        f"the autoscaling of {name} was deployed by an older Slipway, which cannot be undone "
+        "together with a change of instances or variants",
+        f"Deploy once without that change (`cdk deploy {plan.name} -c models={plan.name} "
+        f"-c env={plan.environment}`), then deploy the change.",
+    )
+
+
+def _registered(access: Access, endpoint_name: str, names: list[str]) -> list[str]:
+    """Returns which of these variants are registered, in their order."""
+    targets = scaling_items(
+        access.client("application-autoscaling"),
+        "describe_scalable_targets",
+        ResourceIds=[_resource_id(endpoint_name, name) for name in names],
+        ScalableDimension=INSTANCES,
+    )
+    found = {target["ResourceId"] for target in targets}
+    return [name for name in names if _resource_id(endpoint_name, name) in found]
+
+
+def _stack_resources(cloudformation: Any, stack: str) -> Iterator[tuple[str, str]]:
+    """Yields type and physical id of a stack's resources; none where there is no stack."""
+    operation, key = "list_stack_resources", "StackResourceSummaries"
+    try:
+        for item in paged(cloudformation, operation, key, StackName=stack):
+            if not item["ResourceStatus"].startswith("DELETE"):
+                yield item["ResourceType"], item.get("PhysicalResourceId", "")
+    except ClientError as error:
+        if "does not exist" not in error.response["Error"]["Message"]:
+            raise
+
+
+def _resource_id(endpoint_name: str, variant: str) -> str:
+    return f"endpoint/{endpoint_name}/variant/{variant}"

@@ -1,0 +1,83 @@
+"""The inference component of an endpoint that scales to zero, read back from the account."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from slipway.access import Access
+from slipway.deployed.calls import (
+    component_names,
+    described_component,
+    described_config,
+    scaling_items,
+)
+from slipway.deployed.described import Raw
+from slipway.deployed.served import hosts_components
+
+
+@dataclass(frozen=True)
+class Component:
+    """A live inference component.
+
+    Args:
+        name: InferenceComponentName.
+        status: SageMaker's, for example `InService`.
+        changed: when that last changed, in UTC.
+        failure_reason: SageMaker's, of the last change that failed.
+        current_copies: copies that answer.
+        desired_copies: copies that there shall be.
+        max_copies: the most copies; None if they are not scaled.
+    """
+
+    name: str
+    status: str
+    changed: datetime
+    failure_reason: str | None
+    current_copies: int
+    desired_copies: int
+    max_copies: int | None
+
+    @property
+    def is_asleep(self) -> bool:
+        """Returns whether the next request finds no copy."""
+        return self.current_copies == 0 and self.status == "InService"
+
+
+def live_component(sagemaker: Any, config_name: str, name: str) -> dict[str, Any] | None:
+    """Returns DescribeInferenceComponent's answer for an endpoint that hosts one, or None."""
+    config = described_config(sagemaker, config_name)
+    if config is None or not hosts_components(config):
+        return None
+    return described_component(sagemaker, name)
+
+
+def other_components(sagemaker: Any, described: Raw) -> tuple[str, ...]:
+    """Returns the names of the other components on a component's endpoint, in order."""
+    names = component_names(sagemaker, described["EndpointName"])
+    return tuple(sorted(name for name in names if name != described["InferenceComponentName"]))
+
+
+def read_component(access: Access, described: Raw) -> Component:
+    """Returns a component with its bounds."""
+    copies = described.get("RuntimeConfig", {})
+    name = described["InferenceComponentName"]
+    target = target_of(access, name)
+    return Component(
+        name=name,
+        status=described["InferenceComponentStatus"],
+        changed=described["LastModifiedTime"],
+        failure_reason=described.get("FailureReason"),
+        current_copies=copies.get("CurrentCopyCount", 0),
+        desired_copies=copies.get("DesiredCopyCount", 0),
+        max_copies=target["MaxCapacity"] if target else None,
+    )
+
+
+def target_of(access: Access, name: str) -> Raw | None:
+    """Returns the scalable target of a component's copies; None if they are not scaled."""
+    targets = scaling_items(
+        access.client("application-autoscaling"),
+        "describe_scalable_targets",
+        ResourceIds=[f"inference-component/{name}"],
+    )
+    return targets[0] if targets else None

@@ -1,0 +1,407 @@
+"""How a live endpoint differs from its model's files, setting by setting."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from slipway.access import Access
+from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.config.sections.endpoint import Metrics
+from slipway.deployed.alarms import alarm_fields
+from slipway.deployed.answers import Answer
+from slipway.deployed.calls import described_config, endpoint_alarms, scaling_items
+from slipway.deployed.described import Raw, containers_of
+from slipway.deployed.fields import (
+    COMPONENT,
+    COMPONENT_TIMEOUTS,
+    METRICS,
+    QUEUE,
+    VARIANT,
+    instance_types_of,
+)
+from slipway.deployed.scaling import (
+    GPU_TARGET,
+    STEP_SCALING,
+    alarm_of,
+    step_loads,
+    take_schedule,
+    take_target,
+    target_field,
+)
+from slipway.deployed.served import model_of
+from slipway.operations.status.component import live_component, target_of
+from slipway.planning.alarms import AlarmPlan
+from slipway.planning.asynchronous import WAKE_POLICY, Prefix
+from slipway.planning.autoscaling import AutoscalingPlan
+from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
+from slipway.planning.plan import DeploymentPlan, VariantPlan
+from slipway.planning.schedules import CopySchedulePlan, SchedulePlan
+
+_COPIES = "endpoint.scale_to_zero"
+_ENDPOINT_OF = f"{_COPIES}.endpoint_of"
+# A guest's config repeats them; the endpoint of its host has them.
+_OF_THE_HOST = ("endpoint.instances", "endpoint.inference_ami_version", "endpoint.routing")
+
+_COPY_FIELDS = (
+    *COMPONENT,
+    "max_copies",
+    "target_concurrent_requests_per_copy",
+    "target_invocations_per_copy_per_minute",
+    "scale_in_cooldown_seconds",
+    "scale_out_cooldown_seconds",
+)
+
+# A setting by its name in the config, or `variable NAME` of the container. None is no setting.
+_Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting whose value in the files was not deployed.
+
+    Args:
+        setting: its name in the model config, or `variable NAME` for a variable of the container;
+            with the variant's name where there are several variants.
+        deployed: what the account has; None where the setting is absent there.
+        files: what the files say; None where they do not have the setting.
+    """
+
+    setting: str
+    deployed: str | None
+    files: str | None
+
+
+def find_differences(
+    plan: DeploymentPlan, access: Access, config_name: str, *, is_protected: bool
+) -> tuple[Difference, ...]:
+    """Compares an endpoint's configuration, scaling and alarms with a plan.
+
+    The image and the artifact are left out: `slipway status` has rows of its own for them.
+
+    Args:
+        plan: the plan from the files.
+        access: clients of the account.
+        config_name: the endpoint configuration that is live.
+        is_protected: whether CloudFormation refuses to delete the endpoint's stack.
+
+    Returns:
+        Every setting that differs, in the order of the config's sections; empty where the
+        configuration or its model was deleted, since nothing is known then.
+    """
+    sagemaker = access.client("sagemaker")
+    config = described_config(sagemaker, config_name)
+    if config is None:
+        return ()
+    component = live_component(sagemaker, config_name, plan.stack_name)
+    model = model_of(sagemaker, config["ProductionVariants"][0], component)
+    if model is None:
+        return ()
+    variants = [item["VariantName"] for item in config["ProductionVariants"]]
+    deployed = {
+        **_model(model, plan),
+        "endpoint.termination_protection": is_protected,
+        **_alarms(access, plan, variants),
+        **(_component(access, component, plan) if component is not None else {}),
+        _ENDPOINT_OF: _host(component, plan),
+    }
+    if plan.host is None:
+        deployed |= {**_config(config, plan), **_scaling(access, plan, variants)}
+    files = {name: value for name, value in _planned(plan).items() if value is not None}
+    names = [*files, *(name for name in deployed if name not in files)]
+    return tuple(
+        Difference(name, _text(deployed.get(name)), _text(files.get(name)))
+        for name in names
+        if deployed.get(name) != files.get(name)
+    )
+
+
+# The files
+
+
+def _planned(plan: DeploymentPlan) -> _Settings:
+    found: _Settings = {
+        f"variable {name}": value for name, value in sorted(plan.container_environment.items())
+    }
+    found["endpoint.network_isolation"] = plan.network_isolation
+    found["endpoint.execution_role_arn"] = plan.execution_role_arn
+    found["endpoint.termination_protection"] = plan.termination_protection
+    names = [variant.name for variant in plan.variants]
+    for variant in plan.variants:
+        found |= _of_variant(_planned_variant(plan, variant), variant.name, names)
+    if plan.shadow is not None:
+        found |= _shadow(plan.shadow.weight, plan.shadow.instance_types, plan.shadow.instance_count)
+    if plan.host is None:
+        found |= _section(
+            "endpoint.metrics", _attributes(plan.metrics or _default_metrics(), METRICS)
+        )
+        if plan.asynchronous is not None:
+            queue = _attributes(plan.asynchronous, QUEUE)
+            found |= _section("endpoint.async_inference", queue)
+    else:
+        found = {name: value for name, value in found.items() if name not in _OF_THE_HOST}
+    if (component := plan.component) is not None:
+        found |= _section(_COPIES, _attributes(component, _COPY_FIELDS))
+        found[f"{_COPIES}.schedules"] = _planned_schedules(component.schedules)
+        found[_ENDPOINT_OF] = plan.host
+    return found
+
+
+def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
+    is_fixed = plan.autoscaling is None and plan.component is None
+    endpoint: _Settings = {
+        "instances": list(variant.instance_types),
+        # Where the endpoint scales, its size is not the file's.
+        "instance_count": variant.instance_count if is_fixed else None,
+        "weight": variant.weight if len(plan.variants) > 1 else None,
+    }
+    # The rest of `VARIANT` belongs to each variant, or to the whole plan.
+    for name in VARIANT:
+        if name not in endpoint:
+            endpoint[name] = getattr(variant, name, getattr(plan, name, None))
+    endpoint["routing"] = plan.routing_strategy.lower()
+    found = _section("endpoint", endpoint) | _section("alarms", _planned_alarms(plan.alarms))
+    if plan.autoscaling is not None:
+        found |= _section("autoscaling", _planned_scaling(plan.autoscaling, variant))
+    return found
+
+
+def _planned_alarms(alarms: AlarmPlan) -> _Settings:
+    thresholds = {
+        kind.field: alarms.thresholds[kind.threshold_name] / kind.metric_units_per_field_unit
+        for kind in ALARM_KINDS.values()
+        if kind.threshold_name in alarms.thresholds
+    }
+    return {
+        **thresholds,
+        "evaluation_periods_minutes": alarms.evaluation_periods_minutes,
+        "at_max_capacity": alarms.at_max_capacity is not None or None,
+    }
+
+
+def _planned_scaling(scaling: AutoscalingPlan, variant: VariantPlan) -> _Settings:
+    # The load of steps has the metric's unit, which adds up over the GPUs of an instance.
+    is_by_gpu = getattr(scaling, GPU_TARGET) is not None
+    target = scaling.target_value * (variant.gpu_count if is_by_gpu else 1)
+    steps = [(each.add_instances, each.from_times_target * target) for each in scaling.steps]
+    return {
+        **_attributes(scaling, [each.name for each in fields(scaling)]),
+        "schedules": _planned_schedules(scaling.schedules),
+        "steps": _steps(steps),
+    }
+
+
+def _planned_schedules(
+    schedules: Sequence[SchedulePlan] | Sequence[CopySchedulePlan],
+) -> list[str] | None:
+    texts = (
+        _schedule(each.name, each.expression, each.time_zone, each.bounds) for each in schedules
+    )
+    return sorted(texts) or None
+
+
+# The account
+
+
+def _model(model: Raw, plan: DeploymentPlan) -> _Settings:
+    container = containers_of(model)[0]
+    role = model.get("ExecutionRoleArn", "")
+    return {
+        **{
+            f"variable {name}": value
+            for name, value in sorted(container.get("Environment", {}).items())
+        },
+        "endpoint.network_isolation": model.get("EnableNetworkIsolation", False),
+        "endpoint.execution_role_arn": None if _is_made(role, plan) else role,
+    }
+
+
+def _is_made(role_arn: str, plan: DeploymentPlan) -> bool:
+    """Returns whether a role has the name that CloudFormation chooses for the stack's own role."""
+    # It keeps 24 characters of the stack's name.
+    # A guest has the role of its host, whose stack and endpoint have one name.
+    return role_arn.rpartition("/")[2].startswith(f"{plan.endpoint_name}-"[:24])
+
+
+def _host(component: Raw | None, plan: DeploymentPlan) -> str | None:
+    """Returns the model, or else the endpoint, that hosts a component; None for its own."""
+    endpoint = None if component is None else component["EndpointName"]
+    if endpoint == plan.endpoint_name:
+        return plan.host
+    return None if endpoint == plan.stack_name else endpoint
+
+
+def _config(config: Raw, plan: DeploymentPlan) -> _Settings:
+    """Returns the settings of an endpoint configuration, whose endpoint has no host."""
+    variants: list[Raw] = config["ProductionVariants"]
+    names = [item["VariantName"] for item in variants]
+    found: _Settings = {}
+    for item in variants:
+        endpoint = {"instances": list(instance_types_of(item)), **Answer(item).fields(VARIANT)}
+        if plan.autoscaling is not None or plan.component is not None:
+            endpoint.pop("instance_count", None)
+        if len(variants) == 1:
+            endpoint.pop("weight", None)
+        if "routing" in endpoint:
+            endpoint["routing"] = endpoint["routing"].lower()
+        found |= _of_variant(_section("endpoint", endpoint), item["VariantName"], names)
+    # There is one at most.
+    for item in config.get("ShadowProductionVariants", ()):
+        types, count = instance_types_of(item), item.get("InitialInstanceCount")
+        found |= _shadow(item["InitialVariantWeight"], types, count)
+    metrics = Answer(config.get("MetricsConfig", {})).fields(METRICS)
+    found |= _section("endpoint.metrics", _attributes(_default_metrics(), METRICS) | metrics)
+    queue = Answer(config.get("AsyncInferenceConfig", {})).fields(QUEUE)
+    return found | _section("endpoint.async_inference", queue)
+
+
+def _component(access: Access, described: Raw, plan: DeploymentPlan) -> _Settings:
+    component = Answer(described)
+    timeouts = _section("endpoint", component.fields(COMPONENT_TIMEOUTS))
+    copies = component.fields(COMPONENT)
+    target = target_of(access, described["InferenceComponentName"])
+    if target is not None:
+        planned = None if plan.component is None else (0, plan.component.max_copies)
+        scaling = _of_target(access, target, ("min_copies", "max_copies"), planned)
+        del scaling["min_copies"]  # 0 makes the mode
+        copies |= scaling
+    return timeouts | _section(_COPIES, copies)
+
+
+def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Settings:
+    alarms = list(endpoint_alarms(access.client("cloudwatch"), plan.endpoint_name))
+    targets = scaling_items(
+        access.client("application-autoscaling"),
+        "describe_scalable_targets",
+        ResourceIds=[f"endpoint/{plan.endpoint_name}/variant/{name}" for name in variants],
+    )
+    scaling, gpus = plan.autoscaling, {each.name: each.gpu_count or 1 for each in plan.variants}
+    planned = None if scaling is None else (scaling.min_instance_count, scaling.max_instance_count)
+    found: _Settings = {}
+    for target in targets:
+        name = target["ResourceId"].rpartition("/")[2]
+        bounds = ("min_instance_count", "max_instance_count")
+        settings = _of_target(access, target, bounds, planned, gpus.get(name, 1), alarms)
+        found |= _of_variant(_section("autoscaling", settings), name, variants)
+    return found
+
+
+def _of_target(
+    access: Access,
+    target: Raw,
+    bounds: tuple[str, str],
+    planned: tuple[int, int] | None,
+    gpu_count: int = 1,
+    alarms: Sequence[Raw] = (),
+) -> _Settings:
+    """Returns the settings of a scalable target: bounds, schedules, target, pauses and steps.
+
+    Args:
+        access: clients of the account.
+        target: of DescribeScalableTargets.
+        bounds: the fields with the lower and the upper bound.
+        planned: the bounds in the files; None if the files do not scale.
+        gpu_count: GPUs of an instance, over which their metric adds up.
+        alarms: of the endpoint.
+    """
+    autoscaling, resource = access.client("application-autoscaling"), target["ResourceId"]
+    actions = scaling_items(autoscaling, "describe_scheduled_actions", ResourceId=resource)
+    entries = [take_schedule(Answer(action), bounds) for action in actions]
+    scheduled = [tuple(entry.get(bound) for bound in bounds) for entry in entries]
+    live = (target["MinCapacity"], target["MaxCapacity"])
+    # A scheduled action has set them, and the next one changes them again.
+    if planned is not None and live in scheduled:
+        live = planned
+    texts = [
+        _schedule(entry["name"], entry["at"], entry.get("time_zone"), of)
+        for entry, of in zip(entries, scheduled, strict=True)
+    ]
+    settings: _Settings = {
+        **dict(zip(bounds, live, strict=True)),
+        "schedules": sorted(texts) or None,
+    }
+    for policy in scaling_items(autoscaling, "describe_scaling_policies", ResourceId=resource):
+        if (field := target_field(policy)) is not None:
+            settings |= take_target(Answer(policy), field, gpu_count)
+        # A component's only step policy wakes it.
+        is_step = policy["PolicyType"] == STEP_SCALING and policy["PolicyName"] != WAKE_POLICY
+        if is_step and bounds[0] == "min_instance_count":
+            alarm = alarm_of(policy, alarms)
+            settings["steps"] = (
+                ["no alarm carries the steps out"]
+                if alarm is None
+                else _steps(step_loads(policy, alarm))
+            )
+    return settings
+
+
+def _alarms(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Settings:
+    gpus = {variant.name: variant.gpu_count for variant in plan.variants}
+    found: _Settings = {}
+    for alarm in endpoint_alarms(access.client("cloudwatch"), plan.stack_name):
+        # The alarms of a queue and of a component name no variant, and such an endpoint has one.
+        kind, variant = kind_of(alarm), variant_of(alarm) or variants[0]
+        if variant not in variants:
+            continue
+        settings: _Settings = {}
+        if is_capacity_alarm(alarm):
+            settings["at_max_capacity"] = True
+        if kind is not None:
+            settings |= alarm_fields(alarm, kind, gpus.get(variant, 1))
+        found |= _of_variant(_section("alarms", settings), variant, variants)
+    return found
+
+
+# Both
+
+
+def _default_metrics() -> Metrics:
+    """Returns AWS's defaults, which apply where neither the files nor the account say anything."""
+    return Metrics.model_validate({})
+
+
+def _shadow(share: float, instances: Sequence[str], count: int | None) -> _Settings:
+    return {
+        "endpoint.shadow.sampling_percent": 100 * share,
+        "endpoint.shadow.instances": list(instances),
+        "endpoint.shadow.instance_count": count,
+    }
+
+
+def _attributes(item: object, names: Sequence[str] | Mapping[str, Any]) -> _Settings:
+    """Returns attributes of a part of the plan by their names; a prefix in S3 by its address."""
+    values = {name: getattr(item, name) for name in names}
+    return {
+        name: value.uri if isinstance(value, Prefix) else value for name, value in values.items()
+    }
+
+
+def _section(section: str, settings: _Settings) -> _Settings:
+    """Returns the settings of a section by their full names."""
+    return {f"{section}.{name}": value for name, value in settings.items()}
+
+
+def _of_variant(settings: _Settings, variant: str, variants: Sequence[str]) -> _Settings:
+    """Returns a variant's settings, with its name where there are others."""
+    suffix = f" of {variant}" if len(variants) > 1 else ""
+    return {f"{name}{suffix}": value for name, value in settings.items()}
+
+
+def _schedule(
+    name: str, expression: str, time_zone: str | None, bounds: Sequence[int | None]
+) -> str:
+    low, high = bounds
+    return f"{name} ({low} to {high} from {expression} in {time_zone or 'UTC'})"
+
+
+def _steps(steps: Sequence[tuple[int, float]]) -> list[str] | None:
+    return [f"{added} more from {load:g}" for added, load in steps] or None
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

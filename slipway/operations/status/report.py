@@ -1,0 +1,382 @@
+"""`slipway status`: compares what an endpoint really serves with its stack and its files.
+
+After a failed update SageMaker continues to serve the old configuration and calls it InService;
+only the comparison shows this. Nothing here changes anything.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.config.names import KEPT_LOGS
+from slipway.deployed.calls import (
+    describe_endpoint,
+    described_component,
+    endpoint_alarms,
+    scaling_items,
+)
+from slipway.deployed.served import Served, config_name, same_config, served_by
+from slipway.errors import UserError
+from slipway.operations.deployment import Deployment, find_deployment
+from slipway.operations.status.component import (
+    Component,
+    live_component,
+    other_components,
+    read_component,
+)
+from slipway.operations.status.differences import Difference, find_differences
+from slipway.operations.status.log_lines import LogLine, last_lines
+from slipway.operations.status.rollback_causes import Trip, find_trips
+from slipway.planning.artifact_place import artifact_label
+from slipway.planning.described_alarms import scales
+from slipway.planning.plan import DeploymentPlan
+
+_CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A live production variant and its scaling bounds; counts are instances."""
+
+    name: str
+    instance_types: tuple[str, ...]
+    current_instance_count: int
+    desired_instance_count: int
+    min_instance_count: int | None
+    max_instance_count: int | None
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A CloudWatch alarm of the stack; one that scales is raised by load, not by a fault."""
+
+    name: str
+    state: str
+    reason: str
+    since: datetime
+    scales: bool
+
+
+@dataclass(frozen=True)
+class EndpointStatus:
+    """An endpoint as SageMaker describes it.
+
+    Args:
+        name: endpoint.
+        status: SageMaker's, for example `InService`.
+        changed: when that last changed, in UTC.
+        failure_reason: SageMaker's, of the last change that failed.
+        served: what it serves.
+        variants: with their instances.
+        answers: where an asynchronous endpoint writes answers; None for another endpoint.
+        component: the copies of an endpoint that scales to zero; None in another mode.
+        others: components of other models on the endpoint.
+    """
+
+    name: str
+    status: str
+    changed: datetime
+    failure_reason: str | None
+    served: Served
+    variants: tuple[Variant, ...]
+    answers: str | None = None
+    component: Component | None = None
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What the model's files say should be served."""
+
+    image: str
+    artifact: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """Everything `slipway status` shows.
+
+    Args:
+        planned: what the files say; None where they make no plan.
+        differences: other settings whose values in the files were not deployed.
+        endpoint: the live endpoint; None where there is none.
+        deployment: its stack's last deployment; None where there is no stack.
+        declared: what the stack's own endpoint configuration serves.
+        alarms: of the stack.
+        trips: alarms that went off during the last deployment, if it was undone.
+        log_group: the endpoint's log group.
+        log_lines: the last lines of the two streams that were written to last, the newest stream
+            last; a stream is one instance's container.
+        host: the endpoint of another model that the copies run on; None for an endpoint of its own.
+    """
+
+    planned: Planned | None
+    differences: tuple[Difference, ...]
+    endpoint: EndpointStatus | None
+    deployment: Deployment | None
+    declared: Served | None
+    alarms: tuple[Alarm, ...]
+    trips: tuple[Trip, ...]
+    log_group: str
+    log_lines: tuple[LogLine, ...]
+    host: str | None = None
+
+    @property
+    def in_progress(self) -> bool:
+        """Returns whether a change is in progress, so that differences are to be expected."""
+        return bool(
+            (self.deployment and self.deployment.in_progress)
+            or (self.endpoint and self.endpoint.status in _CHANGING)
+        )
+
+    def troubles(self) -> list[str]:
+        """Returns the problems that need attention, worst first; empty if all is well."""
+        return [*self._endpoint_troubles(), *self._stack_troubles(), *self._alarm_troubles()]
+
+    def notes(self) -> list[str]:
+        """Returns remarks that need no action."""
+        if self._undone_without_loss:
+            return [
+                "a deployment failed and was undone; what is served is what the files say: "
+                f"the stack is {self._stack_status}"
+            ]
+        if self.differences and not self.in_progress:
+            count = len(self.differences)
+            settings = "1 setting" if count == 1 else f"{count} settings"
+            verb = "is" if count == 1 else "are"
+            return [f"{settings} of the files {verb} not deployed; `cdk diff` shows the change"]
+        component = self.endpoint.component if self.endpoint else None
+        if component is not None and component.is_asleep:
+            if component.desired_copies:
+                return ["it wakes: a copy of the model is starting"]
+            # An instance may run: for ten minutes more, or for other models on the endpoint.
+            return ["it sleeps: no copy runs, and the next request wakes it within minutes"]
+        return []
+
+    @property
+    def _stack_status(self) -> str | None:
+        return self.deployment.status if self.deployment else None
+
+    @property
+    def _undone_without_loss(self) -> bool:
+        """Returns whether the last update was rolled back, and its change removed from the files.
+
+        CloudFormation keeps the status until a later update has something to do.
+        """
+        if self._stack_status != "UPDATE_ROLLBACK_COMPLETE" or self.endpoint is None:
+            return False
+        served = self.endpoint.served
+        is_planned = Planned(served.image or "", served.artifact or "") == self.planned
+        return is_planned and not self.differences
+
+    def _endpoint_troubles(self) -> Iterator[str]:
+        if self.endpoint is None:
+            name = f" {self.host}" if self.host else ""
+            yield f"there is no endpoint{name}: nothing is served"
+            return
+        if self.host and self.endpoint.component is None:
+            yield f"no inference component of it is on {self.host}: nothing is served"
+        status, reason = self.endpoint.status, self.endpoint.failure_reason
+        if status not in ("InService", *_CHANGING):
+            yield f"the endpoint is {status}: {reason or 'SageMaker gives no reason'}"
+        elif reason and not self._stack_tells(reason) and self._is_recent(self.endpoint.changed):
+            yield f"the last change of the endpoint failed: {reason}"
+        component = self.endpoint.component
+        if component is not None and component.status == "Failed":
+            reason = component.failure_reason or "SageMaker gives no reason"
+            yield f"the inference component is Failed: {reason}"
+        elif component is not None and component.failure_reason:
+            reason = component.failure_reason
+            if not self._stack_tells(reason) and self._is_recent(component.changed):
+                yield f"the last change of the inference component failed: {reason}"
+        served, declared = self.endpoint.served, self.declared
+        if served.gone is not None and not self.in_progress:
+            yield (
+                f"its {served.gone} was deleted, so that updates of the endpoint and new instances "
+                "can fail. Make it again under this name, or destroy the stack and deploy it "
+                f"[{Code.SERVED_DELETED}]"
+            )
+        if declared is not None and served.config != declared.config and not self.in_progress:
+            yield (
+                f"it serves {served.config}, not the {declared.config} that its stack declares: "
+                "a silent rollback, or a change by hand"
+            )
+
+    def _is_recent(self, changed: datetime) -> bool:
+        """Returns whether a change is not older than the last deployment.
+
+        SageMaker keeps the reason of a failure until the next change of the endpoint.
+        """
+        return self.deployment is None or changed >= self.deployment.changed
+
+    def _stack_tells(self, reason: str) -> bool:
+        """Returns whether the stack's own report contains the endpoint's reason."""
+        return self.deployment is not None and any(
+            reason in failure for failure in self.deployment.failures
+        )
+
+    def _stack_troubles(self) -> Iterator[str]:
+        if self.deployment is None:
+            yield "there is no stack: the endpoint is not managed by one"
+        elif self.deployment.failed and not self._undone_without_loss:
+            what = "is being undone" if self.deployment.in_progress else "failed"
+            # What is undone completely; after `--no-rollback` the failed state is still there.
+            if self.deployment.status.endswith("ROLLBACK_COMPLETE"):
+                what = "failed and was undone"
+            yield f"the last deployment {what}: the stack is {self.deployment.status}"
+            yield from self.deployment.failures
+            yield from map(str, self.trips)
+            if self.deployment.way_out is not None:
+                yield self.deployment.way_out
+
+    def _alarm_troubles(self) -> Iterator[str]:
+        for alarm in self.alarms:
+            if alarm.state == "ALARM" and not alarm.scales:
+                yield f"alarm {alarm.name}: {alarm.reason}"
+
+
+def find_status(
+    name: str,
+    access: Access,
+    *,
+    plan: DeploymentPlan | None,
+    log_line_count: int,
+    host: str | None = None,
+) -> Status:
+    """Looks at an endpoint, its stack, its alarms and its log.
+
+    Args:
+        name: of the stack, `MODEL-ENVIRONMENT`, and of the endpoint unless there is a host.
+        access: clients of the account.
+        plan: what the files say, or None where they make no plan.
+        log_line_count: how many of the container's last lines to read.
+        host: the endpoint of another model that the copies run on; None for an endpoint of its own.
+
+    Raises:
+        UserError: there is neither an endpoint nor a stack.
+    """
+    sagemaker = access.client("sagemaker")
+    deployment = find_deployment(access.client("cloudformation"), name)
+    described = describe_endpoint(sagemaker, host or name)
+    if deployment is None and (host or described is None):
+        model, _, environment = name.rpartition("-")
+        noun = "stack" if host else "stack and no endpoint"
+        raise UserError.of(
+            Code.NOT_DEPLOYED,
+            f"{model} is not deployed in `{environment}`: there is no {noun} {name}",
+            f"Deploy it with `cdk deploy {model} -c models={model} -c env={environment}`.",
+        )
+    endpoint = _endpoint(sagemaker, access, described, name) if described else None
+    is_component = endpoint.component is not None if endpoint else bool(plan and plan.component)
+    is_component = is_component or host is not None
+    updated = described_component(sagemaker, name) if is_component else described
+    kind = "InferenceComponents" if is_component else "Endpoints"
+    group = f"/aws/sagemaker/{kind}/{name}"
+    lines = tuple(last_lines(access.client("logs"), group, log_line_count))
+    if not lines and deployment and deployment.status.startswith("ROLLBACK"):
+        # The log group is deleted, and the stack's function has kept its end.
+        group = f"{KEPT_LOGS}{name}"
+        lines = tuple(last_lines(access.client("logs"), group, log_line_count))
+    cloudwatch = access.client("cloudwatch")
+    alarms = list(endpoint_alarms(cloudwatch, name))
+    return Status(
+        planned=(
+            Planned(plan.image.uri, artifact_label(plan.artifact.root, plan.artifact.digest))
+            if plan
+            else None
+        ),
+        differences=(
+            find_differences(
+                plan,
+                access,
+                endpoint.served.config,
+                is_protected=bool(deployment and deployment.is_protected),
+            )
+            if plan and endpoint
+            else ()
+        ),
+        endpoint=endpoint,
+        deployment=deployment,
+        declared=_declared(sagemaker, endpoint, deployment),
+        alarms=tuple(
+            Alarm(
+                name=item["AlarmName"],
+                state=item["StateValue"],
+                reason=item.get("StateReason", ""),
+                since=item["StateUpdatedTimestamp"],
+                scales=scales(item),
+            )
+            for item in alarms
+        ),
+        trips=(
+            tuple(find_trips(cloudwatch, updated, alarms, deployment.changed))
+            if updated and deployment and "ROLLBACK" in deployment.status
+            else ()
+        ),
+        log_group=group,
+        log_lines=lines,
+        host=host,
+    )
+
+
+def _declared(
+    sagemaker: Any, endpoint: EndpointStatus | None, deployment: Deployment | None
+) -> Served | None:
+    arn = deployment.endpoint_config_arn if deployment else None
+    if arn is None:
+        return None
+    if endpoint is not None and same_config(endpoint.served.config, arn):
+        return endpoint.served
+    return served_by(sagemaker, config_name(sagemaker, arn))[0]
+
+
+def _endpoint(
+    sagemaker: Any, access: Access, described: dict[str, Any], component_name: str
+) -> EndpointStatus:
+    name = described["EndpointName"]
+    config = described["EndpointConfigName"]
+    component = live_component(sagemaker, config, component_name)
+    served, types = served_by(sagemaker, config, component)
+    live = [
+        *described.get("ProductionVariants", ()),
+        *described.get("ShadowProductionVariants", ()),
+    ]
+    targets = scaling_items(
+        access.client("application-autoscaling"),
+        "describe_scalable_targets",
+        ResourceIds=[f"endpoint/{name}/variant/{item['VariantName']}" for item in live],
+    )
+    bounds = {
+        target["ResourceId"].rpartition("/")[2]: (target["MinCapacity"], target["MaxCapacity"])
+        for target in targets
+    }
+    variants = []
+    for item in live:
+        variant = item["VariantName"]
+        low, high = bounds.get(variant, (None, None))
+        variants.append(
+            Variant(
+                name=variant,
+                instance_types=types.get(variant, ()),
+                current_instance_count=item.get("CurrentInstanceCount", 0),
+                desired_instance_count=item.get("DesiredInstanceCount", 0),
+                min_instance_count=low,
+                max_instance_count=high,
+            )
+        )
+    return EndpointStatus(
+        name=name,
+        status=described["EndpointStatus"],
+        changed=described["LastModifiedTime"],
+        failure_reason=described.get("FailureReason"),
+        served=served,
+        variants=tuple(variants),
+        answers=described.get("AsyncInferenceConfig", {})
+        .get("OutputConfig", {})
+        .get("S3OutputPath"),
+        component=None if component is None else read_component(access, component),
+        others=() if component is None else other_components(sagemaker, component),
+    )

@@ -1,0 +1,59 @@
+"""What tests of imports share."""
+
+import pytest
+import yaml
+
+from tests.support.described_endpoints import REGION, FakeAws
+from tests.support.imported_endpoints import ImportedPlan
+from tests.support.projects import ENVIRONMENTS, write_project
+
+# What the options have to say where no file does.
+NETWORK = ("--family", "llama", "--parameters", "6738415616")
+
+
+@pytest.fixture
+def import_endpoint(tmp_path, monkeypatch, slipway_command):
+    """Imports an endpoint into a new project whose only environment is production."""
+    environments = "production:" + ENVIRONMENTS.partition("production:")[2]
+    monkeypatch.chdir(write_project(tmp_path, {}, environments=environments))
+
+    def command(given, *options, refused=None, name="chat"):
+        aws = FakeAws(given, refused)
+        monkeypatch.setattr(
+            "slipway.importing.live_endpoint.open_shell_access",
+            lambda region: (aws, region or REGION),
+        )
+        endpoint = given["DescribeEndpoint"]["EndpointName"]
+        return slipway_command("import", name, "--endpoint", endpoint, *options)
+
+    return command
+
+
+@pytest.fixture
+def text(tmp_path):
+    """Reads the config that an import wrote."""
+    return lambda: (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
+
+
+@pytest.fixture
+def written(text):
+    """Parses the config that an import wrote."""
+    return lambda: yaml.safe_load(text())
+
+
+@pytest.fixture
+def report(import_endpoint):
+    """Imports an endpoint that a config can say; returns the report."""
+
+    def reported(given, *options, **more):
+        code, output, errors = import_endpoint(given, *NETWORK, *options, **more)
+        assert (code, errors) == (0, "")
+        return output
+
+    return reported
+
+
+@pytest.fixture
+def imported(tmp_path, monkeypatch, slipway_command):
+    """Imports the endpoint of a plan."""
+    return ImportedPlan(tmp_path, monkeypatch, slipway_command)

@@ -1,0 +1,183 @@
+"""`slipway import --endpoint`: what the files of the model data tell, from a real S3."""
+
+import io
+import json
+import struct
+import tarfile
+
+import boto3
+import pytest
+import yaml
+
+from embedded_aws.identity import ACCESS_KEY_ID
+from slipway import java_properties
+from slipway.planning.families import situation_of
+from slipway.project import Project
+from tests.support.accounts import SECRET_ACCESS_KEY, object_storage
+from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
+from tests.support.golden_cases import plan_content
+from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
+
+BUCKET = "acme-models"
+LMI_IMAGE = f"763104351884.dkr.ecr.{REGION}.amazonaws.com/djl-inference:0.30.0-lmi12.0.0-cu124"
+PROPERTIES = b"""\
+engine=Python
+option.model_id=s3://acme-models/llama-2-7b/
+option.rolling_batch=vllm
+option.max_model_len=4096
+"""
+WEIGHTS = "s3://acme-models/llama-2-7b/"
+# The package of an image that Slipway built, with other weights.
+PLAN = plan_content("lmi-built")
+BUILT = {
+    **PLAN["serving_properties"],
+    "option.model_id": WEIGHTS,
+    "option.model_loading_timeout": "900",
+}
+HANDLER = b"def handle(inputs):\n    return inputs\n"
+CONFIG = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+          "num_attention_heads": 32, "torch_dtype": "float16"}  # fmt: skip
+TENSORS = {"model.embed_tokens.weight": {"dtype": "F16", "shape": [320, 8],
+                                         "data_offsets": [0, 5120]}}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def s3():
+    with object_storage() as url:
+        keys = {"aws_access_key_id": ACCESS_KEY_ID, "aws_secret_access_key": SECRET_ACCESS_KEY}
+        client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **keys)
+        client.create_bucket(Bucket=BUCKET)
+        header = json.dumps(TENSORS).encode()
+        files = {
+            "llama-2-7b/config.json": json.dumps(CONFIG).encode(),
+            "llama-2-7b/model.safetensors": struct.pack("<Q", len(header)) + header + bytes(5120),
+            "package/serving.properties": PROPERTIES,
+            "built/serving.properties": java_properties.render(BUILT),
+            "package.tar.gz": archive({"chat/serving.properties": PROPERTIES,
+                                       "chat/model.py": HANDLER, "../outside.py": b""}),
+            "broken.tar.gz": b"no archive",
+            "other/model.bin": bytes(3_000_000),
+        }  # fmt: skip
+        for key, content in files.items():
+            client.put_object(Bucket=BUCKET, Key=key, Body=content)
+        yield client
+
+
+def archive(files):
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w:gz") as made:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            made.addfile(member, io.BytesIO(content))
+    return target.getvalue()
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, slipway_command, s3):
+    """Imports an endpoint whose model data lies at an address."""
+    environments = "production:" + ENVIRONMENTS.partition("production:")[2]
+    monkeypatch.chdir(write_project(tmp_path, {}, environments=environments))
+
+    def command(address, image=LMI_IMAGE, environment=None, *options):
+        given = answers()
+        container = given["DescribeModel"]["PrimaryContainer"]
+        container |= {"Image": image, "Environment": environment or {}}
+        container.pop("ModelDataSource")
+        container["ModelDataUrl"] = address
+        aws = FakeAws(given, s3=s3)
+        monkeypatch.setattr(
+            "slipway.importing.live_endpoint.open_shell_access", lambda _: (aws, REGION)
+        )
+        return slipway_command("import", "chat", "--endpoint", NAME, *options)
+
+    return command
+
+
+@pytest.fixture
+def written(tmp_path):
+    return lambda: yaml.safe_load((tmp_path / "model_configs" / "chat.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("address", ["package/", "package.tar.gz"])
+def test_a_package_has_the_settings_of_an_lmi_container(run, written, tmp_path, address):
+    code, output, errors = run(f"s3://{BUCKET}/{address}", environment={"OMP_NUM_THREADS": "2"})
+    assert (code, errors) == (0, "")
+    content = written()
+    assert content["serving"]["framework"] == "djl-lmi"
+    assert content["serving"]["version"] == "0.30.0"
+    assert content["serving"]["rolling_batch"] == "vllm"
+    assert content["serving"]["options"] == {"max_model_len": 4096}
+    assert content["serving"]["environment"] == {"OMP_NUM_THREADS": "2"}
+    assert content["endpoint"]["container_startup_health_check_timeout_seconds"] == 900
+    # The weights' own files, at the address that serving.properties names.
+    assert content["artifacts"]["weights"]["uri"] == f"s3://{BUCKET}/llama-2-7b/"
+    assert content["model"]["family"] == "llama"
+    assert content["model"]["parameters"] == 320 * 8
+    assert content["model"]["layers"] == 32
+    handlers = {path.name: path.read_bytes() for path in tmp_path.glob("handlers/chat/*")}
+    assert handlers == ({"model.py": HANDLER} if address.endswith(".gz") else {})
+    assert not list(tmp_path.rglob("outside.py"))
+    assert "Then: chat-old goes on as it is" in output
+
+
+def test_slipways_own_lmi_image_is_built_again(run, written, tmp_path):
+    code, output, errors = run(
+        f"s3://{BUCKET}/built/", PLAN["image"]["uri"], PLAN["container_environment"],
+        "--instance", "ml.g5.12xlarge",
+    )  # fmt: skip
+    assert (code, errors) == (0, "")
+    assert written()["serving"]["image"] == "built"
+    assert "entry_point" not in written()["serving"]
+    config = Project(tmp_path).config("chat", "production").config
+    situation = situation_of(config, PRODUCTION)
+    assert situation.properties(WEIGHTS) == BUILT
+    assert situation.container_environment() == PLAN["container_environment"]
+    assert PLAN["image"]["tag"].startswith(f"{situation.image_base}-")
+    assert "Left out: option." not in output
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("broken.tar.gz", "it cannot be read: file could not be opened successfully"),
+        ("gone.tar.gz", "it cannot be read: An error occurred (404) when calling the HeadObject"),
+    ],
+)
+def test_a_package_that_cannot_be_read_is_no_package_without_settings(run, tmp_path, key, why):
+    code, output, errors = run(f"s3://{BUCKET}/{key}")
+    assert (code, output) == (1, "")
+    assert (
+        f"- the model data s3://{BUCKET}/{key} of the endpoint chat-old may have the settings of "
+        f"its server, and {why}" in errors
+    )
+    assert (
+        "Allow `s3:GetObject` and `s3:ListBucket` on it. Or unpack it into a folder, and run "
+        "`slipway import chat --properties FOLDER`." in errors
+    )
+    assert not (tmp_path / "model_configs" / "chat.yaml").exists()
+
+
+def test_a_checkpoint_tells_its_network(run, written, tmp_path):
+    image = f"763104351884.dkr.ecr.{REGION}.amazonaws.com/huggingface-pytorch-inference:2.1"
+    code, _, errors = run(f"s3://{BUCKET}/llama-2-7b/", image=image)
+    assert (code, errors) == (0, "")
+    assert written()["model"] == {
+        "family": "llama", "parameters": 320 * 8, "layers": 32, "hidden_size": 4096,
+        "attention_heads": 32,
+    }  # fmt: skip
+    config = Project(tmp_path).config("chat", "production").config
+    assert config.serving.container == "custom"
+
+
+def test_files_without_a_checkpoint_give_rough_guesses(run, written, tmp_path):
+    image = f"763104351884.dkr.ecr.{REGION}.amazonaws.com/pytorch-inference:2.1"
+    code, _, errors = run(f"s3://{BUCKET}/other/", image=image)
+    assert (code, errors) == (0, "")
+    assert written()["model"] == {"family": "other", "parameters": 1_500_000}
+    text = (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
+    assert (
+        "  # Guess: nothing tells it. With `other`, checks that need the architecture are off.\n"
+        "  family: other\n"
+        "  # Guess: the model data has 0.003 GB, and two bytes for each weight are usual.\n" in text
+    )

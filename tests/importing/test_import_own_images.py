@@ -1,0 +1,58 @@
+"""`slipway import --endpoint`: an image of Slipway's says again what the config said."""
+
+import json
+
+import pytest
+
+from slipway.planning.families import situation_of
+from slipway.project import Project
+from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
+from tests.support.golden_cases import plan_content
+from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
+
+
+@pytest.mark.parametrize(
+    ("case", "guessed"),
+    [
+        ("neuron-inf2", {"objective", "sequence_length"}),
+        ("neuron-latency", {"objective", "sequence_length"}),
+        ("tensorrt-v100", {"dtype"}),
+        ("triton-tensorrt", {"backend"}),
+    ],
+)
+def test_the_plan_has_the_same_container(tmp_path, monkeypatch, slipway_command, case, guessed):
+    plan = plan_content(case)
+    environments = "production:" + ENVIRONMENTS.partition("production:")[2]
+    monkeypatch.chdir(write_project(tmp_path, {}, environments=environments))
+    given = answers()
+    given["DescribeModel"]["PrimaryContainer"] |= {
+        "Image": plan["image"]["uri"],
+        "Environment": {**plan["container_environment"], "SLIPWAY_LATER": "1"},
+    }
+    variant = given["DescribeEndpointConfig"]["ProductionVariants"][0]
+    variant["InstanceType"] = plan["variants"][0]["instance_types"][0]
+    aws = FakeAws(given)
+    monkeypatch.setattr(
+        "slipway.importing.live_endpoint.open_shell_access", lambda _: (aws, REGION)
+    )
+    code, output, errors = slipway_command(
+        "import", case, "--endpoint", NAME, "--family", family_of(case), "--parameters", "60506624",
+        "--json",
+    )  # fmt: skip
+    report = json.loads(output)
+    assert (code, errors, report["problems"]) == (0, "", [])
+    config = Project(tmp_path).config(case, "production").config
+    situation = situation_of(config, PRODUCTION)
+    own = situation.container_environment()
+    later = own.pop("SLIPWAY_LATER", None) or [
+        each["value"] for each in report["left_out"] if each["name"] == "SLIPWAY_LATER"
+    ]
+    assert later in ("1", ["1"])
+    assert own == plan["container_environment"]
+    assert plan["image"]["tag"].startswith(f"{situation.image_base}-")
+    guesses = {each["field"] for each in report["guesses"] if each["field"].startswith("serving.")}
+    assert guesses == {f"serving.{name}" for name in guessed}
+
+
+def family_of(case: str) -> str:
+    return {"neuron": "bert", "tensorrt": "gpt2", "triton": "t5"}[case.partition("-")[0]]

@@ -1,0 +1,134 @@
+"""Every golden template of the local environment deploys, answers and leaves nothing."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families.program import ContainerProgram
+from embedded_aws.identity import ACCESS_KEY_ID
+from slipway.access import Access
+from slipway.operations.leftovers import find_leftovers
+from slipway.operations.status import find_status
+from slipway.planning.artifact_place import own_place
+from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.golden_cases import GOLDEN, GOOD, environment_of, plan_content
+from tests.support.imported_endpoints import ImportedPlan, told
+from tests.support.projects import DIGEST, LOCAL
+from tests.support.slipway_stack import lay_foundation, publish_functions
+from tests.support.stacks import Stacks
+
+PROGRAM = Path(__file__).parents[1] / "embedded" / "hosting" / "stand_in.py"
+STAND_IN = ContainerProgram((sys.executable, str(PROGRAM)))
+REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
+
+
+# The cases in every run of the tests; `make test-all` has the others.
+_FIRST = (
+    "every-alarm",
+    "rollout-canary",
+    "scale-to-zero-rolling",
+    "schedules",
+    "weighted-variants",
+)
+# Every resource and every setting of these is in another case too.
+_REPEATED = {"autoscaling", "fixed-count", "scale-to-zero"}
+# `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py`, `test_execution_role.py` and
+# `test_shared_endpoint.py` deploy these: with a network, keys, a queue, a role, a host.
+_OF_OTHER_TESTS = {
+    "async", "async-from-zero", "execution-role", "guest", "host", "scale-to-zero-vpc",
+    "volume-key", "vpc",
+}  # fmt: skip
+
+
+def cases() -> Iterator[Any]:
+    """The cases, each with the size of the runs that have it."""
+    for name in GOOD:
+        if environment_of(name) == LOCAL and name not in _OF_OTHER_TESTS | _REPEATED:
+            marks = () if name in _FIRST else (pytest.mark.size("all"),)
+            yield pytest.param(name, marks=marks)
+
+
+@pytest.fixture(scope="module")
+def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
+    programs = dict.fromkeys(REPOSITORIES, STAND_IN)
+    directory = tmp_path_factory.mktemp("golden")
+    with embedded_aws(directory, programs=programs, time_scale=0.05) as server:
+        clients = LoopbackClients(server.connection)
+        stacks = Stacks(server, clients, LOCAL.region)
+        lay_foundation(stacks)
+        stacks.client("s3").put_object(
+            Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/files/mode", Body=b"ok"
+        )
+        yield stacks
+        clients.close()
+
+
+def lay_own_artifacts(stacks: Stacks, plan: dict[str, Any]) -> None:
+    """Deploys the stack with an isolated model's key, and puts its files where it reads."""
+    stack = plan["artifact_place"]["stack_id"]
+    template = (GOLDEN / "templates" / f"{stack}.json").read_text("utf-8")
+    assert stacks.create(LOCAL.stack_name(stack), template) == "CREATE_COMPLETE"
+    place = own_place(plan["name"], LOCAL)
+    key = stacks.client("ssm").get_parameter(Name=place.key_parameter)["Parameter"]["Value"]
+    stacks.client("s3").put_object(
+        Bucket=place.bucket,
+        Key=f"{place.files_prefix(DIGEST)}mode",
+        Body=b"ok",
+        ServerSideEncryption="aws:kms",
+        SSEKMSKeyId=key,
+    )
+
+
+@pytest.fixture(scope="module", params=list(cases()))
+def deployed(stacks: Stacks, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """Deploys a case for all tests of it, and lets none of it stay; gives its plan."""
+    case = request.param
+    plan = plan_content(case)
+    template = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
+    publish_functions(stacks, json.loads(template))
+    if plan["artifact_place"]["root"]:
+        lay_own_artifacts(stacks, plan)
+    name = plan["endpoint_name"]
+    assert stacks.create(name, template) == "CREATE_COMPLETE"
+    yield plan
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert find_leftovers(plan["name"], LOCAL, access_of(stacks)) == []
+
+
+def access_of(stacks: Stacks) -> Access:
+    variables = {
+        "AWS_ENDPOINT_URL": stacks.aws.connection.url,
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+    }
+    return Access(LOCAL.region, variables)
+
+
+def test_it_answers_and_leaves_nothing(stacks: Stacks, deployed: dict[str, Any]) -> None:
+    plan, name = deployed, deployed["endpoint_name"]
+    status = find_status(name, access_of(stacks), plan=None, log_line_count=0)
+    assert status.troubles() == []
+    assert status.endpoint is not None
+    every = [*plan["variants"], *([plan["shadow"]] if "shadow" in plan else [])]
+    assert [
+        (v.name, v.instance_types, v.current_instance_count) for v in status.endpoint.variants
+    ] == [(v["name"], tuple(v["instance_types"]), v["instance_count"]) for v in every]
+    runtime = stacks.client("sagemaker-runtime")
+    component = {"InferenceComponentName": name} if "component" in plan else {}
+    for variant in plan["variants"]:
+        answer = runtime.invoke_endpoint(
+            EndpointName=name, TargetVariant=variant["name"], Body=b"ping", **component
+        )
+        assert answer["InvokedProductionVariant"] == variant["name"]
+        assert answer["Body"].read() == b"ping"
+
+
+def test_its_import_gives_the_same_plan(
+    stacks: Stacks, deployed: dict[str, Any], imported: ImportedPlan
+) -> None:
+    assert imported(stacks, deployed) == told(deployed)

@@ -1,0 +1,169 @@
+"""`slipway status`: what is served, beside what was declared."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from slipway.cli.status import print_status
+from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.scaling import compare_scaling
+from slipway.operations.status import find_status
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack, slipway_stack
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
+    with slipway_stack(tmp_path_factory.mktemp("status"), time_scale=0.005) as stack:
+        yield stack
+
+
+def test_nothing_is_deployed(stack: SlipwayStack) -> None:
+    with pytest.raises(UserError) as caught:
+        find_status("gpt-local", stack.access, plan=None, log_line_count=5)
+    (problem,) = caught.value.problems
+    assert problem.message == (
+        "gpt is not deployed in `local`: there is no stack and no endpoint gpt-local"
+    )
+    assert problem.remedy == "Deploy it with `cdk deploy gpt -c models=gpt -c env=local`."
+
+
+@pytest.fixture(scope="module")
+def deployed(stack: SlipwayStack) -> Iterator[SlipwayStack]:
+    assert stack.create("ok") == "CREATE_COMPLETE"
+    yield stack
+    assert stack.delete() == "DELETE_COMPLETE"
+
+
+def planned(instance_type: str, **sections: dict[str, Any]) -> DeploymentPlan:
+    """A plan of the model that is deployed, with other settings in some sections."""
+    changed = {"endpoint": {"instances": [instance_type]}, "autoscaling": SCALING, **sections}
+    config = model_config(MODEL, **changed)
+    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+
+
+def test_all_is_well(deployed: SlipwayStack) -> None:
+    status = find_status(NAME, deployed.access, plan=None, log_line_count=5)
+    assert status.troubles() == []
+    assert status.endpoint is not None
+    assert status.endpoint.served == status.declared
+    served = status.endpoint.served
+    assert served.image is not None
+    assert served.image.endswith("/slipway/tensorrt:trt10.13-0123456789abcdef")
+    assert served.artifact == deployed.publish("ok")
+    (variant,) = status.endpoint.variants
+    assert (variant.name, variant.instance_types) == ("AllTraffic", ("ml.g4dn.xlarge",))
+    assert (variant.current_instance_count, variant.desired_instance_count) == (2, 2)
+    assert (variant.min_instance_count, variant.max_instance_count) == (2, 6)
+    assert sorted(alarm.name.rpartition("-")[0] for alarm in status.alarms) == [
+        f"{NAME}-AlarmsModelLatencyE3B6059D",
+        f"{NAME}-AlarmsServerErrorRate7C02E9F9",
+    ]
+    (line,) = status.log_lines
+    assert line.text.startswith("stand-in ok pid ")
+    assert line.stream.startswith("AllTraffic/i-")
+
+
+def test_settings_of_the_files_that_are_not_deployed_are_listed(
+    deployed: SlipwayStack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def differences(plan: DeploymentPlan) -> list[tuple[str, str | None, str | None]]:
+        status = find_status(NAME, deployed.access, plan=plan, log_line_count=0)
+        assert status.troubles() == []
+        assert bool(status.notes()) is bool(status.differences)
+        return [dataclasses.astuple(item) for item in status.differences]
+
+    assert differences(planned("ml.g4dn.xlarge")) == []
+    changed = planned(
+        "ml.g4dn.2xlarge",
+        serving={"max_batch_size": 4},
+        autoscaling={**SCALING, "max_instance_count": 8, "scale_in_cooldown_seconds": 60},
+        alarms={"model_latency_p99_milliseconds": 400, "client_error_rate_percent": 5},
+    )
+    assert differences(changed) == [
+        ("variable SLIPWAY_MAX_BATCH_SIZE", "8", "4"),
+        ("endpoint.instances", "ml.g4dn.xlarge", "ml.g4dn.2xlarge"),
+        ("alarms.model_latency_p99_milliseconds", "600", "400"),
+        ("alarms.client_error_rate_percent", None, "5"),
+        ("autoscaling.max_instance_count", "6", "8"),
+        ("autoscaling.scale_in_cooldown_seconds", "300", "60"),
+    ]
+    shadowed = planned("ml.g4dn.xlarge", endpoint={"shadow": {"sampling_percent": 25}})
+    assert differences(shadowed) == [
+        ("endpoint.shadow.sampling_percent", None, "25"),
+        ("endpoint.shadow.instances", None, "ml.g4dn.xlarge"),
+        ("endpoint.shadow.instance_count", None, "2"),
+    ]
+    fixed = dataclasses.replace(planned("ml.g4dn.xlarge"), autoscaling=None)
+    assert differences(fixed) == [
+        ("autoscaling.min_instance_count", "2", None),
+        ("autoscaling.max_instance_count", "6", None),
+        ("autoscaling.target_invocations_per_instance_per_minute", "600", None),
+        ("autoscaling.scale_in_cooldown_seconds", "300", None),
+        ("autoscaling.scale_out_cooldown_seconds", "60", None),
+    ]
+    status = find_status(NAME, deployed.access, plan=fixed, log_line_count=0)
+    assert status.notes() == [
+        "5 settings of the files are not deployed; `cdk diff` shows the change"
+    ]
+    print_status(status, None)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "OK  in service, on what its stack declares",
+        "NOTE  5 settings of the files are not deployed; `cdk diff` shows the change",
+    ]
+    assert "files      autoscaling.min_instance_count: not set in the files, 2 deployed" in lines
+
+
+def test_an_alarm_is_trouble(deployed: SlipwayStack) -> None:
+    name = find_status(NAME, deployed.access, plan=None, log_line_count=0).alarms[0].name
+    cloudwatch = deployed.stacks.client("cloudwatch")
+    cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="too late")
+    status = find_status(NAME, deployed.access, plan=None, log_line_count=0)
+    cloudwatch.set_alarm_state(AlarmName=name, StateValue="OK", StateReason="in time")
+    assert status.troubles() == [f"alarm {name}: too late"]
+
+
+def test_preflight_says_what_autoscaling_means_for_a_change(deployed: SlipwayStack) -> None:
+    plan = planned("ml.g4dn.xlarge")
+    assert parted(compare_scaling(plan, deployed.access)) == ([], [])
+    found, problems = parted(compare_scaling(planned("ml.g4dn.2xlarge"), deployed.access))
+    assert found == [
+        "autoscaling: AllTraffic does not scale while it goes from ml.g4dn.xlarge to "
+        "ml.g4dn.2xlarge; it is deregistered before the update and registered anew after it"
+    ]
+    assert problems == []
+    dropped = dataclasses.replace(plan, autoscaling=None)
+    assert parted(compare_scaling(dropped, deployed.access))[0] == [
+        "autoscaling: AllTraffic is deregistered first, since the files do not scale it any more"
+    ]
+    (variant,) = plan.variants
+    renamed = dataclasses.replace(plan, variants=(dataclasses.replace(variant, name="other"),))
+    assert parted(compare_scaling(renamed, deployed.access))[0] == [
+        "autoscaling: AllTraffic is deregistered first, since the variant goes"
+    ]
+
+
+def test_preflight_names_a_target_that_the_stack_did_not_make(deployed: SlipwayStack) -> None:
+    # Another stack's name: this one has made nothing.
+    plan = dataclasses.replace(planned("ml.g4dn.2xlarge"), stack_name="elsewhere")
+    found, (problem,) = parted(compare_scaling(plan, deployed.access))
+    assert found == []
+    assert problem.message == (
+        "the variant AllTraffic is a scalable target that its stack did not make: SageMaker "
+        "refuses to remove the variant or to change its instances"
+    )
+    assert problem.remedy.startswith(
+        "Run `aws application-autoscaling deregister-scalable-target --service-namespace sagemaker "
+        "--scalable-dimension sagemaker:variant:DesiredInstanceCount --resource-id "
+        f"endpoint/{NAME}/variant/AllTraffic`"
+    )
+    # Nothing is refused where nothing of the variant changes.
+    same = dataclasses.replace(planned("ml.g4dn.xlarge"), stack_name="elsewhere", autoscaling=None)
+    assert parted(compare_scaling(same, deployed.access)) == ([], [])

@@ -1,0 +1,174 @@
+"""A model enters a VPC and leaves it while its fleet serves, and the foundation makes the way."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from slipway.config.sections.network import Network as NetworkSection
+from stacks.foundation_stack import FoundationStack
+from tests.support.networks import Network, make_network
+from tests.support.projects import DIGEST, LOCAL
+from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
+
+pytestmark = pytest.mark.size("all")
+
+_TEMPLATES = Path(__file__).parents[1] / "golden" / "templates"
+NAME = "vpc-local"
+POLICY = "RightsVpc"
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
+    with slipway_stack(tmp_path_factory.mktemp("vpc"), time_scale=0.005) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def network(stack: SlipwayStack) -> Network:
+    made = make_network(stack.stacks.client("ec2"))
+    made.connect_s3()
+    return made
+
+
+def template(
+    stack: SlipwayStack, network: Network | None, group: str = "", case: str = "vpc"
+) -> dict[str, Any]:
+    """The golden template of a model in a network, or of the same model without one."""
+    # But for its name, the model before it is attached.
+    text = (_TEMPLATES / "fixed-count.json").read_text("utf-8").replace("fixed-count", "vpc")
+    if network is not None:
+        text = (_TEMPLATES / f"{case}.json").read_text("utf-8")
+        ids = ("subnet-0a1b2c3d", "subnet-4e5f6a7b", "sg-0a1b2c3d")
+        for named, made in zip(ids, (*network.subnet_ids, group), strict=True):
+            text = text.replace(named, made)
+    made_template: dict[str, Any] = json.loads(text.replace(DIGEST, stack.publish("ok")))
+    publish_functions(stack.stacks, made_template)
+    return made_template
+
+
+def policies(stack: SlipwayStack) -> list[str]:
+    """Names of the policies that the execution role has besides its first."""
+    iam = stack.stacks.client("iam")
+    (role,) = (
+        role["RoleName"]
+        for role in iam.list_roles()["Roles"]
+        if role.get("Description") == f"Runs {NAME}"
+    )
+    names = iam.list_role_policies(RoleName=role)["PolicyNames"]
+    return [name for name in names if name != "Serving"]
+
+
+def test_rights_come_before_the_new_fleet_and_go_after_the_old_one(
+    stack: SlipwayStack, network: Network
+) -> None:
+    group = network.group("moves")
+    stacks = stack.stacks
+    assert stacks.create(NAME, template(stack, None)) == "CREATE_COMPLETE"
+    assert policies(stack) == []
+    assert network.interfaces() == []
+    assert stacks.update(NAME, template(stack, network, group)) == "UPDATE_COMPLETE"
+    (interface,) = network.interfaces()
+    assert [each["GroupId"] for each in interface["Groups"]] == [group]
+    assert len(policies(stack)) == 1
+    history = stacks.history(NAME, "UPDATE_IN_PROGRESS")
+    endpoint, model, policy = (
+        next(line.split()[0] for line in history if line.startswith(prefix))
+        for prefix in ("HostingEndpoint", "HostingModel", POLICY)
+    )
+    assert history.index(f"{policy} CREATE_COMPLETE") < history.index(f"{model} UPDATE_COMPLETE")
+    assert stacks.update(NAME, template(stack, None)) == "UPDATE_COMPLETE"
+    history = stacks.history(NAME, "UPDATE_IN_PROGRESS")
+    assert history.index(f"{endpoint} UPDATE_COMPLETE") < history.index(
+        f"{policy} DELETE_IN_PROGRESS"
+    )
+    assert policies(stack) == []
+    assert network.interfaces() == []
+    assert stacks.delete(NAME) == "DELETE_COMPLETE"
+
+
+def test_copies_of_a_component_run_in_the_network(stack: SlipwayStack, network: Network) -> None:
+    stacks, name = stack.stacks, "scale-to-zero-vpc-local"
+    made = template(stack, network, network.group("copies"), "scale-to-zero-vpc")
+    assert stacks.create(name, made) == "CREATE_COMPLETE"
+    answer = stacks.client("sagemaker-runtime").invoke_endpoint(
+        EndpointName=name, InferenceComponentName=name, Body=b"from the network"
+    )
+    assert answer["Body"].read() == b"from the network"
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert network.interfaces() == []
+
+
+def test_a_group_that_does_not_reach_s3_leaves_the_old_fleet(
+    stack: SlipwayStack, network: Network
+) -> None:
+    stacks = stack.stacks
+    assert stacks.create(NAME, template(stack, None)) == "CREATE_COMPLETE"
+    closed = template(stack, network, network.closed_group("closed"))
+    assert stacks.update(NAME, closed) == "UPDATE_ROLLBACK_COMPLETE"
+    endpoint = next(
+        name
+        for name, resource in closed["Resources"].items()
+        if resource["Type"] == "AWS::SageMaker::Endpoint"
+    )
+    assert "Please ensure that an S3 VPC endpoint exists in route table or NAT gateway" in (
+        stacks.reason(NAME, endpoint, "UPDATE_FAILED")
+    )
+    runtime = stacks.client("sagemaker-runtime")
+    answer = runtime.invoke_endpoint(EndpointName=NAME, Body=b"still there")
+    assert answer["Body"].read() == b"still there"
+    assert policies(stack) == []
+    assert network.interfaces() == []
+    assert stacks.delete(NAME) == "DELETE_COMPLETE"
+
+
+def test_the_foundation_makes_a_group_and_a_way_to_s3(stack: SlipwayStack, tmp_path: Path) -> None:
+    made = make_network(stack.stacks.client("ec2"))
+    environment = LOCAL.model_copy(
+        update={
+            "name": "networked",
+            "network": NetworkSection(
+                vpc_id=made.vpc_id,
+                subnet_ids=made.subnet_ids,
+                vpc_endpoints=("s3", "ecr", "logs", "monitoring", "sts"),
+                route_table_ids=(made.route_table_id,),
+            ),
+        }
+    )
+    app = cdk.App(
+        outdir=str(tmp_path), analytics_reporting=False, builtin_cloud_formation_validation=False
+    )
+    target = cdk.Environment(account=LOCAL.account, region=LOCAL.region)
+    FoundationStack(app, "foundation", environment=environment, env=target)
+    rendered = app.synth().get_stack_by_name("foundation-networked").template
+    # What its function does is another test's; its package is not here.
+    kept = {
+        name: {key: value for key, value in resource.items() if key != "DependsOn"}
+        for name, resource in rendered["Resources"].items()
+        if resource["Type"].startswith("AWS::EC2::") or name == "SecurityGroupId"
+    }
+    stacks, ec2 = stack.stacks, stack.stacks.client("ec2")
+    network_alone = {"Parameters": rendered.get("Parameters", {}), "Resources": kept}
+    assert stacks.create("network-alone", network_alone) == "CREATE_COMPLETE"
+    found = ec2.describe_vpc_endpoints(Filters=[{"Name": "vpc-id", "Values": [made.vpc_id]}])
+    services = sorted(each["ServiceName"] for each in found["VpcEndpoints"])
+    prefix = f"com.amazonaws.{LOCAL.region}"
+    assert services == [
+        f"{prefix}.{service}"
+        for service in ("ecr.api", "ecr.dkr", "logs", "monitoring", "s3", "sts")
+    ]
+    parameter = f"/slipway/{environment.name}/security-group-id"
+    group = stacks.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"]
+    (described,) = ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]
+    assert described["IpPermissions"] == []
+    (rule,) = described["IpPermissionsEgress"]
+    assert (rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("tcp", 443, 443)
+    text = template(stack, made, group)
+    assert stacks.create(NAME, text) == "CREATE_COMPLETE"
+    # The endpoint's interface holds the group, so the foundation is destroyed last.
+    assert stacks.delete("network-alone") == "DELETE_FAILED"
+    assert stacks.delete(NAME) == "DELETE_COMPLETE"
+    assert stacks.delete("network-alone") == "DELETE_COMPLETE"

@@ -1,0 +1,190 @@
+"""What is no whole model is refused, with every file and the reason."""
+
+import json
+import struct
+from collections.abc import Mapping
+
+import pytest
+
+from slipway.config.environments import Environment
+from slipway.errors import UserError
+from slipway.planning.families import situation_of
+from slipway.publishing.families import PACKAGING
+from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS, FileSet, require_whole
+from tests.support.projects import LOCAL, PRODUCTION, model_config
+
+POINTER = (
+    b"version https://git-lfs.github.com/spec/v1\n"
+    b"oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+EVERYTHING = (CONFIG, WEIGHTS, TOKENIZER)
+
+
+def safetensors(size_bytes: int = 8) -> bytes:
+    header = {"__metadata__": {}, "a": {"data_offsets": [0, size_bytes]}}
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(size_bytes)
+
+
+def index(*names: str) -> bytes:
+    return json.dumps({"weight_map": {str(n): name for n, name in enumerate(names)}}).encode()
+
+
+WHOLE = {"config.json": b"{}", "model.safetensors": safetensors(), "tokenizer.json": b"{}"}
+
+
+def faults(
+    files: Mapping[str, bytes], needs: tuple[str, ...] = EVERYTHING, *, without: str = ""
+) -> list[str]:
+    kept = {name: content for name, content in files.items() if name != without}
+    sizes_bytes = {name: len(content) for name, content in kept.items()}
+
+    def read(path: str, start: int, length: int) -> bytes:
+        assert length > 0, "S3 refuses an empty range"
+        assert path.endswith((".json", ".safetensors")) or length < 1024, "weights are not read"
+        return kept[path][start : start + length]
+
+    try:
+        require_whole(FileSet("w", sizes_bytes, read), needs)
+    except UserError as error:
+        return [problem.message for problem in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"model.safetensors": safetensors(5000)},
+        {"model.safetensors": safetensors(0)},
+        # Left by an older format, as in many repositories.
+        {"pytorch_model.bin.index.json": index("pytorch_model-1.bin")},
+        {"notes.txt": b"", "sub/empty": b""},
+        {"1_Pooling/config.json": b"{}"},
+    ],
+)
+def test_a_whole_checkpoint_is_taken(files: Mapping[str, bytes]) -> None:
+    assert faults({**WHOLE, **files}) == []
+
+
+def test_shards_and_pickles_are_taken() -> None:
+    shards = {"model.safetensors.index.json": index("s1.safetensors", "s2.safetensors")}
+    tokenizer = {"config.json": b"{}", "spiece.model": b"x"}
+    assert faults({**tokenizer, **shards, "s1.safetensors": safetensors(),
+                   "s2.safetensors": safetensors()}) == []  # fmt: skip
+    pickled = {"pytorch_model.bin.index.json": index("p1.bin"), "p1.bin": b"pickle"}
+    assert faults({**tokenizer, **pickled}) == []
+    # The patterns of a config may take the other format's index alone.
+    assert faults({**tokenizer, **pickled, **shards}) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (
+            dict.fromkeys(WHOLE, POINTER),
+            [f"w/{name} is a pointer of Git LFS in place of the file" for name in sorted(WHOLE)],
+        ),
+        ({"model.safetensors": b""}, ["w/model.safetensors is empty"]),
+        (
+            {"onnx/model.onnx": b"", "pytorch_model.bin": b""},
+            ["w/onnx/model.onnx is empty", "w/pytorch_model.bin is empty"],
+        ),
+        (
+            {"model.safetensors": safetensors(5000)[:-1]},
+            ["w/model.safetensors has 5061 bytes, and its header tells of 5062"],
+        ),
+        (
+            {"model.safetensors": safetensors() + b"x"},
+            ["w/model.safetensors has 68 bytes, and its header tells of 67"],
+        ),
+        ({"model.safetensors": b"short"}, ["w/model.safetensors is no safetensors file"]),
+        ({"model.safetensors": b"\xff" * 2000}, ["w/model.safetensors is no safetensors file"]),
+        (
+            {"model.safetensors": struct.pack("<Q", 9) + b'{"a": []}'},
+            ["w/model.safetensors is no safetensors file"],
+        ),
+    ],
+)
+def test_damaged_files_are_named(files: Mapping[str, bytes], expected: list[str]) -> None:
+    assert faults({**WHOLE, **files}) == expected
+    # Whatever loads them.
+    assert faults({**WHOLE, **files}, ()) == expected
+
+
+@pytest.mark.parametrize("suffix", ["safetensors", "bin"])
+def test_missing_shards_are_named(suffix: str) -> None:
+    stem = {"safetensors": "model", "bin": "pytorch_model"}[suffix]
+    name = f"{stem}.{suffix}.index.json"
+    files = {**WHOLE, name: index(f"1.{suffix}", f"2.{suffix}", f"3.{suffix}")}
+    files[f"2.{suffix}"] = safetensors()
+    assert faults(files, without="model.safetensors") == [
+        f"w lacks 1.{suffix}, 3.{suffix}, which {name} names"
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"no JSON", b"[]", b'{"weight_map": null}', b'{"weight_map": ["a"]}', b"{}", POINTER],
+)
+def test_an_index_that_names_nothing(content: bytes) -> None:
+    name = "model.safetensors.index.json"
+    found = faults({**WHOLE, name: content}, without="model.safetensors")
+    assert found[-1] == f"w/{name}: its weight_map must name the file of each weight"
+
+
+@pytest.mark.parametrize(
+    ("without", "fault"),
+    [
+        ("config.json", "w has no config.json"),
+        ("model.safetensors", "w has no weights, such as model.safetensors"),
+        ("tokenizer.json", "w has no tokenizer, such as tokenizer.json"),
+    ],
+)
+def test_what_a_checkpoint_lacks(without: str, fault: str) -> None:
+    assert faults(WHOLE, without=without) == [fault]
+    assert faults(WHOLE, (), without=without) == []
+
+
+def test_gguf_files_and_leftovers_of_training_are_no_weights() -> None:
+    others = {"a.Q4.gguf": b"GGUF", "optimizer.bin": b"x", "training_args.bin": b"x"}
+    found = faults({**WHOLE, **others}, without="model.safetensors")
+    assert found == ["w has no weights, such as model.safetensors"]
+
+
+def test_an_adapter_is_named_with_its_base() -> None:
+    adapter = {
+        "adapter_config.json": b'{"base_model_name_or_path": "meta-llama/Llama-2-7b"}',
+        "adapter_model.safetensors": safetensors(),
+    }
+    assert faults(adapter) == [
+        "w is an adapter (adapter_config.json) without the weights of its base, "
+        "meta-llama/Llama-2-7b"
+    ]
+    assert faults({**WHOLE, **adapter}) == []
+
+
+LMI = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "fp16"}
+CUSTOM = {
+    "container": "custom",
+    "image_uri": "210987654321.dkr.ecr.eu-west-1.amazonaws.com/own:1",
+}
+
+
+@pytest.mark.parametrize(
+    ("serving", "environment", "needs"),
+    [
+        (None, LOCAL, {CONFIG, WEIGHTS}),
+        (None, PRODUCTION, {CONFIG, WEIGHTS}),
+        (LMI, PRODUCTION, {CONFIG, WEIGHTS, TOKENIZER}),
+        ({**LMI, "options": {"skip_tokenizer_init": True}}, PRODUCTION, {CONFIG, WEIGHTS}),
+        ({**LMI, "script": "handlers/own"}, PRODUCTION, set()),
+        (CUSTOM, PRODUCTION, set()),
+    ],
+)
+def test_what_each_container_needs(
+    serving: dict[str, object] | None, environment: Environment, needs: set[str]
+) -> None:
+    config = model_config(**({"serving": serving} if serving else {}))
+    situation = situation_of(config, environment)
+    assert set(PACKAGING[situation.container].needs(situation)) == needs
