@@ -1,4 +1,4 @@
-"""Refreshing the prices from the Pricing API, here botocore's client with recorded-shape answers."""
+"""Refreshing the prices from the Pricing API: botocore's client with answers of its form."""
 
 import datetime
 import json
