@@ -196,7 +196,7 @@ docs: $(VENV)/.ready-dev ## Build the documentation site, and serve it at http:/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict --dev-addr 127.0.0.1:8000
 
 .PHONY: pictures
-pictures: $(VENV)/.ready ## Draw the pictures of the documentation anew, into docs/pictures
+pictures: $(VENV)/.ready ## Write the plots of docs/pictures anew, and the style of every picture there
 	@$(BIN)/python -m tools.pictures
 
 .PHONY: verify-aws

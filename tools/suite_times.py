@@ -9,7 +9,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -54,15 +54,6 @@ class Test:
         return "/".join(self.file.split("/")[1:-1][:2]) or "."
 
 
-@dataclass
-class Folder:
-    """The sums over the tests of a folder."""
-
-    seconds: float = 0.0
-    tests: int = 0
-    starts: Counter[str] = field(default_factory=Counter)
-
-
 def read(files: Iterable[Path]) -> tuple[list[Test], float]:
     """Returns the tests of junit files, and the wall time of the runs in seconds.
 
@@ -102,15 +93,17 @@ def _test(case: ElementTree.Element) -> Test:
     )
 
 
-def by_folder(tests: Iterable[Test]) -> dict[str, Folder]:
-    """Returns the sums of each folder, the longest first."""
-    folders: dict[str, Folder] = {}
+def by_folder(tests: Iterable[Test]) -> dict[str, list[Test]]:
+    """Returns the tests of each folder, the folder of the most seconds first."""
+    folders = dict[str, list[Test]]()
     for test in tests:
-        folder = folders.setdefault(test.folder, Folder())
-        folder.seconds += test.seconds
-        folder.tests += 1
-        folder.starts.update(test.starts)
-    return dict(sorted(folders.items(), key=lambda item: -item[1].seconds))
+        folders.setdefault(test.folder, []).append(test)
+    return dict(sorted(folders.items(), key=lambda item: -seconds_of(item[1])))
+
+
+def seconds_of(tests: Iterable[Test]) -> float:
+    """Returns the sum of the tests' seconds."""
+    return sum(test.seconds for test in tests)
 
 
 def read_budget(tests: Sequence[Test]) -> dict[str, float]:
@@ -138,16 +131,15 @@ def closing_line(tests: Sequence[Test], clock_seconds: float) -> str:
 
 def report(tests: Sequence[Test], budget: Mapping[str, float]) -> str:
     """Returns the table of folders and the slowest tests."""
-    folders = by_folder(tests)
     lines = [f"{'folder':<28}{'seconds':>9}{'budget':>9}{'tests':>8}  programs started"]
-    for name, folder in folders.items():
+    for name, inside in by_folder(tests).items():
         allowed = f"{budget[name]:.0f}" if name in budget else "none"
-        starts = ", ".join(f"{count} {each}" for each, count in sorted(folder.starts.items()))
-        lines.append(f"{name:<28}{folder.seconds:>9.1f}{allowed:>9}{folder.tests:>8}  {starts}")
-    lines.append(
-        f"{'all':<28}{sum(each.seconds for each in folders.values()):>9.1f}"
-        f"{sum(budget.values()):>9.0f}{len(tests):>8}"
-    )
+        counts = Counter[str]()
+        for test in inside:
+            counts.update(test.starts)
+        starts = ", ".join(f"{count} {each}" for each, count in sorted(counts.items()))
+        lines.append(f"{name:<28}{seconds_of(inside):>9.1f}{allowed:>9}{len(inside):>8}  {starts}")
+    lines.append(f"{'all':<28}{seconds_of(tests):>9.1f}{sum(budget.values()):>9.0f}{len(tests):>8}")
     lines += ["", f"The {SLOWEST} slowest tests:"]
     slowest = sorted(tests, key=lambda test: -test.seconds)[:SLOWEST]
     return "\n".join([*lines, *(f"{t.seconds:>9.1f}  {t.file}::{t.name}" for t in slowest)])
@@ -155,64 +147,40 @@ def report(tests: Sequence[Test], budget: Mapping[str, float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the report, and returns 1 if the run is too far over its budget."""
-    options = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.suite_times",
+        description="Print where the seconds of the tests go, beside their budget.",
+    )
+    parser.add_argument("files", nargs="+", type=Path, help="junit files of pytest")
+    parser.add_argument(
+        "--write-seconds", action="store_true", help=f"write tests/{SECONDS.name} anew"
+    )
+    options = parser.parse_args(arguments)
     try:
         tests, clock_seconds = read(options.files)
     except JunitError as error:
         print(error, file=sys.stderr)
         return 1
     budget = read_budget(tests)
-    seconds, allowed = sum(test.seconds for test in tests), sum(budget.values())
+    seconds, allowed = seconds_of(tests), sum(budget.values())
     is_over = seconds > TOLERANCE * allowed
     if options.write_seconds:
         _write_seconds(tests)
-    if options.json:
-        print(json.dumps(_document(tests, clock_seconds, allowed), indent=2))
-    else:
-        print(report(tests, budget))
-        if is_over:
-            print(f"\n{seconds:.0f} s of tests: more than {TOLERANCE} times {allowed:.0f} s.")
-            print(f"Make them cheaper, or say in {BUDGET.name} what the new ones may cost.")
-        print(closing_line(tests, clock_seconds))
+    print(report(tests, budget))
+    if is_over:
+        print(f"\n{seconds:.0f} s of tests: more than {TOLERANCE} times {allowed:.0f} s.")
+        print(f"Make them cheaper, or say in {BUDGET.name} what the new ones may cost.")
+    print(closing_line(tests, clock_seconds))
     return 1 if is_over else 0
-
-
-def _document(tests: Sequence[Test], clock_seconds: float, allowed: float) -> dict[str, object]:
-    return {
-        "clock_seconds": clock_seconds,
-        "budget_seconds": allowed,
-        "outcomes": Counter(test.outcome for test in tests),
-        "folders": {
-            name: {
-                "seconds": round(folder.seconds, 1),
-                "tests": folder.tests,
-                "starts": dict(folder.starts),
-            }
-            for name, folder in by_folder(tests).items()
-        },
-    }
 
 
 def _write_seconds(tests: Iterable[Test]) -> None:
     """Writes the files that take a second or more; the others need no order."""
-    files: dict[str, float] = {}
+    files = dict[str, float]()
     for test in tests:
         files[test.file] = files.get(test.file, 0.0) + test.seconds
     long = {name: round(seconds, 1) for name, seconds in sorted(files.items()) if seconds >= 1}
     SECONDS.write_text(json.dumps(long, indent=2) + "\n", "utf-8")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.suite_times",
-        description="Print where the seconds of the tests go, beside their budget.",
-    )
-    parser.add_argument("files", nargs="+", type=Path, help="junit files of pytest")
-    parser.add_argument("--json", action="store_true", help="print the sums as JSON")
-    parser.add_argument(
-        "--write-seconds", action="store_true", help=f"write tests/{SECONDS.name} anew"
-    )
-    return parser
 
 
 if __name__ == "__main__":

@@ -136,6 +136,8 @@ def account(server_stacks: Stacks, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         "AWS_MAX_ATTEMPTS": "1",
     }.items():
         monkeypatch.setenv(name, value)
+    # The signals are the test run's own.
+    monkeypatch.setattr(program, "stop_on_signals", lambda: None)
     found = Account(server_stacks)
     yield found
     for name in found.stack_names():

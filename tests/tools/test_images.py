@@ -3,7 +3,6 @@
 tests/images has a real engine and the real images.
 """
 
-import json
 import os
 import stat
 import sys
@@ -20,7 +19,7 @@ from tools.images.catalogue import catalogue
 from tools.images.engine import open_engine
 from tools.images.pythons import find_python
 from tools.images.record import recorded
-from tools.installs import InstallError, UnavailableError, cache_directory
+from tools.installs import UnavailableError
 
 HERE = sys.version_info[:2]
 
@@ -74,20 +73,6 @@ def test_no_root_is_told_what_to_install(
     assert "\n- dockerd: only root can start it.\n" in told
     assert "apt-get install --yes --no-install-recommends podman runc" in told
     assert recorded(without_docker) == set()
-
-
-def test_a_machine_without_apt_has_no_engine(
-    without_docker: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
-    with pytest.raises(UnavailableError) as refused, open_engine(without_docker):
-        pass
-    assert str(refused.value) == (
-        "There is no container engine here:\n"
-        "- docker: it is not on the PATH.\n"
-        "- dockerd: There is no docker.io, and no apt-get to install it.\n"
-        "- podman: There is no podman, and no apt-get to install it."
-    )
 
 
 def test_podman_takes_the_place_of_a_daemon_that_does_not_start(
@@ -178,10 +163,8 @@ def test_images_are_left_out_by_name_or_fail(
         raise UnavailableError("no Python 3.10 here")
 
     monkeypatch.setattr("tools.images.stand_in.make", unavailable)
-    assert main(["neuron", "--json"], environ) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out) == []
-    assert "1 of 1: neuron\nleft out: no Python 3.10 here" in told.err
+    assert main(["neuron"], environ) == 0
+    assert "1 of 1: neuron\nleft out: no Python 3.10 here" in capsys.readouterr().err
 
     monkeypatch.setattr("tools.images.stand_in.make", lambda *_: "slipway-stand-in/x")
     assert main(["neuron"], environ) == 1
@@ -220,11 +203,10 @@ esac
         "tools.images.stand_in.make",
         lambda _, image, *__: f"slipway-stand-in/{image.base.partition('/')[2]}",
     )
-    assert main(["neuron", "--json", *options], environ) == 0
-    (result,) = json.loads(capsys.readouterr().out)
-    assert result["base"].startswith(base)
+    assert main(["neuron", *options], environ) == 0
+    assert f"  its base: {base}" in capsys.readouterr().err
     (build,) = [line for line in calls.read_text().splitlines() if line.startswith("build ")]
-    assert f"--build-arg BASE_IMAGE={result['base']}" in build
+    assert f"--build-arg BASE_IMAGE={base}" in build
     assert recorded(environ) == {"neuron"}
 
 
@@ -245,10 +227,3 @@ def test_a_python_is_found_by_its_version_and_runs_elsewhere(tmp_path: Path) -> 
 def test_a_missing_python_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match=r"no Python 3\.9 in a folder of its own"):
         find_python((3, 9), {"PATH": str(tmp_path), "HOME": str(tmp_path)})
-
-
-def test_programs_are_kept_below_the_users_cache(tmp_path: Path) -> None:
-    assert cache_directory({"HOME": "/home/me"}) == Path("/home/me/.cache/slipway")
-    assert cache_directory({"HOME": "/home/me", "XDG_CACHE_HOME": "/c"}) == Path("/c/slipway")
-    with pytest.raises(InstallError, match="HOME or XDG_CACHE_HOME"):
-        cache_directory({})

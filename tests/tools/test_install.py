@@ -30,11 +30,6 @@ def test_a_variable_wins_over_a_file_as_in_pip() -> None:
     assert uv_variables(told, {}) == {"UV_DEFAULT_INDEX": "https://env.example"}
 
 
-def test_what_uv_is_told_already_stays() -> None:
-    told = ["global.index-url='https://files.example/simple'"]
-    assert uv_variables(told, {"UV_DEFAULT_INDEX": "https://mine.example"}) == {}
-
-
 # A requirement with its hashes: `name==1.2 ; marker \\`, then a line for each hash.
 _REQUIREMENT = re.compile(
     r"^[\w.-]+(\[[\w,-]+\])?==\S+( ; [^\\]+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+", re.M

@@ -1,6 +1,6 @@
 """The site's index for language models."""
 
-from tools.docs_site.llms import TextPage, full_text, index, sections
+from tools.docs_site.llms import TextPage, full_text, index
 
 NAV = [
     {"Overview": "index.md"},
@@ -48,10 +48,6 @@ def test_the_index_has_the_form_of_the_standard() -> None:
 def test_links_are_absolute_where_the_site_has_an_address() -> None:
     found = index("Slipway", "", NAV, PAGES, "https://example.com/docs/")
     assert "(https://example.com/docs/guides/lmi.md)" in found
-
-
-def test_a_navigation_without_optional_pages_has_no_such_section() -> None:
-    assert sections(["index.md"]) == {"Pages": ["index.md"]}
 
 
 def test_the_full_text_has_every_page_but_the_optional_ones() -> None:

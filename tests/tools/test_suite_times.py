@@ -17,8 +17,6 @@ JUNIT = """<?xml version="1.0" encoding="utf-8"?>
 </properties></testcase>
 </testsuite></testsuites>
 """
-FAILED = """<testsuites><testsuite time="1.25"><testcase classname="tests.test_x" name="test_it"
-time="1"><failure message="no">no</failure></testcase></testsuite></testsuites>"""
 
 
 @pytest.fixture
@@ -74,26 +72,6 @@ def test_a_group_brings_its_own_budget(
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split()[2] == "20"
     assert lines[2].split()[2] == "1"
-
-
-def test_the_closing_line_is_of_all_runs(
-    junit: Path, budget: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "more.xml").write_text(FAILED)
-    suite_times.main([str(junit), str(tmp_path / "more.xml")])
-    closing = capsys.readouterr().out.splitlines()[-1]
-    assert closing.strip("=") == " 1 failed, 3 passed in 63.75s (0:01:03) "
-
-
-def test_json(junit: Path, budget: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    suite_times.main([str(junit), "--json"])
-    document = json.loads(capsys.readouterr().out)
-    assert document["folders"]["embedded/lifecycle"] == {
-        "seconds": 29.5,
-        "tests": 2,
-        "starts": {"cdk": 3, "jvm": 4},
-    }
-    assert document["outcomes"] == {"passed": 3}
 
 
 def test_seconds_of_files_are_for_the_workers(

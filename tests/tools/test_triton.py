@@ -15,10 +15,3 @@ def test_a_machine_that_nvidia_has_no_server_for(
     assert main({"XDG_CACHE_HOME": str(tmp_path)}) == 69
     assert "for Linux on x86-64 alone" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_user_without_a_home(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main({}) == 1
-    assert capsys.readouterr().err == (
-        "Set HOME or XDG_CACHE_HOME: neither says where the server is kept.\n"
-    )

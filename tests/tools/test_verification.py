@@ -128,12 +128,6 @@ def test_a_step_that_takes_too_long_has_failed_and_ends_what_it_started(
         os.kill(int((tmp_path / "files" / "server").read_text()), 0)
 
 
-def test_single_steps_run_without_those_that_they_need(run: Run, tmp_path: Path) -> None:
-    given = verification(step("exit"), step("find", "exit"), step("differ"))
-    assert run(given, "find") == 0
-    assert outcomes(tmp_path) == {"find": "ok"}
-
-
 def test_a_step_that_runs_alone_leaves_the_others_in_the_result(run: Run, tmp_path: Path) -> None:
     given = verification(step("exit"), step("find"))
     assert run(given) == 1
@@ -141,22 +135,9 @@ def test_a_step_that_runs_alone_leaves_the_others_in_the_result(run: Run, tmp_pa
     assert run(given, "find") == 0
     assert outcomes(tmp_path) == {"exit": "failed", "find": "ok"}
     assert read(tmp_path)["steps"][0] == before[0]
-    # A rehearsal's steps are no steps of a real run, and what is no result is replaced.
+    # A rehearsal's steps are no steps of a real run.
     assert run(given, "find", "--quick") == 0
     assert outcomes(tmp_path) == {"find": "ok"}
-    result_of(tmp_path).write_text("[1]")
-    assert run(given, "find") == 0
-    assert outcomes(tmp_path) == {"find": "ok"}
-
-
-def test_an_unknown_step_is_named_with_those_that_exist(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        run(verification(step("find"), step("hang")), "find", "fnid", "bang")
-    assert caught.value.code == 1
-    assert capsys.readouterr().err.endswith(": no step fnid or bang; the steps are find, hang\n")
-    assert not result_of(tmp_path).exists()
 
 
 def test_a_request_to_end_keeps_the_result_of_the_steps_before(run: Run, tmp_path: Path) -> None:

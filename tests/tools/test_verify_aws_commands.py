@@ -2,16 +2,14 @@
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from benchmarks.program import stop_on_signals
 from tests.support.waiting import eventually
-from tools.verify_aws.__main__ import _signals_interrupt
 from tools.verify_aws.commands import CommandError, commands_of
 
 
@@ -43,29 +41,11 @@ def test_an_interrupt_ends_the_command(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt), _signals_interrupt():
+    stop_on_signals()
+    with pytest.raises(KeyboardInterrupt):
         run("sh", "-c", f"touch {started}; echo began; sleep 600", seconds=60)
     thread.join()
     assert "began" in (tmp_path / "log").read_text()
-
-
-def test_an_interrupt_while_a_command_starts_ends_that_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[subprocess.Popen[str]] = []
-
-    class Interrupted(subprocess.Popen[str]):
-        def __init__(self, *arguments: Any, **keywords: Any) -> None:
-            super().__init__(*arguments, **keywords)
-            started.append(self)
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    run = commands_of(tmp_path, tmp_path / "log", region="eu-west-1")
-    with pytest.raises(KeyboardInterrupt):
-        run("sleep", "600", seconds=60)
-    (process,) = started
-    assert process.returncode == -signal.SIGTERM
 
 
 def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,15 +73,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_another_answer_than_the_models_is_not_good(folder: Path) -> None:
-    def run(*command: str, seconds: float) -> str:
-        assert command[:3] == ("slipway", "invoke", "verify-aws")
-        return json.dumps({"answer": {"reversed": "slipway"}, "latency_milliseconds": 1})
-
-    with pytest.raises(CheckError, match=r"the endpoint answered \{'reversed': 'slipway'\}"):
-        stage("invoke", folder, Account(), run)()
-
-
 def test_what_is_declared_has_to_be_there(folder: Path) -> None:
     account = Account()
     declared = stage("what is declared", folder, account, nothing)
@@ -129,14 +119,6 @@ def test_a_change_of_an_alarm_may_change_nothing_else(folder: Path) -> None:
     assert stage("change an alarm", folder, account, deploys)().startswith("the latency alarm")
     with pytest.raises(CheckError, match="replaced what the endpoint serves"):
         stage("change an alarm", folder, account, replaces)()
-
-
-def test_troubles_are_told(folder: Path) -> None:
-    def run(*_: str, seconds: float) -> str:
-        return json.dumps({"troubles": ["the endpoint is Failed"]})
-
-    with pytest.raises(CheckError, match="the endpoint is Failed"):
-        stage("status", folder, Account(), run)()
 
 
 def test_no_stage_begins_after_the_time_of_the_run(folder: Path) -> None:

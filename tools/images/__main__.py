@@ -1,14 +1,13 @@
 """`python -m tools.images [NAME ...]`, or `make images`."""
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from embedded_aws.containers.engine import Engine, EngineError
-from tools.images.build import Built, build
+from tools.images.build import build
 from tools.images.catalogue import Image, catalogue, compilers
 from tools.images.engine import open_engine
 from tools.images.record import record
@@ -37,64 +36,46 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     chosen = [images[name] for name in options.names] or serving
     try:
         with open_engine(environ) as engine:
-            built, failures = _build_each(engine, chosen, environ, options)
+            _tell(f"The engine is {engine.name}.")
+            outcomes = dict(_build_each(engine, chosen, environ, options))
     except InstallError as error:
         print(error, file=sys.stderr)
         return os.EX_UNAVAILABLE if isinstance(error, UnavailableError) else 1
-    record(built, environ)
-    if options.json:
-        print(json.dumps([each.as_json() for each in built], indent=2))
-    return 1 if failures else 0
+    record([name for name, is_built in outcomes.items() if is_built], environ)
+    return 0 if all(outcomes.values()) else 1
 
 
 def _build_each(
     engine: Engine, images: Sequence[Image], environ: Mapping[str, str], options: argparse.Namespace
-) -> tuple[list[Built], int]:
-    built: list[Built] = []
-    failures = 0
-    _tell(f"The engine is {engine.name}.")
+) -> Iterator[tuple[str, bool]]:
+    """Yields the name of each image that this machine can have, and whether it was built."""
+    tell = _tell if options.verbose else lambda _: None
     for number, image in enumerate(images, 1):
         _tell(f"{number} of {len(images)}: {image.name}")
         try:
-            tell = _tell if options.verbose else _ignore
-            done = build(engine, image, tell, environ, may_pull=not options.stand_ins)
+            built = build(engine, image, tell, environ, may_pull=not options.stand_ins)
+            if options.sbom is not None:
+                # Its packages are installed with the tests, and not by `make images`.
+                from tools.images.sbom import write_sbom
+
+                write_sbom(engine, built, options.sbom)
         except UnavailableError as error:
             _tell(f"left out: {error}")
             continue
         except (InstallError, EngineError) as error:
             _tell(f"failed: {error}")
-            failures += 1
+            yield image.name, False
             continue
-        if options.sbom is not None and not _write_sbom(engine, done, options.sbom):
-            failures += 1
-        built.append(done)
-        own = done.size_bytes - done.base_size_bytes
+        yield image.name, True
+        own = built.size_bytes - built.base_size_bytes
         _tell(
-            f"  {image.tag}: {own / 1e6:.0f} MB on {done.base_size_bytes / 1e6:.0f} MB, "
-            f"{done.seconds:.0f} s\n  its base: {done.base}"
+            f"  {image.tag}: {own / 1e6:.0f} MB on {built.base_size_bytes / 1e6:.0f} MB, "
+            f"{built.seconds:.0f} s\n  its base: {built.base}"
         )
-    return built, failures
-
-
-def _write_sbom(engine: Engine, built: Built, directory: Path) -> bool:
-    # Its packages are installed with the tests, and not by `make images`.
-    from tools.images.sbom import write_sbom
-
-    try:
-        write_sbom(engine, built, directory)
-    except InstallError as error:
-        _tell(f"failed: {error}")
-        return False
-    return True
 
 
 def _tell(line: str) -> None:
-    # Progress goes to standard error, so that it does not mix with --json.
     print(line, file=sys.stderr, flush=True)
-
-
-def _ignore(line: str) -> None:
-    del line
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -108,7 +89,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sbom", type=Path, metavar="DIR", help="write bills of materials and lists of licences"
     )
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--verbose", action="store_true", help="show what the builds print")
     return parser
 

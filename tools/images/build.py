@@ -23,7 +23,6 @@ class Built:
         image: the image.
         sources: the fingerprint of its sources.
         base: the base that it was built on; a stand-in's name begins with `slipway-stand-in/`.
-        engine: the engine that built it.
         seconds: how long its own build took, without the base's.
         size_bytes: its size, with the base.
         base_size_bytes: the size of the base.
@@ -32,22 +31,9 @@ class Built:
     image: Image
     sources: str
     base: str
-    engine: str
     seconds: float
     size_bytes: int
     base_size_bytes: int
-
-    def as_json(self) -> dict[str, str | float | int]:
-        """Returns the result for machines."""
-        return {
-            "image": self.image.name,
-            "sources": self.sources,
-            "base": self.base,
-            "engine": self.engine,
-            "seconds": round(self.seconds, 1),
-            "size_bytes": self.size_bytes,
-            "base_size_bytes": self.base_size_bytes,
-        }
 
 
 def build(
@@ -92,7 +78,6 @@ def build(
         image,
         sources,
         base,
-        engine.name,
         time.monotonic() - started,
         _size_bytes(engine, image.tag),
         _size_bytes(engine, base),

@@ -4,18 +4,17 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tools.images.build import Built
 from tools.installs import InstallError, cache_directory
 
 
-def record(built: Iterable[Built], environ: Mapping[str, str]) -> None:
+def record(names: Iterable[str], environ: Mapping[str, str]) -> None:
     """Adds images to the record.
 
     Args:
-        built: what was built.
+        names: of the images that were built.
         environ: the user's variables: HOME or XDG_CACHE_HOME.
     """
-    images = recorded(environ) | {each.image.name for each in built}
+    images = recorded(environ) | set(names)
     file = _file(environ)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(sorted(images)), "utf-8")

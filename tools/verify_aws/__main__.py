@@ -4,15 +4,13 @@ import argparse
 import contextlib
 import fcntl
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from benchmarks.execution import INTERRUPTS
+from benchmarks.program import stop_on_signals
 from slipway.cli.output import print_error
 from slipway.codes.code import Code
 from slipway.errors import Kind, UserError
@@ -51,8 +49,10 @@ def main(
         make_commands: returns the function that runs the commands of a stage.
     """
     options = _parser().parse_args(arguments)
+    # SIGHUP and SIGTERM act like Ctrl-C, which removes the created resources.
+    stop_on_signals()
     try:
-        with _only_run(options.folder), _signals_interrupt():
+        with _only_run(options.folder):
             return _verify(options, environ, make_commands)
     except UserError as error:
         print_error(error, as_json=options.json)
@@ -75,8 +75,12 @@ def _verify(
     for note in notes:
         say(f"Not checked: {note}")
     cost = estimate(target.instance_type, target.region, options.minutes)
-    for line in [*cost.lines(), *_announced(target, earlier)]:
+    for line in cost.lines():
         say(line)
+    if earlier:
+        say(f"An earlier run left {' and '.join(earlier)}, destroyed first.")
+    elif target.artifact_key_arn is not None:
+        say("The bucket and the key of an earlier run are used again.")
     _confirm(options.yes)
     report = Report(
         caller.account, caller.region, caller.endpoint, image_uri(target.region), cost, notes
@@ -116,15 +120,6 @@ def _look(caller: Caller, instance_type: str) -> tuple[Target, list[str]]:
             "Use credentials that may read S3's buckets, KMS's keys and CloudFormation's stacks.",
         ) from None
     return Target(caller.account, caller.region, instance_type, key), earlier
-
-
-def _announced(target: Target, earlier: Sequence[str]) -> list[str]:
-    lines = []
-    if earlier:
-        lines.append(f"An earlier run left {' and '.join(earlier)}, destroyed first.")
-    elif target.artifact_key_arn is not None:
-        lines.append("The bucket and the key of an earlier run are used again.")
-    return lines
 
 
 def _confirm(is_sure: bool) -> None:
@@ -207,21 +202,6 @@ def _only_run(folder: Path) -> Iterator[None]:
                 "Wait for it: it would destroy this run's endpoint.",
             ) from None
         yield
-
-
-@contextlib.contextmanager
-def _signals_interrupt() -> Iterator[None]:
-    """Makes SIGHUP and SIGTERM act like Ctrl-C, which removes the created resources."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in INTERRUPTS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _minutes(text: str) -> int:

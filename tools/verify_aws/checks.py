@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -14,7 +14,8 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, nearest
 from slipway.facts.instances import instance_types
 from slipway.facts.regions import hosted_types
-from slipway.operations.preflight.quotas import quota_name
+from slipway.operations.preflight.quotas import compare_quotas
+from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from tools.verify_aws.project import ENVIRONMENT, MODEL, Target, image_uri
 
@@ -112,12 +113,20 @@ def check(caller: Caller, target: Target, folder: Path) -> list[str]:
         UserError: every problem, with its remedy.
     """
     problems: list[Problem] = [*_instance_type(target)]
+    looks = [partial(_bootstrap, caller), partial(_image, caller, target)]
     if not problems:
-        problems += _config(folder)
-    notes: list[str] = []
-    for look in (_bootstrap, _image, _quota):
+        project = Project(folder)
         try:
-            problems += look(caller, target)
+            # Slipway itself may refuse the config.
+            environment = project.environment(ENVIRONMENT)
+            plan = project.plan(MODEL, environment, allow_unpublished=True)
+            looks.append(partial(_quota, plan, caller))
+        except UserError as error:
+            problems += error.problems
+    notes: list[str] = []
+    for look in looks:
+        try:
+            problems += look()
         except _UnknownError as error:
             notes.append(str(error))
     if problems:
@@ -167,16 +176,7 @@ def _instance_type(target: Target) -> Iterator[Problem]:
         )
 
 
-def _config(folder: Path) -> Iterator[Problem]:
-    """Yields the problems for which Slipway itself would refuse the config."""
-    project = Project(folder)
-    try:
-        project.plan(MODEL, project.environment(ENVIRONMENT), allow_unpublished=True)
-    except UserError as error:
-        yield from error.problems
-
-
-def _bootstrap(caller: Caller, _target: Target) -> Iterator[Problem]:
+def _bootstrap(caller: Caller) -> Iterator[Problem]:
     command = f"cdk bootstrap aws://{caller.account}/{caller.region}"
     try:
         found = caller.access.client("ssm").get_parameter(Name=BOOTSTRAP_PARAMETER)
@@ -228,35 +228,15 @@ def _image(caller: Caller, target: Target) -> Iterator[Problem]:
         yield missing
 
 
-def _quota(caller: Caller, target: Target) -> Iterator[Problem]:
-    name = quota_name(target.instance_type)
-    client = caller.access.client("service-quotas")
+def _quota(plan: DeploymentPlan, caller: Caller) -> Iterator[Problem]:
     try:
-        quota = _find_quota(client, "list_service_quotas", name)
-        # A quota that was never changed may have only a default.
-        quota = quota or _find_quota(client, "list_aws_default_service_quotas", name)
+        found, problems = compare_quotas(plan, caller.access)
     except (BotoCoreError, ClientError) as error:
-        raise _UnknownError(f"the quota {name!r}", error) from None
-    if quota is None:
-        raise _UnknownError(f"the quota {name!r}", "Service Quotas does not list it")
-    if quota["Value"] < 1:
-        yield Problem(
-            Code.QUOTA,
-            Kind.STATE,
-            f"the quota {name!r} is {quota['Value']:g} in {caller.region}",
-            "Ask for 1 with `aws service-quotas request-service-quota-increase --service-code "
-            f"sagemaker --quota-code {quota['QuotaCode']} --desired-value 1 --region "
-            f"{caller.region}`, or name another type with `--instance-type`.",
-        )
-
-
-def _find_quota(client: Any, operation: str, name: str) -> dict[str, Any] | None:
-    for page in client.get_paginator(operation).paginate(ServiceCode="sagemaker"):
-        for quota in page["Quotas"]:
-            if quota["QuotaName"] == name:
-                found: dict[str, Any] = quota
-                return found
-    return None
+        raise _UnknownError("the quota of instances", error) from None
+    yield from problems
+    for line in found:
+        if line.endswith("does not list it"):
+            raise _UnknownError(*line.split(": "))
 
 
 def _code(error: ClientError) -> str:

@@ -1,16 +1,15 @@
 """Runs the commands of a stage, as a user would type them."""
 
-import contextlib
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.execution import interrupts_held
+from benchmarks.processes import kill_group, start_group
 
-_ENDING_SECONDS = 10.0
 _LAST_LINES = 20
 
 Run = Callable[..., str]
@@ -48,55 +47,37 @@ def commands_of(
         process: subprocess.Popen[str] | None = None
         try:
             with interrupts_held():
-                process = _start(command, folder, variables)
+                # Ctrl-C reaches this program alone, which then ends the command.
+                process = start_group(
+                    command,
+                    folder,
+                    variables,
+                    text=True,
+                    errors="replace",
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
             output, errors = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            assert process is not None  # noqa: S101  # for the type checker
-            output, errors = _end(process)
+        except BenchmarkError as error:
+            raise CommandError(str(error)) from None
+        except BaseException as error:
+            if process is None:
+                raise
+            kill_group(process)
+            output, errors = process.communicate()
             note(line, output, errors)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
             raise CommandError(
                 f"`{line}` did not end within {seconds / 60:.0f} minutes\n{_last(output, errors)}"
             ) from None
-        except BaseException:
-            if process is not None:
-                note(line, *_end(process))
-            raise
         note(line, output, errors)
         if process.returncode:
             raise CommandError(f"`{line}` ended with {process.returncode}\n{_last(output, errors)}")
         return output
 
     return run
-
-
-def _start(
-    command: Sequence[str], folder: Path, variables: Mapping[str, str]
-) -> subprocess.Popen[str]:
-    try:
-        return subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
-            command,
-            cwd=folder,
-            env=variables,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # Ctrl-C reaches this program alone, which then ends the command.
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise CommandError(f"`{' '.join(command)}` cannot be run: {error.strerror}") from None
-
-
-def _end(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Ends a command and its descendants; returns its output."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=_ENDING_SECONDS)
-    return "", ""
 
 
 def _last(output: str, errors: str) -> str:

@@ -1,7 +1,6 @@
 """The cost of a run, which is shown before it starts."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from slipway.facts.prices import instance_price_per_hour
 
@@ -39,17 +38,14 @@ class Cost:
 
     def lines(self) -> list[str]:
         """Returns the cost as sentences."""
+        what = f"{self.instance_type} in {self.region}"
         time = f"It runs for {self.minutes} minutes at most"
-        if self.usd_per_hour is None:
-            first = (
-                f"The price of {self.instance_type} in {self.region} is not known. {self.source} "
-                f"{time}."
-            )
-        else:
-            first = (
-                f"One {self.instance_type} in {self.region} costs {self.usd_per_hour:g} USD an "
-                f"hour ({self.source}). {time}: {self.usd_at_most:.2f} USD."
-            )
+        first = (
+            f"The price of {what} is not known. {self.source} {time}."
+            if self.usd_per_hour is None
+            else f"One {what} costs {self.usd_per_hour:g} USD an hour ({self.source}). {time}: "
+            f"{self.usd_at_most:.2f} USD."
+        )
         return [
             first,
             f"A KMS key costs {self.key_usd_per_month:g} USD a month until you remove it. The "
@@ -57,27 +53,13 @@ class Cost:
             "Alarms, functions, logs and a few small files are billed by use: cents at most.",
         ]
 
-    def as_json(self) -> dict[str, Any]:
-        """Returns the cost for the report."""
-        return asdict(self)
-
 
 def estimate(instance_type: str, region: str, limit_minutes: int) -> Cost:
-    """Returns the cost of a run.
-
-    Args:
-        instance_type: type of the only instance.
-        region: AWS region.
-        limit_minutes: time after which the run is given up and removed.
-    """
+    """Returns the cost of a run of one instance, given up and removed after so many minutes."""
     minutes = limit_minutes + REMOVAL_MINUTES
-    price = instance_price_per_hour(instance_type, region)
-    if price is None:
-        known = instance_price_per_hour(instance_type, _KNOWN_REGION)
-        elsewhere = f"In {_KNOWN_REGION} it is {known.usd:g} USD an hour. " if known else ""
-        source = f"{elsewhere}See {_PRICE_LIST}."
-        return Cost(instance_type, region, minutes, None, None, source)
-    at_most = round(price.usd * minutes / 60, 2)
-    return Cost(
-        instance_type, region, minutes, price.usd, at_most, f"as of {price.as_of.isoformat()}"
-    )
+    if price := instance_price_per_hour(instance_type, region):
+        at_most, source = round(price.usd * minutes / 60, 2), f"as of {price.as_of.isoformat()}"
+        return Cost(instance_type, region, minutes, price.usd, at_most, source)
+    known = instance_price_per_hour(instance_type, _KNOWN_REGION)
+    elsewhere = f"In {_KNOWN_REGION} it is {known.usd:g} USD an hour. " if known else ""
+    return Cost(instance_type, region, minutes, None, None, f"{elsewhere}See {_PRICE_LIST}.")

