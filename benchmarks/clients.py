@@ -44,14 +44,7 @@ class Clients:
         self.failed = threading.Event()
 
     def run(self, send: Callable[[int, Exchange], None]) -> float:
-        """Runs all clients to their end; returns the processor time of this process meanwhile.
-
-        Args:
-            send: sends the requests of a client; takes its number and its connection.
-
-        Raises:
-            BenchmarkError: the message names the first request that failed.
-        """
+        """Runs all clients to their end; returns the processor time of this process meanwhile."""
         threads = [
             threading.Thread(target=self._run_client, args=(number, send), daemon=True)
             for number in range(self._count)

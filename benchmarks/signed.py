@@ -38,13 +38,7 @@ _LONGEST_MESSAGE_CHARACTERS: Final = 500
 
 @dataclass(frozen=True)
 class SignedTarget:
-    """The endpoint that requests go to, and who signs them.
-
-    Args:
-        url: the address of one endpoint's InvokeEndpoint.
-        region: the region in the signature.
-        credentials: returns the present credentials.
-    """
+    """The URL of one endpoint's InvokeEndpoint, and who signs the requests to it."""
 
     url: str
     region: str
@@ -52,12 +46,7 @@ class SignedTarget:
 
 
 def signed_target(access: Access, endpoint_name: str) -> SignedTarget:
-    """Returns the target of an endpoint in an account, or on the embedded AWS.
-
-    Args:
-        access: names the service's address, and has the credentials.
-        endpoint_name: EndpointName.
-    """
+    """Returns the target of an endpoint in an account, or on the embedded AWS."""
     meta = access.client("sagemaker-runtime").meta
     url = f"{meta.endpoint_url}/endpoints/{quote(endpoint_name, safe='')}/invocations"
     return SignedTarget(url, meta.region_name, access.credentials)
@@ -67,9 +56,6 @@ class SignedRequests:
     """The bytes of signed requests, each body signed once a minute.
 
     Threads may share it.
-
-    Args:
-        target: the endpoint.
     """
 
     def __init__(self, target: SignedTarget) -> None:
@@ -114,12 +100,7 @@ class _Answer:
 
 
 class _Connection:
-    """A connection that is opened anew after the service has closed it.
-
-    Args:
-        target: the endpoint.
-        timeout_seconds: time of each wait for the network.
-    """
+    """A connection that is opened anew after the service has closed it."""
 
     def __init__(self, target: SignedTarget, timeout_seconds: float) -> None:
         self._address = urlsplit(target.url)
@@ -191,10 +172,6 @@ class _Connection:
 @contextlib.contextmanager
 def signed_connection(requests: SignedRequests, timeout_seconds: float) -> Iterator[Exchange]:
     """Opens a connection to an endpoint; gives the function that sends a request.
-
-    Args:
-        requests: signs for the endpoint; connections share it.
-        timeout_seconds: time of each wait for the network.
 
     Raises:
         BenchmarkError: in the block, if a request fails, or is answered with another status than

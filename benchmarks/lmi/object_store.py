@@ -182,16 +182,7 @@ def _slices(found: StoredObject, begin: int, end: int) -> Iterator[tuple[Piece, 
 
 
 class ObjectStore(LoopbackServer):
-    """The store in a process of its own; use it as a context.
-
-    Args:
-        objects: the objects to read, by key.
-        log: file for its output.
-        variables: its environment.
-
-    Raises:
-        BenchmarkError: it did not start.
-    """
+    """The store in a process of its own; use it as a context."""
 
     def __init__(
         self, objects: Sequence[StoredObject], log: Path, variables: Mapping[str, str]
@@ -211,15 +202,7 @@ class ObjectStore(LoopbackServer):
         return f"http://127.0.0.1:{self.port}"
 
     def read(self, key: str, take: Callable[[memoryview], object]) -> None:
-        """Reads an object with one GET.
-
-        Args:
-            key: the object's key.
-            take: called with each part as it arrives; the memory is reused afterwards.
-
-        Raises:
-            BenchmarkError: the object does not exist, or ended early.
-        """
+        """Reads an object with one GET."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=_READ_SECONDS)
         try:
             connection.request("GET", f"/{BUCKET}/{key}")
@@ -238,11 +221,7 @@ class ObjectStore(LoopbackServer):
             connection.close()
 
     def raw_bytes_per_second(self, key: str, connections: int) -> float:
-        """Reads an object over that many connections at once and throws it away.
-
-        Raises:
-            BenchmarkError: a connection failed.
-        """
+        """Reads an object over that many connections at once and throws it away."""
         counts: list[int] = []
         started_at = time.perf_counter()
         with ThreadPoolExecutor(connections) as pool:

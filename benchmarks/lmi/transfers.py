@@ -38,11 +38,7 @@ def client_variables(store: ObjectStore, home: Path) -> dict[str, str]:
 
 
 def check_programs() -> None:
-    """Checks that the programs that fetch and extract are installed.
-
-    Raises:
-        BenchmarkError: a program is missing; the message says what installs it.
-    """
+    """Checks that the programs that fetch and extract are installed."""
     _s5cmd()
     for program in ("tar", "gzip"):
         _find(program)
@@ -86,18 +82,7 @@ def fetch(
     folder: Path,
     variables: Mapping[str, str],
 ) -> Timing:
-    """Fetches a checkpoint into an empty folder.
-
-    Args:
-        way: programs that fetch and extract.
-        checkpoint: the weights to fetch.
-        store: serves the weights.
-        folder: receives the files; temporary files lie beside it.
-        variables: see `client_variables`.
-
-    Raises:
-        BenchmarkError: a program failed; the message has its output.
-    """
+    """Fetches a checkpoint into an empty folder."""
     if way is Way.SYNC:
         return _run(_sync_command(checkpoint, folder), folder, variables)
     if way is Way.COPY:
