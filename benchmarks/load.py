@@ -28,7 +28,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchmarks.clients import Clients, Connect, Exchange, connected_to
+from benchmarks.clients import Clients, Connect
+from benchmarks.connections import Exchange, connected_to
 from benchmarks.execution import answer_call, call_module
 
 # For starting the process and for ending what is under way.

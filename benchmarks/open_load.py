@@ -18,7 +18,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.clients import Clients, Connect, Exchange
+from benchmarks.clients import Clients, Connect
+from benchmarks.connections import Exchange
 from benchmarks.errors import BenchmarkError
 
 # Between the last connection and the first arrival.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.clients import connected_to
+from benchmarks.connections import connected_to
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi import djl
 from benchmarks.lmi.design import System

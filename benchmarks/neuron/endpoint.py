@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.clients import Exchange
+from benchmarks.connections import Exchange
 from benchmarks.errors import BenchmarkError
 from benchmarks.load import LoadResult, LoadSpecification, drive_through
 from benchmarks.open_load import OpenLoadResult, OpenLoadSpecification, drive_open_through

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from http.server import HTTPServer
 from typing import Any
 
 import pytest
@@ -121,29 +121,6 @@ def test_a_connection_that_fails_ends_the_load():
         drive_through(connect, specification(clients=2))
 
 
-def test_a_connection_that_the_server_closes_is_opened_again():
-    class OneRequest(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # HTTP/1.0: closed after each answer
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"answer")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), OneRequest)
-    # Closing waits for the thread of each connection, also of the one that waits for a request.
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        result = drive(server.server_address[1], specification(bodies=("a",), requests=3))
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert result.answers == ((0, "answer", 3),)
-
-
 def test_throughput_is_that_of_whole_cycles():
     # Two clients whose requests take 2 s each, started 1 s apart: one answer a second.
     result = LoadResult(((2.0, 2.0), (2.0, 2.0, 2.0)), (4.0, 6.0), (), 0.0, 7.0)
@@ -227,3 +204,16 @@ def test_the_idle_server_answers_bodies_of_any_size(idle_server):
     result = drive(idle_server, specification(clients=3, bodies=bodies, requests=6))
     assert {answer for _, answer, _ in result.answers} == {"{}"}
     assert {index for index, *_ in result.answers} == {0, 1, 2}
+
+
+def test_a_client_keeps_its_connection(monkeypatch):
+    opened = []
+    connect = socket.create_connection
+    monkeypatch.setattr(
+        socket,
+        "create_connection",
+        lambda *given, **named: opened.append(given) or connect(*given, **named),
+    )
+    with served(echo) as port:
+        drive(port, specification(clients=2, requests=5))
+    assert len(opened) == 2
