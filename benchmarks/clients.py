@@ -4,21 +4,14 @@ With at most a few dozen clients, a thread costs less per request than any async
 it waits only for the network.
 """
 
-import contextlib
-import http.client
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from benchmarks.connections import Exchange
 from benchmarks.errors import BenchmarkError
 
-_HOST = "127.0.0.1"
-_PATH = "/invocations"
-_CONNECT_SECONDS = 10.0
-_LONGEST_MESSAGE_CHARACTERS = 500
-Exchange = Callable[[bytes], bytes]
-"""Sends a request's body; returns the answer's."""
 Connect = Callable[[], AbstractContextManager[Exchange]]
 
 
@@ -44,14 +37,7 @@ class Clients:
         self.failed = threading.Event()
 
     def run(self, send: Callable[[int, Exchange], None]) -> float:
-        """Runs all clients to their end; returns the processor time of this process meanwhile.
-
-        Args:
-            send: sends the requests of a client; takes its number and its connection.
-
-        Raises:
-            BenchmarkError: the message names the first request that failed.
-        """
+        """Runs all clients to their end; returns the processor time of this process meanwhile."""
         threads = [
             threading.Thread(target=self._run_client, args=(number, send), daemon=True)
             for number in range(self._count)
@@ -88,35 +74,3 @@ class Clients:
             self._failure = self._failure or message
         self.failed.set()
         self._start.abort()
-
-
-@contextlib.contextmanager
-def connected_to(port: int, timeout_seconds: float) -> Iterator[Exchange]:
-    """Opens a connection to a server on the loopback interface; gives what sends a request.
-
-    Raises:
-        BenchmarkError: in the block, if a request is refused, timed out, or answered with another
-            status than 200.
-    """
-    connection = http.client.HTTPConnection(_HOST, port, timeout=_CONNECT_SECONDS)
-    headers = {"Content-Type": "application/json"}
-
-    def exchange(body: bytes) -> bytes:
-        connection.request("POST", _PATH, body, headers)
-        response = connection.getresponse()
-        answer = response.read()
-        if response.status != http.HTTPStatus.OK:
-            text = answer.decode("utf-8", "replace")[:_LONGEST_MESSAGE_CHARACTERS]
-            raise BenchmarkError(f"a request was answered with {response.status}: {text}")
-        return answer
-
-    try:
-        connection.connect()
-        connection.sock.settimeout(timeout_seconds)
-        # Where the server closes a connection after an answer, the next request opens another.
-        connection.timeout = timeout_seconds
-        yield exchange
-    except (OSError, http.client.HTTPException) as error:
-        raise BenchmarkError(f"a request failed: {type(error).__name__}: {error}") from None
-    finally:
-        connection.close()

@@ -64,34 +64,30 @@ class Estimate:
         return Verdict.MET if is_sure else Verdict.MET_BY_MEDIANS
 
 
+def estimate_of_median(values: Sequence[float], generator: np.random.Generator) -> Estimate:
+    """Returns the median of some trials; the generator draws the bootstrap samples."""
+    if len(values) < 2:
+        return Estimate(median(values), None, None)
+    return _estimate(median(values), _resampled_medians(values, generator))
+
+
 def ratio_of_medians(
     found: Sequence[float], baseline: Sequence[float], generator: np.random.Generator
 ) -> Estimate:
-    """Returns the ratio of the medians of two series of trials.
-
-    Args:
-        found: trials whose median is the numerator.
-        baseline: trials whose median is the denominator.
-        generator: draws the bootstrap samples.
-
-    Returns:
-        The ratio, without an interval if a series has one trial.
-    """
+    """Returns the median of `found` as a multiple of the median of `baseline`."""
     value = median(found) / median(baseline)
     if min(len(found), len(baseline)) < 2:
         return Estimate(value, None, None)
-    ratios = resampled_medians(found, generator) / resampled_medians(baseline, generator)
-    return estimate(value, ratios)
+    resampled = _resampled_medians(found, generator) / _resampled_medians(baseline, generator)
+    return _estimate(value, resampled)
 
 
-def resampled_medians(values: Sequence[float], generator: np.random.Generator) -> FloatArray:
-    """Returns the medians of bootstrap samples, each as large as `values`."""
+def _resampled_medians(values: Sequence[float], generator: np.random.Generator) -> FloatArray:
     draws = generator.choice(np.asarray(values), size=(_RESAMPLES, len(values)))
     medians: FloatArray = np.median(draws, axis=1)
     return medians
 
 
-def estimate(value: float, resampled: FloatArray) -> Estimate:
-    """Returns a number with its bootstrap confidence interval."""
+def _estimate(value: float, resampled: FloatArray) -> Estimate:
     low, high = np.percentile(resampled, _INTERVAL_PERCENT)
     return Estimate(value, float(low), float(high))

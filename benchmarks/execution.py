@@ -45,6 +45,7 @@ def run_timed(
     environment: Mapping[str, str],
     *,
     limit_seconds: float = _COMMAND_SECONDS,
+    started: Callable[[int], None] = lambda _process_id: None,
 ) -> tuple[Timing, str]:
     """Runs a command to its end.
 
@@ -55,15 +56,13 @@ def run_timed(
         folder: working directory.
         environment: all of its variables.
         limit_seconds: time after which it counts as failed.
+        started: called with the process's id once it runs.
 
     Returns:
         The timing, and the output, standard error included.
-
-    Raises:
-        BenchmarkError: it cannot be started, failed or took too long; the message has its output.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    started = time.perf_counter()
+    started_at = time.perf_counter()
     process: subprocess.Popen[str] | None = None
     try:
         with interrupts_held():
@@ -76,6 +75,7 @@ def run_timed(
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
             )
+        started(process.pid)
         output, _ = process.communicate(timeout=limit_seconds)
     except BaseException as error:
         printed = ""
@@ -87,7 +87,7 @@ def run_timed(
                 f"`{shlex.join(command)}` did not end within {limit_seconds:g} seconds\n{printed}"
             ) from None
         raise
-    seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - started_at
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise BenchmarkError(
@@ -134,9 +134,6 @@ def call_module(
         document: the function's argument.
         limit_seconds: time after which the call has failed.
         variables: environment of the process; None passes this process's own on.
-
-    Raises:
-        BenchmarkError: the function failed or took too long.
     """
     with subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
         [sys.executable, "-m", module],

@@ -20,11 +20,7 @@ _RESPONSE = (
 
 
 class _Connection(asyncio.Protocol):
-    """Answers each request a fixed time after all of it is there.
-
-    Args:
-        delay_seconds: the time; 0 answers at once.
-    """
+    """Answers each request a fixed time after all of it is there; 0 answers at once."""
 
     def __init__(self, delay_seconds: float) -> None:
         self._delay_seconds = delay_seconds

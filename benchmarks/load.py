@@ -28,7 +28,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchmarks.clients import Clients, Connect, Exchange, connected_to
+from benchmarks.clients import Clients, Connect
+from benchmarks.connections import Exchange, connected_to
 from benchmarks.execution import answer_call, call_module
 
 # For starting the process and for ending what is under way.
@@ -128,11 +129,7 @@ class _Load:
         self._lock = threading.Lock()
 
     def run(self) -> LoadResult:
-        """Runs all clients to their end.
-
-        Raises:
-            BenchmarkError: the message names the first request that failed.
-        """
+        """Runs all clients to their end."""
         used = self._threads.run(self._send_all)
         answers = sum(self._answers, Counter())
         counted = [client.times[client.first : client.enough] for client in self._clients]
@@ -179,29 +176,17 @@ class _Load:
 
 
 def drive_through(connect: Connect, specification: LoadSpecification) -> LoadResult:
-    """Drives a load from this process over any connection.
-
-    Raises:
-        BenchmarkError: a request failed.
-    """
+    """Drives a load from this process over any connection."""
     return _Load(connect, specification).run()
 
 
 def drive(port: int, specification: LoadSpecification) -> LoadResult:
-    """Drives a load from this process, against a server on the loopback interface.
-
-    Raises:
-        BenchmarkError: a request failed; see `connected_to`.
-    """
+    """Drives a load from this process, against a server on the loopback interface."""
     return drive_through(lambda: connected_to(port, specification.timeout_seconds), specification)
 
 
 def drive_from_own_process(port: int, specification: LoadSpecification) -> LoadResult:
-    """Drives a load from a fresh process, and allows every request of a client one time-out.
-
-    Raises:
-        BenchmarkError: see `drive`; or the process failed or took too long.
-    """
+    """Drives a load from a fresh process, and allows every request of a client one time-out."""
     most = specification.warm_up_requests + specification.requests + 1
     limit_seconds = specification.seconds + most * specification.timeout_seconds + _SPARE_SECONDS
     document = {"port": port, "load": asdict(specification)}

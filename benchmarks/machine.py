@@ -39,12 +39,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Commit:
-    """The measured commit.
-
-    Args:
-        id: the full hash.
-        modified: whether the working tree differed from it, apart from results.
-    """
+    """The measured commit, and whether the tree differed from it, apart from results."""
 
     id: str
     modified: bool
@@ -56,19 +51,14 @@ def program_path() -> str:
 
 
 def describe_machine(programs: Sequence[str], packages: Sequence[str]) -> Machine:
-    """Describes this machine.
-
-    Args:
-        programs: asked for their version with `--version`.
-        packages: Python distributions.
-    """
+    """Describes this machine."""
     versions = {"python": platform.python_version()}
     versions |= {program: _output(program, "--version").splitlines()[0] for program in programs}
     versions |= {package: metadata.version(package) for package in packages}
     return Machine(
         system=f"{platform.system()} {platform.machine()}",
         processor=_processor(),
-        core_count=_core_count(),
+        core_count=core_count(),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         load_average=round(os.getloadavg()[0], 2),
         versions=versions,
@@ -99,7 +89,8 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _core_count() -> int:
+def core_count() -> int:
+    """Returns the logical cores that this process may use."""
     # Fewer than the machine has in a container with a limit; macOS cannot tell.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -61,9 +61,6 @@ def ensure_made(
         maker: module that makes it, given the model as JSON, the folder and the seed.
         sources: files that the directory depends on.
         packages: Python distributions that it depends on.
-
-    Raises:
-        BenchmarkError: making it failed.
     """
     digest = hashlib.sha256()
     for source in sources:

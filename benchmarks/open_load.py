@@ -1,7 +1,5 @@
 """The open loop: requests arrive when they arrive, whether or not earlier ones are answered.
 
-    python -m benchmarks.open_load < {"port": ..., "load": {...}}
-
 A client of the closed loop (`benchmarks.load`) waits for its answer before it sends again. While a
 server stalls, such a load sends nothing, and the stall costs each client one slow request. Users do
 not wait for each other. Here the arrivals are a Poisson process, drawn before the load begins. The
@@ -14,20 +12,16 @@ requests were. A lateness of more than a few milliseconds means that the server,
 connections, did not keep up with the rate.
 """
 
-import gc
 import itertools
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from benchmarks.clients import Clients, Connect, Exchange, connected_to
+from benchmarks.clients import Clients, Connect
+from benchmarks.connections import Exchange
 from benchmarks.errors import BenchmarkError
-from benchmarks.execution import answer_call, call_module
 
-# For starting the process, connecting, and ending the requests under way.
-_SPARE_SECONDS = 60.0
 # Between the last connection and the first arrival.
 _LEAD_SECONDS = 0.05
 
@@ -105,11 +99,7 @@ class _Load:
         self._began_at = 0.0
 
     def run(self) -> OpenLoadResult:
-        """Sends all requests.
-
-        Raises:
-            BenchmarkError: the message names the first request that failed.
-        """
+        """Sends all requests."""
         used = self._clients.run(self._send)
         first = self._specification.warm_up_seconds
         counted = [
@@ -144,37 +134,5 @@ class _Load:
 
 
 def drive_open_through(connect: Connect, specification: OpenLoadSpecification) -> OpenLoadResult:
-    """Drives a load of the open loop from this process over any connection.
-
-    Raises:
-        BenchmarkError: a request failed, or no request arrived in the load's time.
-    """
+    """Drives a load of the open loop from this process over any connection."""
     return _Load(connect, specification).run()
-
-
-def drive_open_from_own_process(port: int, specification: OpenLoadSpecification) -> OpenLoadResult:
-    """Drives a load from a fresh process, against a server on the loopback interface.
-
-    Raises:
-        BenchmarkError: see `drive_open_through`; or the process failed or took too long.
-    """
-    asked = specification
-    limit_seconds = asked.warm_up_seconds + asked.seconds + asked.timeout_seconds + _SPARE_SECONDS
-    document = {"port": port, "load": asdict(asked)}
-    return OpenLoadResult(
-        **call_module("benchmarks.open_load", document, limit_seconds=limit_seconds)
-    )
-
-
-# Any: JSON.
-def _drive(document: Mapping[str, Any]) -> dict[str, Any]:
-    # A collection would stop all connections at once.
-    gc.disable()
-    port, specification = document["port"], OpenLoadSpecification(**document["load"])
-    return asdict(
-        drive_open_through(lambda: connected_to(port, specification.timeout_seconds), specification)
-    )
-
-
-if __name__ == "__main__":
-    answer_call(_drive)

@@ -6,7 +6,7 @@ is therefore started several times, in turn, and a start counts as one trial.
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.estimates import Estimate, Verdict, estimate, ratio_of_medians, resampled_medians
+from benchmarks.estimates import estimate_of_median, ratio_of_medians
 from benchmarks.load import LoadSpecification, drive_from_own_process
 from benchmarks.processes import answers_ping, kill_group, start_group
 from benchmarks.program import ROOT, Say
-from benchmarks.report import MILLISECONDS, milliseconds, rounded
-from benchmarks.summary import latencies_of
-from benchmarks.trials import Trial, carry_out, shuffled
+from benchmarks.report import MILLISECONDS, Document, items, milliseconds, rounded
+from benchmarks.summary import pooled_latencies
+from benchmarks.trials import Trial, carry_out, results_of, shuffled
 
 CONNECTIONS = 64
 LONGEST_P50_SECONDS = 0.0012
@@ -59,11 +59,7 @@ Costs = tuple[Trial[Program, Cost], ...]
 
 
 class StubServer:
-    """A running program.
-
-    Args:
-        process: has pipes for standard input and output.
-    """
+    """A running program, which has pipes for standard input and output."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -90,11 +86,7 @@ class StubServer:
 
 @contextmanager
 def stub_server(program: Program, variables: Mapping[str, str]) -> Iterator[StubServer]:
-    """Starts a program; stops it at the end of the context.
-
-    Raises:
-        BenchmarkError: it did not start.
-    """
+    """Starts a program; stops it at the end of the context."""
     process = start_group(
         (sys.executable, "-m", "benchmarks.stub_server", program),
         ROOT,
@@ -116,18 +108,7 @@ def stub_server(program: Program, variables: Mapping[str, str]) -> Iterator[Stub
 def measure_overhead(
     starts: int, seconds: float, *, seed: int, variables: Mapping[str, str], say: Say
 ) -> Costs:
-    """Starts each program several times, and measures each life.
-
-    Args:
-        starts: of each program.
-        seconds: of each of the two loads of a life.
-        seed: seed of the order.
-        variables: environment of the programs.
-        say: called with lines of progress.
-
-    Raises:
-        BenchmarkError: a program did not start, or a request failed.
-    """
+    """Starts each program several times, and measures each life."""
 
     def live(program: Program) -> Cost:
         with stub_server(program, variables) as server:
@@ -146,7 +127,7 @@ def measure_overhead(
             )
             used = server.processor_seconds() - before
             requests = sum(count for _, _, count in many.answers)
-        return Cost(latencies_of(lone.all_latencies_seconds).p50, used / requests)
+        return Cost(pooled_latencies([lone]).p50, used / requests)
 
     return carry_out(shuffled([tuple(Program)] * starts, f"{seed} overhead"), live, _described, say)
 
@@ -158,71 +139,24 @@ def _described(program: Program, cost: Cost) -> str:
     )
 
 
-@dataclass(frozen=True)
-class OverheadSummary:
-    """The results.
-
-    Args:
-        starts: of each program.
-        p50_seconds: median of the p50s of each program's lives.
-        p50: the estimate for Slipway's.
-        p50_verdict: verdict on the goal.
-        processor_seconds: median of each program's lives.
-        ratio: Slipway's processor time as a multiple of the echo's.
-        ratio_verdict: verdict on the goal.
-    """
-
-    starts: int
-    p50_seconds: Mapping[Program, float]
-    p50: Estimate
-    p50_verdict: Verdict
-    processor_seconds: Mapping[Program, float]
-    ratio: Estimate
-    ratio_verdict: Verdict
-
-
-def summarize_overhead(costs: Costs, generator: np.random.Generator) -> OverheadSummary:
-    """Computes medians of the lives, intervals and verdicts.
-
-    Args:
-        costs: one trial for each life.
-        generator: draws the bootstrap samples.
-    """
-
-    def lives(program: Program) -> list[Cost]:
-        return [trial.result for trial in costs if trial.cell is program]
-
-    p50s = {program: [each.p50_seconds for each in lives(program)] for program in Program}
-    used = {program: [each.processor_seconds for each in lives(program)] for program in Program}
-    own = p50s[Program.SLIPWAY]
-    p50 = (
-        estimate(median(own), resampled_medians(own, generator))
-        if len(own) > 1
-        else Estimate(own[0], None, None)
-    )
-    ratio = ratio_of_medians(used[Program.SLIPWAY], used[Program.ECHO], generator)
-    return OverheadSummary(
-        starts=len(own),
-        p50_seconds={program: median(values) for program, values in p50s.items()},
-        p50=p50,
-        p50_verdict=p50.at_most(LONGEST_P50_SECONDS),
-        processor_seconds={program: median(values) for program, values in used.items()},
-        ratio=ratio,
-        ratio_verdict=ratio.at_most(MOST_TIMES_THE_ECHO),
-    )
-
-
 # Any: JSON.
-def overhead_as_json(summary: OverheadSummary, costs: Sequence[Trial[Program, Cost]]) -> Any:
+def overhead_as_json(costs: Costs, generator: np.random.Generator) -> dict[str, Any]:
     """Returns the results and every life; times are in milliseconds."""
+    slipway, echo = (results_of(costs, program) for program in Program)
+    p50 = estimate_of_median([each.p50_seconds for each in slipway], generator)
+    ratio = ratio_of_medians(
+        [each.processor_seconds for each in slipway],
+        [each.processor_seconds for each in echo],
+        generator,
+    )
     return {
         "connections": CONNECTIONS,
         "p50_goal_milliseconds": LONGEST_P50_SECONDS * MILLISECONDS,
-        "p50_milliseconds": rounded(summary.p50, per_unit=MILLISECONDS),
-        "p50_verdict": summary.p50_verdict,
+        "p50_milliseconds": rounded(p50, per_unit=MILLISECONDS),
+        "p50_verdict": p50.at_most(LONGEST_P50_SECONDS),
         "most_processor_ratio": MOST_TIMES_THE_ECHO,
-        "processor_ratio": rounded(summary.ratio),
-        "processor_verdict": summary.ratio_verdict,
+        "processor_ratio": rounded(ratio),
+        "processor_verdict": ratio.at_most(MOST_TIMES_THE_ECHO),
         "lives": [
             {
                 "program": trial.cell,
@@ -233,3 +167,24 @@ def overhead_as_json(summary: OverheadSummary, costs: Sequence[Trial[Program, Co
             for trial in costs
         ],
     }
+
+
+def overhead_as_list(overhead: Document) -> str:
+    """Returns the medians of the programs' lives as a list."""
+
+    def of(program: Program, figure: str) -> float:
+        return float(
+            median(life[figure] for life in overhead["lives"] if life["program"] == program)
+        )
+
+    return items(
+        *(
+            f"{label}: p50 {of(program, 'p50_milliseconds'):.2f} ms with 1 client, "
+            f"{of(program, 'processor_milliseconds'):.3f} ms of processor time a request with "
+            f"{overhead['connections']}"
+            for program, label in (
+                (Program.SLIPWAY, "Slipway's server"),
+                (Program.ECHO, "uvicorn's echo, with h11"),
+            )
+        )
+    )

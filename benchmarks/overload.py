@@ -14,18 +14,18 @@ import asyncio
 import json
 import os
 import random
-import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Final
 
-from benchmarks.errors import BenchmarkError
+from benchmarks.processes import BackgroundProcess
 from benchmarks.program import ROOT
+from benchmarks.servers import logged_port
 
 _BODY: Final = json.dumps(
     {"inputs": "Amazon S3 bucket", "parameters": {"max_new_tokens": 8}}
@@ -40,6 +40,7 @@ _TIMES_THE_PEAK: Final = 3
 _PING_SECONDS: Final = 0.25
 # For answers to requests that arrived at the end.
 _REST_SECONDS: Final = 60.0
+_START_SECONDS: Final = 60.0
 
 
 class _Exchange(asyncio.Protocol):
@@ -169,42 +170,17 @@ class _Load:
         return status
 
 
-@contextmanager
-def _server(root: Path) -> Iterator[int]:
-    """Runs the container's program of a checkout; yields its port once it is ready."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "containers.tensorrt", "serve"],
-        cwd=root,
-        env=os.environ
-        | {
-            "SAGEMAKER_BIND_TO_PORT": "0",
-            "SM_MODEL_DIR": os.fspath(ROOT / "samples/gpt2-autocomplete/model"),
-        },
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None  # noqa: S101  # a pipe
-        port = 0
-        try:
-            for line in process.stdout:
-                fields = json.loads(line)
-                port = fields["port"] if fields["event"] == "listening" else port
-                if fields["event"] == "model_loaded":
-                    break
-            else:
-                raise BenchmarkError("the container's program did not start")
-            # Its log is read, as in a container.
-            with subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL):  # noqa: S607
-                yield port
-                process.kill()
-        finally:
-            process.kill()
-
-
-def _trial(root: Path, seconds: float, seed: int) -> dict[str, float]:
+def _trial(root: Path, seconds: float, seed: int, log: Path) -> dict[str, float]:
     import uvloop
 
-    with _server(root) as port, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    model = ROOT / "samples/gpt2-autocomplete/model"
+    variables = {**os.environ, "SAGEMAKER_BIND_TO_PORT": "0", "SM_MODEL_DIR": os.fspath(model)}
+    program = (sys.executable, "-m", "containers.tensorrt", "serve")
+    with (
+        BackgroundProcess(program, root, variables, log) as server,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        port = server.wait_until(lambda: logged_port(server.output()), _START_SECONDS)
         peak = runner.run(_Load(port).peak(seconds))
         load = _Load(port)
         goodput = runner.run(load.overload(_TIMES_THE_PEAK * peak, seconds, seed))
@@ -235,7 +211,8 @@ def main() -> None:
     results: dict[Path, list[dict[str, float]]] = {root: [] for root in roots}
     for number in range(options.trials):
         for root in roots:
-            found = _trial(root, options.seconds, number)
+            with tempfile.TemporaryDirectory() as folder:
+                found = _trial(root, options.seconds, number, Path(folder, "log"))
             results[root].append(found)
             print(json.dumps({"checkout": root.name, "cores": os.cpu_count()} | found), flush=True)
     for root, trials in results.items():

@@ -26,17 +26,7 @@ Awaited = TypeVar("Awaited")
 def start_group(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], **options: Any
 ) -> subprocess.Popen[Any]:
-    """Starts a process in a group of its own.
-
-    Args:
-        command: program and arguments.
-        folder: working directory.
-        environment: all of its variables.
-        options: further arguments of `Popen`; standard input is empty unless they say otherwise.
-
-    Raises:
-        BenchmarkError: it cannot be started.
-    """
+    """Starts a process in a group of its own; its standard input is empty by default."""
     try:
         return subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
             command,
@@ -57,18 +47,9 @@ def kill_group(process: subprocess.Popen[Any]) -> None:
 
 
 class BackgroundProcess:
-    """A process in a group of its own, whose output goes to a file.
+    """A process in a group of its own, whose output goes to the file `log`.
 
     Use it as a context: leaving stops it.
-
-    Args:
-        command: program and arguments.
-        folder: working directory.
-        environment: all of its variables.
-        log: file for standard output and standard error.
-
-    Raises:
-        BenchmarkError: it cannot be started.
     """
 
     def __init__(
@@ -100,17 +81,8 @@ class BackgroundProcess:
     ) -> Awaited:
         """Polls a condition until it holds; stops the process if it never does.
 
-        Args:
-            ready: the condition; it holds once it returns something true.
-            limit_seconds: time after which waiting fails.
-            poll_seconds: time between two checks; far below the time that is measured.
-
         Returns:
             The first true value of the condition.
-
-        Raises:
-            BenchmarkError: the process ended, or waiting took too long; the message has its last
-                output.
         """
         deadline = time.monotonic() + limit_seconds
         try:

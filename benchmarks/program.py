@@ -1,4 +1,8 @@
-"""The shared parts of the benchmarks' command lines: options, progress, results and exit codes."""
+"""The harness of the benchmarks: command lines, progress, results and exit codes.
+
+A benchmark says what is special about it as a `Benchmark`: its options, what it measures, and the
+page that is made of the measurements.
+"""
 
 import argparse
 import json
@@ -7,13 +11,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.machine import describe_commit, describe_machine
-from benchmarks.report import Context
+from benchmarks.report import Context, Document
 from embedded_aws.errors import LocalAwsError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,7 +27,6 @@ BUILD = ROOT / "build" / "benchmarks"
 """Folder for what a benchmark makes and keeps, such as models."""
 
 Say = Callable[[str], None]
-
 
 _QUICK_RESULTS = BUILD / "quick"
 
@@ -36,58 +40,6 @@ class ExitOneParser(argparse.ArgumentParser):
         self.exit(1, f"{self.prog}: {message}\n")
 
 
-class Parser(ExitOneParser):
-    """Parses a command line with the options of every benchmark.
-
-    Args:
-        program: the package, as `python -m` takes it.
-        description: shown in the help.
-        result: name of the two result files.
-    """
-
-    def __init__(self, program: str, description: str | None, result: str) -> None:
-        super().__init__(
-            prog=f"python -m {program}",
-            description=description,
-            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        )
-        self.add_argument("--seed", type=int, default=1, help="of the order of the trials")
-        self.add_argument(
-            "--output",
-            type=Path,
-            default=RESULTS,
-            metavar="DIR",
-            help=f"folder for {result}.json and {result}.md",
-        )
-        self.add_argument("--json", action="store_true", help="print the JSON, not the page")
-        self.set_defaults(result=result, quick=False, part=None)
-
-    def add_quick_option(self, text: str) -> None:
-        """Adds `--quick`; `text` is the beginning of its help."""
-        self.add_argument(
-            "--quick",
-            action="store_true",
-            help=f"{text}, to see that it works: the result goes to "
-            f"{_QUICK_RESULTS.relative_to(ROOT)}, never to benchmarks/results",
-        )
-
-    def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
-        """Returns the options and, as `command`, the command line itself.
-
-        A quick run and a run of one part never write to benchmarks/results.
-
-        Args:
-            arguments: the command line; None takes the process's own. If it is invalid, the process
-                ends with 1.
-        """
-        given = list(sys.argv[1:] if arguments is None else arguments)
-        options = self.parse_args(given)
-        options.command = shlex.join([*self.prog.split(), *given])
-        if (options.quick or options.part) and options.output.resolve() == RESULTS:
-            options.output = _QUICK_RESULTS
-        return options
-
-
 def positive(text: str) -> int:
     """Parses a whole number of at least 1; for `add_argument`."""
     if not text.isdecimal() or not int(text):
@@ -95,34 +47,16 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def run(
-    options: argparse.Namespace, measure: Callable[[argparse.Namespace], tuple[dict[str, Any], str]]
-) -> int:
-    """Measures, writes the results and prints one of them.
-
-    Args:
-        options: the result of `Parser.parse`.
-        measure: returns the document and the page for the options.
-
-    Returns:
-        The exit code: 1 if the benchmark ended early, 130 if it was stopped.
-    """
-    try:
-        options.output.mkdir(parents=True, exist_ok=True)
-        content, page = measure(options)
-        document = json.dumps(content, indent=2) + "\n"
-        for ending, text in (("json", document), ("md", page)):
-            path = options.output / f"{options.result}.{ending}"
-            path.write_text(text, "utf-8")
-            print(f"wrote {path}", file=sys.stderr)
-    except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
-        return 130
-    except (BenchmarkError, LocalAwsError, OSError) as error:
-        print(f"The benchmark ended early: {error}", file=sys.stderr)
-        return 1
-    print(document if options.json else page, end="")
-    return 0
+def add_trial_options(
+    parser: argparse.ArgumentParser, trials: int, stated_trials: int | None = None
+) -> None:
+    """Adds `--trials`, and `--stated-trials` for a benchmark with measurements without a goal."""
+    of_what = "each measurement" if stated_trials is None else "what a goal is about"
+    parser.add_argument("--trials", type=positive, default=trials, help=f"of {of_what}")
+    if stated_trials is not None:
+        parser.add_argument(
+            "--stated-trials", type=positive, default=stated_trials, help="of everything else"
+        )
 
 
 class Run:
@@ -132,6 +66,9 @@ class Run:
         programs: programs that take part, for the versions in the result.
         packages: Python distributions that take part.
         command: the command line, if the result names it.
+
+    Attributes:
+        versions: versions by name, to which a benchmark adds others.
     """
 
     def __init__(self, programs: Sequence[str], packages: Sequence[str], command: str = "") -> None:
@@ -139,6 +76,7 @@ class Run:
         self._started, self._clock = datetime.now(UTC), time.monotonic()
         self._commit = describe_commit(ROOT)
         self._machine = machine = describe_machine(programs, packages)
+        self.versions = machine.versions
         if machine.load_average > machine.core_count / 2:
             self.say(
                 f"this machine is busy (load average {machine.load_average:g} on "
@@ -154,6 +92,92 @@ class Run:
     def end(self) -> Context:
         """Ends the measurement and returns its circumstances."""
         return Context(self._started, datetime.now(UTC), self._commit, self._machine, self._command)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What is special about a benchmark.
+
+    Args:
+        name: of the two result files, and of the package, where it has underscores.
+        about: shown in the help.
+        add_options: adds options to those of every benchmark.
+        measure: measures; returns the run and what the document has beside its context.
+        page: returns the page of a document.
+        quick: beginning of the help of `--quick`; without it there is no such option.
+    """
+
+    name: str
+    about: str | None
+    add_options: Callable[[argparse.ArgumentParser], None]
+    # Any: JSON.
+    measure: Callable[[argparse.Namespace], tuple[Run, dict[str, Any]]]
+    page: Callable[[Document], str]
+    quick: str = ""
+
+    def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
+        """Returns the options and, as `command`, the command line itself.
+
+        A quick run and a run of one part never write to benchmarks/results. An invalid command line
+        ends the process with 1.
+        """
+        parser = ExitOneParser(
+            prog=f"python -m benchmarks.{self.name.replace('-', '_')}",
+            description=self.about,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
+        parser.add_argument("--seed", type=int, default=1, help="of the order of the trials")
+        parser.add_argument(
+            "--output",
+            type=Path,
+            default=RESULTS,
+            metavar="DIR",
+            help=f"folder for {self.name}.json and {self.name}.md",
+        )
+        parser.add_argument("--json", action="store_true", help="print the JSON, not the page")
+        parser.set_defaults(quick=False, part=None)
+        if self.quick:
+            parser.add_argument(
+                "--quick",
+                action="store_true",
+                help=f"{self.quick}, to see that it works: the result goes to "
+                f"{_QUICK_RESULTS.relative_to(ROOT)}, never to benchmarks/results",
+            )
+        self.add_options(parser)
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        options = parser.parse_args(given)
+        options.command = shlex.join([*parser.prog.split(), *given])
+        if (options.quick or options.part) and options.output.resolve() == RESULTS:
+            options.output = _QUICK_RESULTS
+        return options
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Measures, writes the results and prints one of them.
+
+        Returns:
+            The exit code: 1 if the benchmark ended early, 130 if it was stopped.
+        """
+        options = self.parse(arguments)
+        if arguments is None:
+            stop_on_signals()
+        try:
+            options.output.mkdir(parents=True, exist_ok=True)
+            run, content = self.measure(options)
+            # As readers of the file get it: without the types of this program.
+            text = json.dumps({"benchmark": self.name, **run.end().as_json(), **content}, indent=2)
+            page = self.page(json.loads(text))
+            for ending, shown in (("json", f"{text}\n"), ("md", page)):
+                path = options.output / f"{self.name}.{ending}"
+                path.write_text(shown, "utf-8")
+                print(f"wrote {path}", file=sys.stderr)
+        except KeyboardInterrupt:
+            print("Stopped.", file=sys.stderr)
+            return 130
+        except (BenchmarkError, LocalAwsError, OSError) as error:
+            print(f"The benchmark ended early: {error}", file=sys.stderr)
+            return 1
+        print(f"{text}\n" if options.json else page, end="")
+        return 0
 
 
 def stop_on_signals() -> None:

@@ -1,25 +1,42 @@
-"""The shared parts of every result page: tables, and the circumstances of the measurement."""
+"""The form of every result: a JSON document, and a page that is made of the document alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from benchmarks.machine import Commit, Machine
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    # Not imported at run time: it needs NumPy, which the load driver does without.
-    from benchmarks.estimates import Estimate
+# Any: JSON.
+Document: TypeAlias = Mapping[str, Any]
 
 MILLISECONDS = 1000
 """In a second."""
-QUICK = (
-    "A quick run, with small models and a few requests: it shows that everything works, no more."
+CLOSED_LOOP = (
+    "The load is a closed loop: a client sends again after its answer. Stalls of a server are "
+    "therefore rare in p95 and p99."
 )
+"""The note of every page whose loads are `benchmarks.load`'s."""
+_MET = "met"
+
+
+class Labelled(StrEnum):
+    """Keys of a result, each with its name for readers."""
+
+    label: str
+
+    def __new__(cls, key: str, label: str = "") -> Self:
+        """Makes a member; a key alone finds the member that was made."""
+        member = str.__new__(cls, key)
+        member._value_, member.label = key, label
+        return member
 
 
 @dataclass(frozen=True)
@@ -39,6 +56,17 @@ class Context:
     commit: Commit | None
     machine: Machine
     command: str = ""
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """Returns the context of a result, which `as_json` wrote into it."""
+        return cls(
+            datetime.fromisoformat(document["started_at"]),
+            datetime.fromisoformat(document["ended_at"]),
+            Commit(**document["commit"]) if document["commit"] else None,
+            Machine(**document["machine"]),
+            document.get("command", ""),
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Returns the first keys of a result's JSON document."""
@@ -61,27 +89,83 @@ class Context:
                 commit += " with uncommitted changes"
         minutes = (self.ended_at - self.started_at).total_seconds() / 60
         command = f"`{self.command}`, " if self.command else ""
-        circumstances = [
+        return items(
             f"Run: {command}{self.started_at:%Y-%m-%d %H:%M} UTC, {minutes:.0f} minutes, {commit}.",
             f"Machine: {machine.processor}, {machine.core_count} cores, "
             f"{machine.memory_bytes / 1e9:.1f} GB, {machine.system}.",
             f"Load average at the start: {machine.load_average:g}.",
             f"Versions: {versions}.",
+            *notes,
+        )
+
+
+def result_page(document: Document, title: str, sections: Iterable[str], *notes: str) -> str:
+    """Returns the page of a result: its title, its sections, and its circumstances with `notes`."""
+    quick = "A quick run: it shows that everything works, no more. Its figures mean nothing."
+    return page(
+        [
+            f"# {title}",
+            *([quick] if is_quick(document) else []),
+            *sections,
+            "## Circumstances",
+            Context.of(document).as_list(
+                *notes, "[What is measured, and how to read it](../README.md)."
+            ),
         ]
-        return items(*circumstances, *notes)
+    )
 
 
-def picture(name: str, text: str) -> str:
-    """Returns the Markdown of a plot that `make pictures` draws from the committed results.
+def is_quick(document: Document) -> bool:
+    """Returns whether the run only showed that everything works."""
+    return bool(document["design"].get("is_quick"))
+
+
+def picture(document: Document, name: str, text: str) -> list[str]:
+    """Returns the Markdown of a plot that `make pictures` draws; none for a quick run.
 
     Args:
+        document: only the committed results are drawn.
         name: of the file in docs/pictures, without the ending.
         text: what the plot shows, for readers who do not see it.
     """
-    return f"![{text}](../../docs/pictures/{name}.svg)"
+    return [] if is_quick(document) else [f"![{text}](../../docs/pictures/{name}.svg)"]
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def goals_line(verdicts: Iterable[str]) -> str:
+    """Returns how many goals are met, and what became of the others."""
+    counts = Counter(verdicts)
+    others = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if verdict != _MET)
+    line = f"**{counts[_MET]} of {counts.total()} goals met.**"
+    return f"{line} The others: {others}." if others else line
+
+
+def estimated(found: Document, per_unit: float = 1) -> str:
+    """Returns a ratio or an estimate with its interval."""
+    return f"{found['value'] * per_unit:.2f} ({interval(found)})"
+
+
+def interval(found: Document) -> str:
+    """Returns the interval of an estimate."""
+    if found["low"] is None:
+        return "one trial"
+    return f"{found['low']:.2f} to {found['high']:.2f}"
+
+
+def interval_note(trials: int) -> str:
+    """Returns which statistic the intervals of a page are, and what so many trials can show."""
+    return (
+        "Intervals: percentile bootstrap of the medians, 95 %, over "
+        f"{counted(trials, 'trial')} each. The range of so many trials covers the true median with "
+        f"{covered(trials)}."
+    )
+
+
+def covered(trials: int) -> str:
+    """Returns the probability that the true median is within the range of so many trials."""
+    return f"{1 - 0.5 ** (trials - 1):.0%}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Returns a Markdown table: the first column is left-aligned, numbers are right-aligned."""
     rule = ["---", *("---:" for _ in header[1:])]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
@@ -118,34 +202,16 @@ def milliseconds(seconds: float) -> float:
     return round(seconds * MILLISECONDS, 3)
 
 
+def rounded_rate(per_second: float) -> float:
+    """Returns a rate for a JSON document, with six significant digits."""
+    return float(f"{per_second:.6g}")
+
+
 def rounded(
     found: DataclassInstance, digits: int = 3, per_unit: float = 1
 ) -> dict[str, float | None]:
-    """Returns a dataclass of numbers for a JSON document.
-
-    Args:
-        found: an estimate, a spread or a time; None stays None.
-        digits: digits after the point.
-        per_unit: factor of the shown unit.
-    """
+    """Returns a dataclass of numbers for a JSON document."""
     return {
         name: None if value is None else round(value * per_unit, digits)
         for name, value in asdict(found).items()
     }
-
-
-def interval_note(trials: int) -> str:
-    """Returns which statistic the intervals of a page are, and what so many trials can show."""
-    covered = 1 - 0.5 ** (trials - 1)
-    return (
-        "Intervals: percentile bootstrap of the medians, 95 %, over "
-        f"{counted(trials, 'trial')} each. The range of so many trials covers the true median with "
-        f"{covered:.0%}."
-    )
-
-
-def interval(found: Estimate, per_unit: float = 1) -> str:
-    """Returns the interval of an estimate; `per_unit` is the factor of the shown unit."""
-    if found.low is None or found.high is None:
-        return "one trial"
-    return f"{found.low * per_unit:.2f} to {found.high * per_unit:.2f}"

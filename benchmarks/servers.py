@@ -2,9 +2,10 @@
 
 import contextlib
 import json
+import operator
+import os
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -18,9 +19,15 @@ from benchmarks.program import ROOT, Say
 TIMEOUT_SECONDS = 300
 """For one request, at every server: slow answers are to be measured, not to be refused."""
 
+PACKAGES = ("numpy", "onnxruntime", "starlette", "tokenizers", "torch", "transformers", "uvicorn")
+"""Python distributions that take part where a container is compared with PyTorch."""
+
 Key = TypeVar("Key", bound=Hashable)
+Answer = TypeVar("Answer")
 
 _START_SECONDS = 300.0
+# Of the load whose answers are compared before anything is timed.
+_COMPARING_CLIENTS = 4
 _LEFT_OUT = (
     "BASELINE_",
     "GUNICORN_",
@@ -57,14 +64,7 @@ def shared_settings(model_directory: Path) -> dict[str, str]:
 class LoopbackServer(BackgroundProcess):
     """A program in Python that says in its output which port it serves.
 
-    Args:
-        arguments: arguments of Python.
-        log: file for its output.
-        variables: its environment.
-        find_port: returns the port once the output has it.
-
-    Raises:
-        BenchmarkError: it did not start; the message has its last output.
+    `find_port` returns the port once the output has it.
     """
 
     def __init__(
@@ -110,36 +110,40 @@ class RunningServer(Protocol):
 def idle_server(
     log: Path, variables: Mapping[str, str], delay_milliseconds: float = 0.0
 ) -> LoopbackServer:
-    """Starts a server that does nothing, to measure the load driver alone.
-
-    Args:
-        log: file for its output.
-        variables: its environment.
-        delay_milliseconds: time from a request to its answer.
-    """
+    """Starts a server that does nothing, to measure the load driver alone."""
     program = ("-m", "benchmarks.idle_server", "--delay-milliseconds", str(delay_milliseconds))
     return LoopbackServer(program, log, variables, printed_port)
 
 
-class ServerPool(ABC, Generic[Key]):
-    """The servers of one model, each started when it is first needed.
+def start_container(
+    arguments: Sequence[str], log: Path, settings: Mapping[str, str]
+) -> LoopbackServer:
+    """Starts a container's own program, or a program with the same settings and log."""
+    variables = {**server_variables(os.environ), **settings}
+    return LoopbackServer(arguments, log, variables, logged_port)
+
+
+def start_published(folder: Path, application: Application, layout: Layout) -> PublishedStack:
+    """Starts nginx and gunicorn in a folder, which is created here."""
+    folder.mkdir()
+    return PublishedStack(
+        folder,
+        application,
+        layout=layout,
+        environment=server_variables(os.environ),
+        timeout_seconds=TIMEOUT_SECONDS,
+    )
+
+
+class ServerPool(Generic[Key]):
+    """Servers that are each started when they are first needed.
 
     They all run at the same time, but only one is measured at a time: a waiting server takes no
     processor. Use it as a context: leaving stops them all. The text of a key is the server's title.
-
-    Args:
-        folder: an empty folder, for logs and sockets.
-        model_directory: the model that they serve.
-        environ: the user's variables.
-        say: called when a server is started.
     """
 
-    def __init__(
-        self, folder: Path, model_directory: Path, environ: Mapping[str, str], say: Say
-    ) -> None:
-        self._folder, self._model_directory = folder, model_directory
-        self._variables = server_variables(environ)
-        self._say = say
+    def __init__(self, start: Callable[[Key], RunningServer], say: Say) -> None:
+        self._start, self._say = start, say
         self._running: dict[Key, RunningServer] = {}
         self._stack = ExitStack()
 
@@ -149,70 +153,75 @@ class ServerPool(ABC, Generic[Key]):
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def port(self, key: Key) -> int:
-        """Returns a server's port; starts the server if it does not run yet.
-
-        Raises:
-            BenchmarkError: it did not start.
-        """
+    def drive(self, key: Key, title: str, load: LoadSpecification) -> LoadResult:
+        """Drives a load against a server; `title` is the measurement's, for the error."""
         if key not in self._running:
             self._say(f"starting {key}")
             server = self._start(key)
             self._stack.callback(server.stop)
             self._running[key] = server
-        return self._running[key].port
-
-    def drive(self, key: Key, title: str, load: LoadSpecification) -> LoadResult:
-        """Drives a load against a server.
-
-        Args:
-            key: the server.
-            title: name of the measurement, for the error.
-            load: the requests.
-
-        Raises:
-            BenchmarkError: a request failed; the message has the server's last output.
-        """
-        port = self.port(key)
         try:
-            return drive_from_own_process(port, load)
+            return drive_from_own_process(self._running[key].port, load)
         except BenchmarkError as error:
             log = self._running[key].recent_output()
             raise BenchmarkError(f"{title}: {error}\n{log}") from None
 
-    @abstractmethod
-    def _start(self, key: Key) -> RunningServer:
-        """Starts a server."""
 
-    def _start_container(
-        self, arguments: Sequence[str], name: str, settings: Mapping[str, str]
-    ) -> LoopbackServer:
-        """Starts the container's own program, or a program with the same settings and log.
+class Answers(Generic[Answer]):
+    """The answers to a benchmark's requests, of which the first server's are the right ones.
 
-        Args:
-            arguments: arguments of Python.
-            name: name of its log.
-            settings: the variables that an endpoint's container would get.
+    Args:
+        read: parses the answer to the request with an index.
+        agrees: compares an answer with the right one.
+
+    Attributes:
+        compared: number of answers that were compared.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[int, str], Answer],
+        agrees: Callable[[Answer, Answer], bool] = operator.eq,
+    ) -> None:
+        self._read, self._agrees = read, agrees
+        self._right: dict[int, Answer] = {}
+        self.compared = 0
+
+    def compare(self, title: str, answers: Iterable[tuple[int, str, int]]) -> None:
+        """Compares answers, each with its index and its count, with the right ones.
+
+        Raises:
+            BenchmarkError: one differs, so that the times would be of different work.
         """
-        variables = {**self._variables, **settings}
-        return LoopbackServer(arguments, self._folder / f"{name}.log", variables, logged_port)
+        for index, answer, count in answers:
+            found = self._read(index, answer)
+            right = self._right.setdefault(index, found)
+            if not self._agrees(found, right):
+                raise BenchmarkError(
+                    f"{title} answers {found!r} to request {index}, and the first server answers "
+                    f"{right!r}: they do not compute the same model"
+                )
+            self.compared += count
 
-    def _start_published(
-        self, application: Application, name: str, layout: Layout
-    ) -> PublishedStack:
-        """Starts nginx and gunicorn.
-
-        Args:
-            application: runs in the workers.
-            name: name of its folder.
-            layout: workers and their threads.
-        """
-        folder = self._folder / name
-        folder.mkdir()
-        return PublishedStack(
-            folder,
-            application,
-            layout=layout,
-            environment=self._variables,
-            timeout_seconds=TIMEOUT_SECONDS,
+    def same(self, answers: Iterable[tuple[int, str, int]]) -> int:
+        """Returns how many answers are the right ones."""
+        return sum(
+            count
+            for index, answer, count in answers
+            if self._agrees(self._read(index, answer), self._right[index])
         )
+
+
+def compare_before(
+    pool: ServerPool[Key], key: Key, title: str, bodies: Sequence[str], answers: Answers[Answer]
+) -> None:
+    """Sends a server every request once, which also warms it up, and compares its answers."""
+    clients = min(_COMPARING_CLIENTS, len(bodies))
+    load = LoadSpecification(
+        bodies,
+        clients,
+        requests=len(bodies) // clients,
+        keep_up=False,
+        timeout_seconds=TIMEOUT_SECONDS,
+    )
+    answers.compare(title, pool.drive(key, title, load).answers)

@@ -16,15 +16,7 @@ def shared_out(total: int, processes: int) -> list[int]:
 
 
 def drive_in_processes(drive: Callable[[Load], Result], loads: Sequence[Load]) -> list[Result]:
-    """Drives each load in a process of its own, all at the same time; returns their results.
-
-    Args:
-        drive: called in the processes, so it and its results can be pickled.
-        loads: one for each process.
-
-    Raises:
-        BenchmarkError: the first error that `drive` raised.
-    """
+    """Drives each load in a process of its own, all at the same time; returns their results."""
     # Fresh processes, which do not share this process's imports and connections.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(len(loads), mp_context=context) as pool:

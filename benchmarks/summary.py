@@ -1,15 +1,16 @@
 """Computes what all trials under load have in common: throughputs and latencies."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from benchmarks.estimates import Estimate, ratio_of_medians
 from benchmarks.load import LoadResult
-from benchmarks.report import milliseconds
-from benchmarks.trials import Trial
+from benchmarks.report import milliseconds, rounded_rate
+from benchmarks.trials import Trial, results_of
 
 Cell = TypeVar("Cell")
 
@@ -40,60 +41,75 @@ def latencies_of(seconds: Sequence[float]) -> Latencies:
     return Latencies(len(seconds), min(seconds), max(seconds), fmean(seconds), p50, p95, p99)
 
 
-@dataclass(frozen=True)
-class CellSummary(Generic[Cell]):
-    """The trials of one cell.
+def pooled_latencies(loads: Iterable[LoadResult]) -> Latencies:
+    """Returns the figures of the requests of several loads together."""
+    return latencies_of([each for load in loads for each in load.all_latencies_seconds])
+
+
+def cells_as_json(
+    cells: Iterable[Cell],
+    trials: Sequence[Trial[Cell, LoadResult]],
+    rate: str,
+    names: Sequence[str],
+    describe: Callable[[Cell], Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Returns the figures of the cells that were measured, each with all of its trials.
 
     Args:
-        cell: the measured server and its load.
+        cells: in the order of the result.
         trials: in the order in which they ran.
-        requests_per_second: median of the trials.
-        latencies: of the requests of all trials together.
+        rate: key of the throughput.
+        names: figures of the latencies.
+        describe: returns what identifies a cell.
     """
-
-    cell: Cell
-    trials: tuple[Trial[Cell, LoadResult], ...]
-    requests_per_second: float
-    latencies: Latencies
-
-    @property
-    def throughputs(self) -> list[float]:
-        """Returns the requests per second of each trial."""
-        return [trial.result.requests_per_second for trial in self.trials]
-
-    @property
-    def trial_latencies(self) -> list[Latencies]:
-        """Returns the latencies of each trial."""
-        return [latencies_of(trial.result.all_latencies_seconds) for trial in self.trials]
-
-    def as_json(
-        self, order: Sequence[Trial[Cell, LoadResult]], rate: str, names: Sequence[str]
-    ) -> dict[str, Any]:
-        """Returns the figures, and the figures of every trial."""
-        return {
-            rate: round(self.requests_per_second, 3),
-            **self.latencies.as_json(names),
-            "trials": [
-                {
-                    "round": trial.round,
-                    "order": order.index(trial) + 1,
-                    rate: round(trial.result.requests_per_second, 3),
-                    **latencies_of(trial.result.all_latencies_seconds).as_json(names),
-                }
-                for trial in self.trials
-            ],
-        }
-
-
-def summarize_cells(
-    cells: Iterable[Cell], trials: Sequence[Trial[Cell, LoadResult]]
-) -> dict[Cell, CellSummary[Cell]]:
-    """Returns the summaries of those cells that were measured, in their order."""
-    found: dict[Cell, CellSummary[Cell]] = {}
+    found = []
     for cell in cells:
-        own = tuple(trial for trial in trials if trial.cell == cell)
-        if own:
-            seconds = [each for trial in own for each in trial.result.all_latencies_seconds]
-            rate = median(trial.result.requests_per_second for trial in own)
-            found[cell] = CellSummary(cell, own, rate, latencies_of(seconds))
+        loads = results_of(trials, cell)
+        if not loads:
+            continue
+        found.append(
+            {
+                **describe(cell),
+                rate: rounded_rate(median(load.requests_per_second for load in loads)),
+                **pooled_latencies(loads).as_json(names),
+                "trials": [
+                    {
+                        "round": trial.round,
+                        "order": order,
+                        rate: rounded_rate(trial.result.requests_per_second),
+                        **pooled_latencies([trial.result]).as_json(names),
+                    }
+                    for order, trial in enumerate(trials, start=1)
+                    if trial.cell == cell
+                ],
+            }
+        )
     return found
+
+
+def throughput_ratio(
+    trials: Sequence[Trial[Cell, LoadResult]],
+    cell: Cell,
+    baseline: Cell,
+    generator: np.random.Generator,
+) -> Estimate:
+    """Returns the requests per second of a cell as a multiple of another's."""
+    found, other = (
+        [load.requests_per_second for load in results_of(trials, each)] for each in (cell, baseline)
+    )
+    return ratio_of_medians(found, other, generator)
+
+
+def latency_ratio(
+    trials: Sequence[Trial[Cell, LoadResult]],
+    cell: Cell,
+    baseline: Cell,
+    name: str,
+    generator: np.random.Generator,
+) -> Estimate:
+    """Returns a figure of the latencies of a cell, such as `p95`, as a multiple of another's."""
+    found, other = (
+        [getattr(pooled_latencies([load]), name) for load in results_of(trials, each)]
+        for each in (cell, baseline)
+    )
+    return ratio_of_medians(found, other, generator)

@@ -1,30 +1,31 @@
 """Trials: their random order, and their results."""
 
 import random
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Generic, TypeVar
 
-Measured = TypeVar("Measured")
+Cell = TypeVar("Cell")
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Trial(Generic[Measured, Result]):
-    """One measurement.
+class Trial(Generic[Cell, Result]):
+    """One measurement of a cell; rounds count from 1."""
 
-    Args:
-        cell: the thing that was measured.
-        round: its round, from 1.
-        result: the measured values.
-    """
-
-    cell: Measured
+    cell: Cell
     round: int
     result: Result
 
 
-def shuffled(rounds: Iterable[Iterable[Measured]], seed: int | str) -> list[list[Measured]]:
+def results_of(trials: Iterable[Trial[Cell, Result]], cell: Cell) -> list[Result]:
+    """Returns the results of one cell, in the order in which they were measured."""
+    return [trial.result for trial in trials if trial.cell == cell]
+
+
+def shuffled(rounds: Iterable[Iterable[Cell]], seed: int | str) -> list[list[Cell]]:
     """Returns the rounds, each in a random order of its own; the seed decides it.
 
     A machine that gets slower or faster over the run therefore affects all cells alike.
@@ -38,34 +39,54 @@ def shuffled(rounds: Iterable[Iterable[Measured]], seed: int | str) -> list[list
 
 
 def rounds_of(
-    cells: Sequence[Measured], trials: Callable[[Measured], int], seed: int | str
-) -> list[list[Measured]]:
-    """Returns shuffled rounds in which every cell has its trials, the first of them in round 1."""
+    cells: Sequence[Cell], trials: Callable[[Cell], int], seed: int | str
+) -> list[list[Cell]]:
+    """Returns shuffled rounds in which every cell has its number of trials.
+
+    A cell is in a round once at most. Cells with fewer trials are spread over the rounds, and begin
+    in the first.
+    """
     most = max(map(trials, cells))
-    return shuffled(([each for each in cells if trials(each) > done] for done in range(most)), seed)
+    return shuffled(
+        (
+            [each for each in cells if number in _spread(trials(each), most)]
+            for number in range(most)
+        ),
+        seed,
+    )
+
+
+def _spread(count: int, rounds: int) -> Sequence[int]:
+    """Returns `count` of the rounds, spread evenly from the first to the last."""
+    if count == 1:
+        return [0]
+    return [round(index * (rounds - 1) / (count - 1)) for index in range(count)]
 
 
 def carry_out(
-    rounds: Sequence[Sequence[Measured]],
-    measure: Callable[[Measured], Result],
-    describe: Callable[[Measured, Result], str],
+    rounds: Sequence[Sequence[Cell]],
+    measure: Callable[[Cell], Result],
+    describe: Callable[[Cell, Result], str],
     say: Callable[[str], None],
-) -> tuple[Trial[Measured, Result], ...]:
-    """Measures the cells of every round, one after the other.
+) -> tuple[Trial[Cell, Result], ...]:
+    """Measures the cells of every round, one after the other, in the order of the run.
 
-    Args:
-        rounds: the cells in the order of the run.
-        measure: measures one cell.
-        describe: returns the line of progress for a measured cell.
-        say: called with each line.
-
-    Returns:
-        The trials in the order in which they ran.
+    `say` is called with the description of each measurement, and with the estimated time that is
+    left: a cell takes as long as the last time, or else as long as the average cell.
     """
-    trials: list[Trial[Measured, Result]] = []
-    for number, cells in enumerate(rounds, start=1):
-        for cell in cells:
-            trial = Trial(cell, number, measure(cell))
-            trials.append(trial)
-            say(f"round {number} of {len(rounds)}  {describe(cell, trial.result)}")
+    planned = [(number, cell) for number, cells in enumerate(rounds, start=1) for cell in cells]
+    width = len(str(len(planned)))
+    trials: list[Trial[Cell, Result]] = []
+    seconds: dict[Cell, float] = {}
+    for position, (number, cell) in enumerate(planned, start=1):
+        began_at = time.monotonic()
+        trial = Trial(cell, number, measure(cell))
+        seconds[cell] = time.monotonic() - began_at
+        trials.append(trial)
+        average = fmean(seconds.values())
+        left_seconds = sum(seconds.get(each, average) for _, each in planned[position:])
+        say(
+            f"{position:{width}}/{len(planned)}  round {number} of {len(rounds)}  "
+            f"{describe(cell, trial.result)}  ({left_seconds / 60:.0f} min left)"
+        )
     return tuple(trials)

@@ -26,13 +26,7 @@ benchmark:
 
 @dataclass(frozen=True)
 class Template:
-    """A config from which others are made.
-
-    Args:
-        name: name of its model.
-        text: the YAML.
-        lock: its lock file's text, or None if it was never published.
-    """
+    """A config from which others are made, with its lock file's text if it was published."""
 
     name: str
     text: str
@@ -62,11 +56,7 @@ _DESCRIPTION = re.compile(r"^(description: .*)$", re.M)
 
 
 def find_templates(project: Path) -> list[Template]:
-    """Returns the project's own configs, and this package's configs of families without one.
-
-    Raises:
-        BenchmarkError: there is no template whose name can be replaced.
-    """
+    """Returns the project's own configs, and this package's configs of families without one."""
     paths = sorted((project / CONFIG_DIRECTORY).glob("*.yaml"))
     shipped = {path.stem for path in paths}
     paths += [path for path in sorted(_OWN_TEMPLATES.glob("*.yaml")) if path.stem not in shipped]
@@ -83,11 +73,6 @@ def find_templates(project: Path) -> list[Template]:
 
 def variation(template: Template, number: int, seed: int) -> tuple[str, str]:
     """Returns one config.
-
-    Args:
-        template: the config that is varied.
-        number: number of the config in its project.
-        seed: seed of the whole project; the same three arguments give the same config.
 
     Returns:
         Its name and its YAML.

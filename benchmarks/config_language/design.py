@@ -1,18 +1,12 @@
-"""Defines the measurements, their goals, and the order of the processes."""
+"""Defines the measurements and their goals."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from benchmarks.report import counted
-from benchmarks.trials import shuffled
 
 GOAL_CONFIGS = 1000
-"""Size of the project that the goals are about."""
-
-Reading = Literal["import_seconds", "task_seconds", "peak_memory_bytes", "process_seconds"]
-Readings = Mapping[str, float]
-"""The readings of one process by name, in seconds or bytes."""
+"""Size of the project that the goals of `slipway validate` are about."""
 
 
 @dataclass(frozen=True)
@@ -31,111 +25,79 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Unit:
+    """A unit of the page: how many are in a second or a byte, and the digits after the point."""
+
+    name: str
+    per_unit: float
+    digits: int
+
+    def shown(self, value: float) -> str:
+        """Returns a value in seconds or bytes in this unit."""
+        return f"{value * self.per_unit:,.{self.digits}f} {self.name}"
+
+    def goal(self, value: float) -> str:
+        """Returns a goal in this unit."""
+        return f"{value * self.per_unit:g} {self.name}"
+
+
+SECONDS, MILLISECONDS, MEGABYTES = Unit("s", 1, 2), Unit("ms", 1000, 0), Unit("MB", 1e-6, 0)
+
+
+@dataclass(frozen=True)
 class Measure:
     """One row of the result.
 
     Args:
-        task: the processes that it is read from.
-        reading: name of the reading.
+        task: key of the processes that it is read from.
+        reading: name of the reading, which is in seconds or bytes.
         title: shown to readers.
-        unit: unit of the shown value.
-        per_unit: shown units in a second or a byte: 1000 for `ms`, 1e-6 for `MB`.
+        unit: of the page.
         goal: upper limit, in seconds or bytes; None if the value has no goal.
     """
 
-    task: Task
-    reading: Reading
+    task: str
+    reading: str
     title: str
-    unit: str
-    per_unit: float
+    unit: Unit
     goal: float | None = None
 
     @property
     def key(self) -> str:
         """Returns its name in the results."""
-        return f"{self.task.key} {self.reading}"
-
-    def shown(self, value: float) -> str:
-        """Returns a value in its unit."""
-        digits = 2 if self.unit == "s" else 0
-        return f"{value * self.per_unit:,.{digits}f} {self.unit}"
+        return f"{self.task} {self.reading}"
 
 
-@dataclass(frozen=True)
-class Design:
-    """The whole plan of a run; the same values give the same order.
-
-    Args:
-        config_count: configs of the project.
-        trials: fresh processes for each task.
-        seed: seed of the order and of the configs.
-        planned: the config to plan for each template, by the template's name.
-    """
-
-    config_count: int
-    trials: int
-    seed: int
-    planned: tuple[tuple[str, str], ...]
-
-    @property
-    def tasks(self) -> tuple[Task, ...]:
-        """Returns the tasks in the order of the report."""
-        return tuple(dict.fromkeys(measure.task for measure in self.measures))
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """Returns the rows of the result; `slipway validate` has goals for `GOAL_CONFIGS` only."""
-        count = self.config_count
-        valid = f"{count} model config{'' if count == 1 else 's'} valid"
-        validate = Task("validate", ("validate",), valid)
-        is_goal = count == GOAL_CONFIGS
-        command = f"`slipway validate`, {counted(count, 'config')}"
-        return (
+def measures(config_count: int, templates: Iterable[str]) -> list[Measure]:
+    """Returns the rows of the result."""
+    command = f"`slipway validate`, {counted(config_count, 'config')}"
+    seconds, peak_bytes = (2.0, 150e6) if config_count == GOAL_CONFIGS else (None, None)
+    after_import = f"{command}, after the import"
+    both_imports = "import of the command line and of what reads configs"
+    return [
+        Measure("validate", "task_seconds", after_import, SECONDS, seconds),
+        Measure("validate", "peak_memory_bytes", f"{command}: peak memory", MEGABYTES, peak_bytes),
+        Measure("validate", "process_seconds", f"{command}, the whole process", SECONDS),
+        Measure("import", "import_seconds", "import of the command line", SECONDS, 0.3),
+        Measure("validate", "import_seconds", both_imports, SECONDS),
+        *(
             Measure(
-                validate,
+                f"plan {template}",
                 "task_seconds",
-                f"{command}, after the import",
-                "s",
-                1,
-                2.0 if is_goal else None,
-            ),
-            Measure(
-                validate,
-                "peak_memory_bytes",
-                f"{command}: peak memory",
-                "MB",
-                1e-6,
-                150e6 if is_goal else None,
-            ),
-            Measure(validate, "process_seconds", f"{command}, the whole process", "s", 1),
-            Measure(
-                Task("import", ("import",), "{"),
-                "import_seconds",
-                "import of the command line",
-                "s",
-                1,
-                0.3,
-            ),
-            Measure(
-                validate,
-                "import_seconds",
-                "import of the command line and of what reads configs",
-                "s",
-                1,
-            ),
-            *(
-                Measure(
-                    Task(f"plan {template}", ("plan", name), name),
-                    "task_seconds",
-                    f"first plan of a process: {template}",
-                    "ms",
-                    1000,
-                    0.05,
-                )
-                for template, name in self.planned
-            ),
-        )
+                f"first plan of a process: {template}",
+                MILLISECONDS,
+                0.05,
+            )
+            for template in templates
+        ),
+    ]
 
-    def rounds(self) -> list[list[Task]]:
-        """Returns the tasks in the order in which they run: each once per round."""
-        return shuffled([self.tasks] * self.trials, self.seed)
+
+def tasks(config_count: int, planned: Iterable[tuple[str, str]]) -> list[Task]:
+    """Returns the tasks; `planned` has each template with the config to plan."""
+    valid = f"{config_count} model config{'' if config_count == 1 else 's'} valid"
+    return [
+        Task("validate", ("validate",), valid),
+        Task("import", ("import",), "{"),
+        *(Task(f"plan {template}", ("plan", name), name) for template, name in planned),
+    ]

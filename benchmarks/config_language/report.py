@@ -1,46 +1,22 @@
-"""Writes the result as JSON with every trial, and as a page of Markdown."""
+"""Computes medians, ranges and verdicts from trials, and makes a page of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.config_language.design import GOAL_CONFIGS, Design, Readings, Task
-from benchmarks.config_language.summary import Row
-from benchmarks.estimates import Verdict
-from benchmarks.report import Context, page, table
+from benchmarks.config_language.design import GOAL_CONFIGS, Measure, Task, measures
+from benchmarks.config_language.session import Readings
+from benchmarks.estimates import Spread, Verdict, spread
+from benchmarks.report import Document, result_page, table
 from benchmarks.trials import Trial
 
 
-def as_json(
-    design: Design, rows: Sequence[Row], trials: Sequence[Trial[Task, Readings]], context: Context
-) -> dict[str, Any]:
-    """Returns the whole result as one JSON document.
-
-    Args:
-        design: the plan of the run.
-        rows: the summarized measures.
-        trials: every fresh process.
-        context: time, place and commit of the run.
-    """
+# Any: JSON.
+def result(design: Mapping[str, Any], trials: Sequence[Trial[Task, Readings]]) -> dict[str, Any]:
+    """Returns a row for each measure, and every trial."""
     return {
-        "benchmark": "config-language",
-        **context.as_json(),
-        "design": {
-            "config_count": design.config_count,
-            "trials": design.trials,
-            "seed": design.seed,
-            "templates": [template for template, _ in design.planned],
-        },
         "measures": [
-            {
-                "measure": row.measure.key,
-                "title": row.measure.title,
-                "goal": row.measure.goal,
-                "verdict": row.verdict,
-                "median": _rounded(row.spread.median),
-                "lowest": _rounded(row.spread.low),
-                "highest": _rounded(row.spread.high),
-            }
-            for row in rows
+            _row(measure, trials)
+            for measure in measures(design["config_count"], design["templates"])
         ],
         "trials": [
             {
@@ -53,66 +29,74 @@ def as_json(
     }
 
 
-def as_markdown(design: Design, rows: Sequence[Row], context: Context) -> str:
-    """Returns the result as a page: the verdict, the rows, the circumstances.
-
-    Args:
-        design: the plan of the run.
-        rows: the summarized measures.
-        context: time, place and commit of the run.
-    """
-    sections = [
-        "# What reading, checking and planning configs costs",
-        verdict_line(design, rows),
-        _rows(rows),
-        "## Circumstances",
-        context.as_list(
-            f"Order and configs: seed {design.seed}.", "[What is measured](../README.md)."
-        ),
-    ]
-    return page(sections)
-
-
-def verdict_line(design: Design, rows: Sequence[Row]) -> str:
-    """Returns the goals that were met and missed, in one line."""
-    judged = [row for row in rows if row.verdict is not None]
-    below = [row for row in judged if row.verdict is not Verdict.MET]
-    if below:
-        named = "; ".join(f"{row.measure.title}: {row.verdict}" for row in below)
-        line = f"**{len(judged) - len(below)} of {len(judged)} goals met.** {named}."
-    else:
-        line = f"**All {len(judged)} goals met**, by every trial."
-    if design.config_count != GOAL_CONFIGS:
-        line += (
-            f" The goals of `slipway validate` are for {GOAL_CONFIGS:,} configs, and were not "
-            "measured."
-        )
-    return line
-
-
-def _rows(rows: Sequence[Row]) -> str:
-    header = ["", "goal", "", "median", "lowest to highest", "trials"]
-    return table(
-        header,
-        [
-            [
-                row.measure.title,
-                "none" if row.measure.goal is None else f"under {_goal(row)}",
-                row.verdict or "",
-                row.measure.shown(row.spread.median),
-                f"{row.measure.shown(row.spread.low)} to {row.measure.shown(row.spread.high)}",
-                str(len(row.values)),
-            ]
-            for row in rows
-        ],
+def _row(measure: Measure, trials: Sequence[Trial[Task, Readings]]) -> dict[str, Any]:
+    found = spread(
+        trial.result[measure.reading] for trial in trials if trial.cell.key == measure.task
     )
+    return {
+        "measure": measure.key,
+        "title": measure.title,
+        "goal": measure.goal,
+        "verdict": _verdict(found, measure.goal),
+        "median": _rounded(found.median),
+        "lowest": _rounded(found.low),
+        "highest": _rounded(found.high),
+    }
 
 
-def _goal(row: Row) -> str:
-    goal = row.measure.goal or 0
-    return f"{goal * row.measure.per_unit:g} {row.measure.unit}"
+def _verdict(found: Spread, goal: float | None) -> Verdict | None:
+    if goal is None:
+        return None
+    if found.high < goal:
+        return Verdict.MET
+    return Verdict.MET_BY_MEDIAN if found.median < goal else Verdict.MISSED
 
 
 def _rounded(value: float) -> float:
     # Tenths of a millisecond; bytes are whole.
     return round(value, 4)
+
+
+def page(document: Document) -> str:
+    """Returns the page: the verdict, and a row for each measure."""
+    design = document["design"]
+    units = {each.key: each.unit for each in measures(design["config_count"], design["templates"])}
+    rows = []
+    for row in document["measures"]:
+        unit = units[row["measure"]]
+        rows.append(
+            [
+                row["title"],
+                "none" if row["goal"] is None else f"under {unit.goal(row['goal'])}",
+                row["verdict"] or "",
+                unit.shown(row["median"]),
+                f"{unit.shown(row['lowest'])} to {unit.shown(row['highest'])}",
+                str(design["trials"]),
+            ]
+        )
+    return result_page(
+        document,
+        "What reading, checking and planning configs costs",
+        [
+            verdict_line(document),
+            table(["", "goal", "", "median", "lowest to highest", "trials"], rows),
+        ],
+        f"Order and configs: seed {design['seed']}.",
+    )
+
+
+def verdict_line(document: Document) -> str:
+    """Returns the goals that were met and missed, in one line."""
+    judged = [row for row in document["measures"] if row["verdict"]]
+    below = [row for row in judged if row["verdict"] != Verdict.MET]
+    if below:
+        named = "; ".join(f"{row['title']}: {row['verdict']}" for row in below)
+        line = f"**{len(judged) - len(below)} of {len(judged)} goals met.** {named}."
+    else:
+        line = f"**All {len(judged)} goals met**, by every trial."
+    if document["design"]["config_count"] != GOAL_CONFIGS:
+        line += (
+            f" The goals of `slipway validate` are for {GOAL_CONFIGS:,} configs, and were not "
+            "measured."
+        )
+    return line

@@ -3,60 +3,25 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.control_plane.design import Design
-from benchmarks.control_plane.report import as_json, as_markdown
-from benchmarks.control_plane.session import measure
-from benchmarks.control_plane.summary import summarize
+from benchmarks.control_plane.design import Cell, cells_of
+from benchmarks.control_plane.report import page, result
 from benchmarks.control_plane.workspace import Workspace
-from benchmarks.program import Parser, Run, positive, run, stop_on_signals
+from benchmarks.execution import Timing
+from benchmarks.program import Benchmark, Run, add_trial_options, positive
+from benchmarks.report import counted
+from benchmarks.trials import carry_out, rounds_of
 
 _MAX_CONFIGS = 5000
 
 
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parses the command line; an invalid one ends the process with 1."""
-    parser = Parser("benchmarks.control_plane", __doc__, "control-plane")
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sizes", type=_sizes, default="1,10,100,500", help="numbers of configs, with commas"
     )
-    parser.add_argument("--trials", type=positive, default=7, help="of each command and size")
-    parser.add_argument(
-        "--stated-trials",
-        type=positive,
-        default=3,
-        help="of the cdk commands without `-c models`: slow, and only stated",
-    )
-    return parser.parse(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures, writes the results and prints them; returns the exit code."""
-    return run(parse(arguments), _measure)
-
-
-def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Measures; returns the JSON document and the page."""
-    design = Design(
-        sizes=options.sizes,
-        trials=options.trials,
-        stated_trials=min(options.stated_trials, options.trials),
-        seed=options.seed,
-    )
-    session = Run(("node", "cdk"), ("aws-cdk-lib", "jsii", "pydantic"))
-    with (
-        tempfile.TemporaryDirectory(prefix="slipway-benchmark-") as folder,
-        Workspace(Path(folder), session.say) as workspace,
-    ):
-        workspace.prepare(design.sizes)
-        trials = measure(design, workspace.run, session.say)
-        session.say("stopping the embedded AWS")
-    context = session.end()
-    summary = summarize(design, trials)
-    return as_json(design, summary, context), as_markdown(design, summary, context)
+    add_trial_options(parser, 7, 3)
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -66,6 +31,37 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+# Any: JSON.
+def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
+    stated_trials = min(options.stated_trials, options.trials)
+    rounds = rounds_of(
+        cells_of(options.sizes),
+        lambda cell: stated_trials if cell.command.is_only_stated else options.trials,
+        options.seed,
+    )
+    run = Run(("node", "cdk"), ("aws-cdk-lib", "jsii", "pydantic"), options.command)
+    with (
+        tempfile.TemporaryDirectory(prefix="slipway-benchmark-") as folder,
+        Workspace(Path(folder), run.say) as workspace,
+    ):
+        workspace.prepare(options.sizes)
+        trials = carry_out(rounds, workspace.run, _described, run.say)
+        run.say("stopping the embedded AWS")
+    design = {
+        "sizes": options.sizes,
+        "trials": options.trials,
+        "stated_trials": stated_trials,
+        "seed": options.seed,
+    }
+    return run, {"design": design, **result(options.sizes, trials, options.seed)}
+
+
+def _described(cell: Cell, timing: Timing) -> str:
+    configs = counted(cell.config_count, "config")
+    return f"{timing.seconds:6.2f} s  {cell.command.typed}, {configs}"
+
+
+BENCHMARK = Benchmark("control-plane", __doc__, _add_options, _measure, page)
+
 if __name__ == "__main__":
-    stop_on_signals()
-    sys.exit(main())
+    sys.exit(BENCHMARK.main())

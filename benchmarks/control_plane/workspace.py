@@ -47,12 +47,7 @@ def command_variables(state: LocalState, environ: Mapping[str, str]) -> dict[str
 
 
 class SizedProject:
-    """A project of one size, with one deployed model.
-
-    Args:
-        folder: a copy of the project.
-        config_count: number of configs, all valid.
-    """
+    """A copy of the project with a number of valid configs, one of which is deployed."""
 
     def __init__(self, folder: Path, config_count: int) -> None:
         self.folder = folder
@@ -95,10 +90,6 @@ class Workspace:
     """An embedded AWS with the foundation and the published sample, and a project per size.
 
     Use it as a context: leaving stops the embedded AWS with every container.
-
-    Args:
-        folder: an empty folder.
-        say: called with each step.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
@@ -116,11 +107,7 @@ class Workspace:
         control.stop(self._account)
 
     def prepare(self, sizes: Sequence[int]) -> None:
-        """Sets everything up, and runs the timed commands once beforehand.
-
-        Raises:
-            BenchmarkError: a command failed.
-        """
+        """Sets everything up, and runs the timed commands once beforehand."""
         self._start_account()
         self._must(self._account, "cdk", "bootstrap")
         self._must(self._account, "cdk", "deploy", "foundation", "--require-approval", "never")
@@ -129,11 +116,7 @@ class Workspace:
             self._add_project(size)
 
     def run(self, cell: Cell) -> Timing:
-        """Times one command.
-
-        Raises:
-            BenchmarkError: the command failed, or did not do its work.
-        """
+        """Times one command."""
         project = self._projects[cell.config_count]
         line = cell.command.line(project.model)
         timing, output = run_timed(line, project.folder, self._variables)

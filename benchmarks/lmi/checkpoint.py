@@ -47,14 +47,7 @@ class StoredObject:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The files of one content, and its archive.
-
-    Args:
-        content: kind of the bytes.
-        block: the file that every file of weights repeats.
-        files: objects of the prefix, by their names in it.
-        archive: the tar.gz of the same files.
-    """
+    """The files of one content, which repeat `block`, and the tar.gz of the same files."""
 
     content: Content
     block: Path
@@ -73,13 +66,7 @@ class Checkpoint:
 
 
 def make_checkpoint(design: Design, content: Content, folder: Path) -> Checkpoint:
-    """Makes a block, and the pieces of the archive.
-
-    Args:
-        design: sizes and seed.
-        content: kind of the bytes.
-        folder: receives the files; created here.
-    """
+    """Makes a block, and the pieces of the archive."""
     folder.mkdir()
     block = _written(folder / "block", _block(design, content))
     config = _written(folder / "config", b'{"model_type": "t5"}\n')
@@ -111,16 +98,7 @@ def make_checkpoint(design: Design, content: Content, folder: Path) -> Checkpoin
 
 
 def check_copy(checkpoint: Checkpoint, folder: Path, *, bytes_too: bool) -> None:
-    """Checks that the fetched files equal the stored files.
-
-    Args:
-        checkpoint: the stored files.
-        folder: the fetched files.
-        bytes_too: whether contents are compared in addition to names and sizes.
-
-    Raises:
-        BenchmarkError: something is missing, too much or different.
-    """
+    """Checks that the fetched files equal the stored files."""
     expected = {
         file.key.removeprefix(checkpoint.prefix): file.size_bytes for file in checkpoint.files
     }

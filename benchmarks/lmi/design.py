@@ -1,13 +1,10 @@
 """Defines the measurements and their order."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeVar
 
+from benchmarks.report import Labelled
 from benchmarks.trials import shuffled
-
-T = TypeVar("T")
 
 
 class Part(StrEnum):
@@ -17,27 +14,18 @@ class Part(StrEnum):
     WEIGHTS = "weights"
 
 
-class System(StrEnum):
+class System(Labelled):
     """A server of the sample model."""
 
-    SLIPWAY = "slipway"
-    SLIPWAY_SINGLE = "slipway-single"
-    DJL_GRAPH = "djl-graph"
-    DJL_GRAPH_SINGLE = "djl-graph-single"
-    DJL_TRANSFORMERS = "djl-transformers"
-    DJL_TRANSFORMERS_BATCHES = "djl-transformers-batches"
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers."""
-        return {
-            System.SLIPWAY: "Slipway's core, shared batches",
-            System.SLIPWAY_SINGLE: "Slipway's core, one at a time",
-            System.DJL_GRAPH: "DJL Serving, same graph, its batches",
-            System.DJL_GRAPH_SINGLE: "DJL Serving, same graph, one at a time",
-            System.DJL_TRANSFORMERS: "DJL Serving, its own handler, PyTorch",
-            System.DJL_TRANSFORMERS_BATCHES: "DJL Serving, its own handler, its batches",
-        }[self]
+    SLIPWAY = "slipway", "Slipway's core, shared batches"
+    SLIPWAY_SINGLE = "slipway-single", "Slipway's core, one at a time"
+    DJL_GRAPH = "djl-graph", "DJL Serving, same graph, its batches"
+    DJL_GRAPH_SINGLE = "djl-graph-single", "DJL Serving, same graph, one at a time"
+    DJL_TRANSFORMERS = "djl-transformers", "DJL Serving, its own handler, PyTorch"
+    DJL_TRANSFORMERS_BATCHES = (
+        "djl-transformers-batches",
+        "DJL Serving, its own handler, its batches",
+    )
 
     @property
     def is_djl(self) -> bool:
@@ -55,23 +43,13 @@ class System(StrEnum):
         return self in (System.DJL_TRANSFORMERS, System.DJL_TRANSFORMERS_BATCHES)
 
 
-class Way(StrEnum):
+class Way(Labelled):
     """A way to copy weights from S3 to the disk."""
 
-    SYNC = "s5cmd-sync"
-    COPY = "s5cmd-copy"
-    STREAMED = "tar-streamed"
-    STORED = "tar-stored"
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers."""
-        return {
-            Way.SYNC: "the prefix, `s5cmd sync` as the LMI images call it",
-            Way.COPY: "the prefix, `s5cmd run` of `cp` as `slipway publish` calls it",
-            Way.STREAMED: "model.tar.gz, one GET, extracted while it arrives",
-            Way.STORED: "model.tar.gz, one GET to a file, then extracted",
-        }[self]
+    SYNC = "s5cmd-sync", "the prefix, `s5cmd sync` as the LMI images call it"
+    COPY = "s5cmd-copy", "the prefix, `s5cmd run` of `cp` as `slipway publish` calls it"
+    STREAMED = "tar-streamed", "model.tar.gz, one GET, extracted while it arrives"
+    STORED = "tar-stored", "model.tar.gz, one GET to a file, then extracted"
 
     @property
     def is_archive(self) -> bool:
@@ -79,19 +57,11 @@ class Way(StrEnum):
         return self in (Way.STREAMED, Way.STORED)
 
 
-class Content(StrEnum):
+class Content(Labelled):
     """The kind of the synthetic weights' bytes."""
 
-    RANDOM = "random"
-    FLOAT32 = "float32"
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers."""
-        return {
-            Content.RANDOM: "random bytes",
-            Content.FLOAT32: "normal float32 values",
-        }[self]
+    RANDOM = "random", "random bytes"
+    FLOAT32 = "float32", "normal float32 values"
 
 
 @dataclass(frozen=True)
@@ -120,8 +90,30 @@ TRANSFERS = (
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """Slipway's server and DJL Serving's, which answer one question of the report together."""
+
+    title: str
+    system: System
+    other: System
+
+
+COMPARISONS = (
+    Comparison(
+        "the same graph, one request at a time", System.SLIPWAY_SINGLE, System.DJL_GRAPH_SINGLE
+    ),
+    Comparison("the same graph, in batches", System.SLIPWAY, System.DJL_GRAPH),
+    Comparison("DJL's own handler, in batches", System.SLIPWAY, System.DJL_TRANSFORMERS_BATCHES),
+    Comparison("each as it comes", System.SLIPWAY, System.DJL_TRANSFORMERS),
+)
+"""From what the server alone costs to what a user of either would see."""
+
+
+@dataclass(frozen=True)
 class Design:
     """The whole plan of a run; the same values give the same order and the same weights.
+
+    The weights are 2 GB in five files, as flan-t5-xxl has five.
 
     Args:
         parts: parts that are measured.
@@ -140,19 +132,19 @@ class Design:
         is_quick: whether the run only tests the program, so that its figures mean nothing.
     """
 
-    parts: tuple[Part, ...]
-    trials: int
-    concurrencies: tuple[int, ...]
-    seconds: float
-    warm_up_seconds: float
-    most_warm_ups: int
-    cores: int
-    max_batch_size: int
-    transfer_trials: int
-    block_bytes: int
-    blocks_per_shard: int
-    shards: int
-    seed: int
+    parts: tuple[Part, ...] = tuple(Part)
+    trials: int = 6
+    concurrencies: tuple[int, ...] = (1, 8)
+    seconds: float = 3.0
+    warm_up_seconds: float = 3.0
+    most_warm_ups: int = 10
+    cores: int = 1
+    max_batch_size: int = 8
+    transfer_trials: int = 6
+    block_bytes: int = 100_000_000
+    blocks_per_shard: int = 4
+    shards: int = 5
+    seed: int = 1
     is_quick: bool = False
 
     @property
@@ -171,44 +163,11 @@ class Design:
 
     def serving_rounds(self) -> list[list[System]]:
         """Returns the servers in the order in which they are started."""
-        return self._rounds(Part.SERVING, tuple(System), self.trials)
+        return shuffled([tuple(System)] * self.trials, f"{self.seed} {Part.SERVING}")
 
     def transfer_rounds(self) -> list[list[Transfer]]:
         """Returns the transfers in the order in which they are made."""
-        return self._rounds(Part.WEIGHTS, TRANSFERS, self.transfer_trials)
-
-    def _rounds(self, part: Part, things: Sequence[T], trials: int) -> list[list[T]]:
-        """Returns the things in the order of the run: each once per round."""
-        return shuffled([things] * (trials if part in self.parts else 0), f"{self.seed} {part}")
-
-
-def full_design(
-    *, parts: tuple[Part, ...], trials: int, transfer_trials: int, cores: int, seed: int
-) -> Design:
-    """Returns the design of `make bench-lmi`: 2 GB in five files, as flan-t5-xxl has five.
-
-    Args:
-        parts: parts that are measured.
-        trials: starts of each server.
-        transfer_trials: trials of each way to fetch weights.
-        cores: threads that each server computes with.
-        seed: seed of the order and the weights.
-    """
-    return Design(
-        parts=parts,
-        trials=trials,
-        concurrencies=(1, 8),
-        seconds=3.0,
-        warm_up_seconds=3.0,
-        most_warm_ups=10,
-        cores=cores,
-        max_batch_size=8,
-        transfer_trials=transfer_trials,
-        block_bytes=100_000_000,
-        blocks_per_shard=4,
-        shards=5,
-        seed=seed,
-    )
+        return shuffled([TRANSFERS] * self.transfer_trials, f"{self.seed} {Part.WEIGHTS}")
 
 
 def quick(design: Design) -> Design:

@@ -42,15 +42,7 @@ MAX_BATCH_DELAY_MILLISECONDS = 10
 
 @dataclass(frozen=True)
 class DjlServing:
-    """The DJL Serving of this machine.
-
-    Args:
-        home: directory with `bin/serving`.
-        version: from the name of its jar.
-        python: interpreter of the handlers.
-        packages: versions of the handlers' imports, by distribution.
-        java: the Java that it runs on, as Java prints its own name.
-    """
+    """The DJL Serving of this machine, its handlers' interpreter and packages, and its Java."""
 
     home: Path
     version: str
@@ -60,15 +52,7 @@ class DjlServing:
 
 
 def find_djl_serving(environ: Mapping[str, str]) -> DjlServing:
-    """Finds the first DJL Serving that is new enough, and its interpreter.
-
-    Args:
-        environ: the user's variables: DJL_SERVING_HOME, SLIPWAY_DJL_PYTHON, JAVA_HOME, PATH, and
-            HOME or XDG_CACHE_HOME, below which `make djl-serving` puts its servers.
-
-    Raises:
-        BenchmarkError: something is missing; the message says what to install.
-    """
+    """Finds the first DJL Serving that is new enough, and its interpreter."""
     home, version = _find_home(server_homes(environ))
     try:
         java = find_java(environ)
@@ -147,14 +131,7 @@ def _java_version(java: Path) -> str:
 
 
 def package(system: System, model: Path, *, threads: int, max_batch_size: int) -> dict[str, bytes]:
-    """Returns the files of a model package with one worker; it refers to the weights on the disk.
-
-    Args:
-        system: the server and its handler.
-        model: directory of the sample model.
-        threads: threads that Slipway's script computes with.
-        max_batch_size: largest batch, if the system takes batches.
-    """
+    """Returns the files of a package with one worker, which refers to the weights on the disk."""
     properties = {
         "engine": "Python",
         "minWorkers": "1",

@@ -44,9 +44,6 @@ def completion(index: int, answer: str) -> str:
     Args:
         index: number of the prompt.
         answer: the body of the answer. DJL Serving's own handler repeats the prompt in it.
-
-    Raises:
-        BenchmarkError: the answer does not have the common form of all servers.
     """
     try:
         [each] = json.loads(answer)

@@ -1,114 +1,144 @@
-"""Writes the result as JSON with every trial, and as a page of Markdown."""
+"""Computes times, throughputs and ratios from trials, and makes a page of them."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any
 
-from benchmarks.driver import CLOSED_LOOP
-from benchmarks.lmi.design import BASELINE, Content, Design
+from benchmarks.estimates import spread
+from benchmarks.lmi.design import (
+    BASELINE,
+    COMPARISONS,
+    TRANSFERS,
+    Comparison,
+    Content,
+    Design,
+    System,
+    Transfer,
+    Way,
+)
 from benchmarks.lmi.djl import MAX_BATCH_DELAY_MILLISECONDS
 from benchmarks.lmi.prompts import MAX_NEW_TOKENS, PROMPTS
-from benchmarks.lmi.summary import (
-    ComparisonSummary,
-    Ratio,
-    ServingSummary,
-    Summary,
-    WeightsSummary,
-)
+from benchmarks.lmi.serving import Life, ServingSession
+from benchmarks.lmi.weights import WeightsSession
 from benchmarks.report import (
-    MILLISECONDS,
-    Context,
+    CLOSED_LOOP,
+    Document,
     counted,
+    covered,
     items,
     milliseconds,
-    page,
     picture,
+    result_page,
     rounded,
     table,
 )
+from benchmarks.summary import pooled_latencies
+from benchmarks.trials import Trial, results_of
 
 _GIGABYTE = 1e9
 _DIGITS = 4
-_QUICK = "A quick run, with few requests and little data: it shows that everything works, no more."
 
 
-def as_json(design: Design, summary: Summary, context: Context) -> dict[str, Any]:
-    """Returns the whole result as one JSON document.
-
-    Args:
-        design: the plan of the run.
-        summary: the computed results.
-        context: time, place and commit of the run.
-    """
+# Any: JSON, as below.
+def result(
+    design: Design, serving: ServingSession | None, weights: WeightsSession | None
+) -> dict[str, Any]:
+    """Returns the results of both parts; None stands for a part that was not measured."""
     return {
-        "benchmark": "lmi",
-        **context.as_json(),
         "design": asdict(design),
-        "serving": _serving_json(summary.serving) if summary.serving else None,
-        "weights": _weights_json(summary.weights) if summary.weights else None,
+        "serving": _serving_result(design, serving) if serving else None,
+        "weights": _weights_result(weights) if weights else None,
     }
 
 
-def _serving_json(summary: ServingSummary) -> dict[str, Any]:
+def _serving_result(design: Design, session: ServingSession) -> dict[str, Any]:
+    lives = {system: results_of(session.trials, system) for system in System}
     return {
-        "agreement": asdict(summary.session.agreement),
+        "agreement": {"answers": session.answers, "same": session.same},
         "comparisons": [
-            {
-                "comparison": found.comparison.title,
-                "system": found.comparison.system,
-                "other": found.comparison.other,
-                "other_ready_in_times_of_system": rounded(found.ready, _DIGITS),
-                "system_requests_per_second_in_times_of_other": [
-                    {"clients": clients, **rounded(ratio, _DIGITS)}
-                    for clients, ratio in found.throughputs.items()
-                ],
-            }
-            for found in summary.comparisons
+            _comparison(each, lives[each.system], lives[each.other], design.concurrencies)
+            for each in COMPARISONS
         ],
         "systems": [
             {
                 "system": system,
-                "ready_seconds": rounded(found.ready_seconds, _DIGITS),
-                "answered_seconds": rounded(found.answered_seconds, _DIGITS),
-                "loads": [
-                    {
-                        "clients": clients,
-                        "requests_per_second": rounded(load.requests_per_second, _DIGITS),
-                        "p50_milliseconds": milliseconds(load.latencies.p50),
-                        "p95_milliseconds": milliseconds(load.latencies.p95),
-                        "longest_milliseconds": milliseconds(load.latencies.longest),
-                        "requests": load.latencies.count,
-                    }
-                    for clients, load in found.loads.items()
-                ],
+                "ready_seconds": rounded(spread(each.start.ready_seconds for each in own), _DIGITS),
+                "answered_seconds": rounded(
+                    spread(each.start.answered_seconds for each in own), _DIGITS
+                ),
+                "loads": [_load(own, clients) for clients in design.concurrencies],
             }
-            for system, found in summary.systems.items()
+            for system, own in lives.items()
         ],
-        "trials": [
+        "trials": [_life(order, trial) for order, trial in enumerate(session.trials, start=1)],
+    }
+
+
+def _comparison(
+    comparison: Comparison, ours: Sequence[Life], theirs: Sequence[Life], clients: Sequence[int]
+) -> dict[str, Any]:
+    return {
+        "comparison": comparison.title,
+        "system": comparison.system,
+        "other": comparison.other,
+        "other_ready_in_times_of_system": _ratio(
+            [life.start.ready_seconds for life in theirs],
+            [life.start.ready_seconds for life in ours],
+        ),
+        "system_requests_per_second_in_times_of_other": [
             {
-                "system": trial.cell,
-                "round": trial.round,
-                "order": order,
-                **rounded(trial.result.start, _DIGITS),
-                "warm_up_requests_per_second": [round(rate, 3) for rate in trial.result.warm_ups],
-                "requests_per_second": [
-                    {
-                        "clients": clients,
-                        "requests_per_second": round(load.answers_per_second, 3),
-                        "requests": len(load.all_latencies_seconds),
-                    }
-                    for clients, load in sorted(trial.result.loads.items())
-                ],
+                "clients": each,
+                **_ratio(
+                    [life.loads[each].answers_per_second for life in ours],
+                    [life.loads[each].answers_per_second for life in theirs],
+                ),
             }
-            for order, trial in enumerate(summary.session.trials, start=1)
+            for each in clients
         ],
     }
 
 
-def _weights_json(summary: WeightsSummary) -> dict[str, Any]:
-    session = summary.session
+def _load(lives: Sequence[Life], clients: int) -> dict[str, Any]:
+    loads = [life.loads[clients] for life in lives]
+    latencies = pooled_latencies(loads)
+    # All answers divided by their time, since DJL Serving does not serve all clients alike.
+    rates = spread(load.answers_per_second for load in loads)
+    return {
+        "clients": clients,
+        "requests_per_second": rounded(rates, _DIGITS),
+        "p50_milliseconds": milliseconds(latencies.p50),
+        "p95_milliseconds": milliseconds(latencies.p95),
+        "longest_milliseconds": milliseconds(latencies.longest),
+        "requests": latencies.count,
+    }
+
+
+def _life(order: int, trial: Trial[System, Life]) -> dict[str, Any]:
+    life = trial.result
+    return {
+        "system": trial.cell,
+        "round": trial.round,
+        "order": order,
+        **rounded(life.start, _DIGITS),
+        "warm_up_requests_per_second": [round(rate, 3) for rate in life.warm_ups],
+        "requests_per_second": [
+            {
+                "clients": clients,
+                "requests_per_second": round(load.answers_per_second, 3),
+                "requests": len(load.all_latencies_seconds),
+            }
+            for clients, load in sorted(life.loads.items())
+        ],
+    }
+
+
+def _weights_result(session: WeightsSession) -> dict[str, Any]:
+    costs = {transfer: results_of(session.trials, transfer) for transfer in TRANSFERS}
+    baseline = [cost.seconds for cost in costs[BASELINE]]
     return {
         "weights_bytes": session.weights_bytes,
-        "archive_bytes": dict(session.archive_bytes),
+        "archive_bytes": session.archive_bytes,
         "store_bytes_per_second": [
             {"connections": connections, "bytes_per_second": round(rate)}
             for connections, rate in session.store_bytes_per_second.items()
@@ -118,11 +148,11 @@ def _weights_json(summary: WeightsSummary) -> dict[str, Any]:
             {
                 "way": transfer.way,
                 "content": transfer.content,
-                "seconds": rounded(found.seconds, _DIGITS),
-                "processor_seconds": round(found.processor_seconds, 3),
-                "times_of_baseline": rounded(found.ratio, _DIGITS),
+                "seconds": rounded(spread(cost.seconds for cost in own), _DIGITS),
+                "processor_seconds": round(median(cost.processor_seconds for cost in own), 3),
+                "times_of_baseline": _ratio([cost.seconds for cost in own], baseline),
             }
-            for transfer, found in summary.transfers.items()
+            for transfer, own in costs.items()
         ],
         "trials": [
             {
@@ -137,198 +167,154 @@ def _weights_json(summary: WeightsSummary) -> dict[str, Any]:
     }
 
 
-def as_markdown(design: Design, summary: Summary, context: Context) -> str:
-    """Returns the result as a page: ratios, times and rates, and their limits.
+def _ratio(values: Sequence[float], others: Sequence[float]) -> dict[str, float]:
+    """Returns the ratio of the medians, and the range of the ratios of the rounds.
 
-    Args:
-        design: the plan of the run.
-        summary: the computed results.
-        context: time, place and commit of the run.
+    Each series has one trial per round, in order.
     """
-    sections = ["# LMI: DJL Serving beside Slipway's core, and a prefix beside a tar.gz"]
-    if design.is_quick:
-        sections.append(_QUICK)
-    if summary.serving:
-        sections += _serving(design, summary.serving)
-    if summary.weights:
-        sections += _weights(design, summary.weights)
-    sections += [
-        "## Circumstances",
-        context.as_list(
-            f"Order and weights: seed {design.seed}.",
-            CLOSED_LOOP,
-            "[What is measured, and how to read it](../README.md).",
-        ),
-    ]
-    return page(sections)
+    by_round = [value / other for value, other in zip(values, others, strict=True)]
+    found = {
+        "value": median(values) / median(others),
+        "low": min(by_round),
+        "high": max(by_round),
+    }
+    return {name: round(value, _DIGITS) for name, value in found.items()}
 
 
-def _serving(design: Design, summary: ServingSummary) -> list[str]:
-    agreement = summary.session.agreement
-    several = max(design.concurrencies)
+def page(document: Document) -> str:
+    """Returns the page: ratios, times and rates of the parts that were measured."""
+    sections: list[str] = []
+    if document["serving"]:
+        sections += _serving(document)
+    if document["weights"]:
+        sections += _weights(document)
+    return result_page(
+        document,
+        "LMI: DJL Serving beside Slipway's core, and a prefix beside a tar.gz",
+        sections,
+        f"Order and weights: seed {document['design']['seed']}.",
+        CLOSED_LOOP,
+    )
+
+
+def _serving(document: Document) -> Iterator[str]:
+    design, serving = document["design"], document["serving"]
+    several = max(design["concurrencies"])
     comparisons = [
         "compared",
         "DJL's time to ready, of Slipway's",
         *(
             f"Slipway's requests/s, of DJL's: {counted(each, 'client')}"
-            for each in design.concurrencies
+            for each in design["concurrencies"]
         ),
+    ]
+    ratios = [
+        [
+            each["comparison"],
+            _shown_ratio(each["other_ready_in_times_of_system"]),
+            *map(_shown_ratio, each["system_requests_per_second_in_times_of_other"]),
+        ]
+        for each in serving["comparisons"]
     ]
     starts = [
         [
-            system.label,
-            f"{found.ready_seconds.median:.2f}",
-            f"{found.answered_seconds.median:.2f}",
+            System(each["system"]).label,
+            f"{each['ready_seconds']['median']:.2f}",
+            f"{each['answered_seconds']['median']:.2f}",
         ]
-        for system, found in summary.systems.items()
+        for each in serving["systems"]
     ]
     loads = [
         [
             str(clients),
-            system.label,
-            f"{load.requests_per_second.median:.1f}",
-            f"{load.latencies.p50 * MILLISECONDS:.1f}",
-            f"{load.latencies.p95 * MILLISECONDS:.1f}",
-            f"{load.latencies.longest * MILLISECONDS:,.0f}",
+            System(each["system"]).label,
+            f"{load['requests_per_second']['median']:.1f}",
+            f"{load['p50_milliseconds']:.1f}",
+            f"{load['p95_milliseconds']:.1f}",
+            f"{load['longest_milliseconds']:,.0f}",
         ]
-        for clients in design.concurrencies
-        for system, found in summary.systems.items()
-        for load in [found.loads[clients]]
+        for clients in design["concurrencies"]
+        for each in serving["systems"]
+        for load in each["loads"]
+        if load["clients"] == clients
     ]
-    return [
-        "## The sample model through DJL Serving and through Slipway's core",
-        table(comparisons, [_comparison(found) for found in summary.comparisons]),
+    yield "## The sample model through DJL Serving and through Slipway's core"
+    yield table(comparisons, ratios)
+    yield (
         "A number is the ratio of the medians. In brackets is the range of the ratios of "
-        f"{counted(design.trials, 'round')}, which covers the true median with "
-        f"{1 - 0.5 ** (design.trials - 1):.0%}.",
-        *_plot(design, "benchmark-lmi", "Requests per second and the time to ready, by server"),
-        table(
-            ["server", "ready s", "first answer s"],
-            starts,
-        ),
-        table(
+        f"{counted(design['trials'], 'round')}, which covers the true median with "
+        f"{covered(design['trials'])}."
+    )
+    yield from picture(
+        document, "benchmark-lmi", "Requests per second and the time to ready, by server"
+    )
+    yield _EVERY_TRIAL
+    yield table(["server", "ready s", "first answer s"], starts)
+    yield table(["clients", "server", "requests/s", "p50 ms", "p95 ms", "longest ms"], loads)
+    yield items(
+        f"Requests: {len(PROMPTS)} prompts, up to {MAX_NEW_TOKENS} new tokens, greedy.",
+        "Answers: before the measurement every server gave the same text for every prompt. During "
+        f"it, {serving['agreement']['same']:,} of {serving['agreement']['answers']:,} answers were "
+        "that text.",
+        f"Servers: one worker, {design['cores']} threads, float32.",
+        f"*Its batches*: `batch_size` {design['max_batch_size']}, decoded together to the end of "
+        f"the longest text. DJL Serving waits up to {MAX_BATCH_DELAY_MILLISECONDS} ms for more "
+        "requests (`max_batch_delay`), also with 1 client.",
+        f"Warm-up: rounds of {design['warm_up_seconds']:g} s with {counted(several, 'client')}, at "
+        f"most {design['most_warm_ups']}. The last one is less than 2 % faster than the best one "
+        "before it. Java has compiled the frequent code then.",
+        f"*Shared batches*: up to {design['max_batch_size']} texts, which join and leave between "
+        "two tokens.",
+        "*Requests/s*: all answers divided by the time from the first request to the last answer.",
+        "*Longest ms*: the longest time of one request. A server may let some clients wait until "
+        "others have ended, and is not faster for it.",
+    )
+
+
+def _weights(document: Document) -> Iterator[str]:
+    design, weights = document["design"], document["weights"]
+    size = weights["weights_bytes"]
+    rows = []
+    for each in weights["transfers"]:
+        transfer = Transfer(Way(each["way"]), Content(each["content"]))
+        seconds = each["seconds"]["median"]
+        rows.append(
             [
-                "clients",
-                "server",
-                "requests/s",
-                "p50 ms",
-                "p95 ms",
-                "longest ms",
-            ],
-            loads,
-        ),
-        items(
-            f"Requests: {len(PROMPTS)} prompts, up to {MAX_NEW_TOKENS} new tokens, greedy.",
-            "Answers: before the measurement every server gave the same text for every prompt. "
-            f"During it, {agreement.same:,} of {agreement.answers:,} answers were that text.",
-            f"Servers: one worker, {design.cores} threads, float32.",
-            f"*Its batches*: `batch_size` {design.max_batch_size}, decoded together to the end of "
-            "the longest text. DJL Serving waits up to "
-            f"{MAX_BATCH_DELAY_MILLISECONDS} ms for more requests (`max_batch_delay`), also with 1 "
-            "client.",
-            "Warm-up: rounds of "
-            f"{design.warm_up_seconds:g} s with {counted(several, 'client')}, at most "
-            f"{design.most_warm_ups}. The last one is less than 2 % faster than the best one "
-            "before it. Java has compiled the frequent code then.",
-            f"*Shared batches*: up to {design.max_batch_size} texts, which join and leave between "
-            "two tokens.",
-            "*Requests/s*: all answers divided by the time from the first request to the last "
-            "answer.",
-            "*Longest ms*: the longest time of one request. A server may let some clients wait "
-            "until others have ended, and is not faster for it.",
-        ),
-        "**What it does not say**",
-        items(
-            "Nothing about a GPU, vLLM or another engine of AWS's images, for which LMI is made. "
-            "DJL Serving hands requests to these engines as they come. Here it waits for a script.",
-            "Nothing about a large model. Its computing takes nearly all of the time, and the "
-            "servers differ by little.",
-            "An answer of this model has few tokens. The server's own cost of a request therefore "
-            "weighs more than anywhere else.",
-            f"Nothing about more than {several} clients, or about the network.",
-        ),
-    ]
-
-
-def _comparison(found: ComparisonSummary) -> list[str]:
-    return [
-        found.comparison.title,
-        _ratio(found.ready),
-        *(_ratio(ratio) for ratio in found.throughputs.values()),
-    ]
-
-
-def _weights(design: Design, summary: WeightsSummary) -> list[str]:
-    session = summary.session
-    rows = [
-        [
-            transfer.way.label,
-            transfer.content.label if transfer.way.is_archive else "any",
-            f"{found.seconds.median:.2f}",
-            f"{session.weights_bytes / found.seconds.median / _GIGABYTE:.2f}",
-            "" if transfer == BASELINE else _ratio(found.ratio),
-            f"{found.processor_seconds:.1f}",
-        ]
-        for transfer, found in summary.transfers.items()
-    ]
+                transfer.way.label,
+                transfer.content.label if transfer.way.is_archive else "any",
+                f"{seconds:.2f}",
+                f"{size / seconds / _GIGABYTE:.2f}",
+                "" if transfer == BASELINE else _shown_ratio(each["times_of_baseline"]),
+                f"{each['processor_seconds']:.1f}",
+            ]
+        )
     store = ", ".join(
-        f"{rate / _GIGABYTE:.2f} GB/s over {counted(number, 'connection')}"
-        for number, rate in session.store_bytes_per_second.items()
+        f"{each['bytes_per_second'] / _GIGABYTE:.2f} GB/s over "
+        f"{counted(each['connections'], 'connection')}"
+        for each in weights["store_bytes_per_second"]
     )
     archives = " and ".join(
-        f"{session.archive_bytes[content] / session.weights_bytes:.1%} of the size for "
-        f"{content.label}"
+        f"{weights['archive_bytes'][content] / size:.1%} of the size for {content.label}"
         for content in Content
     )
-    return [
-        f"## {session.weights_bytes / _GIGABYTE:.2g} GB of weights, from a local S3 to the disk",
-        *_plot(design, "benchmark-weights", "Seconds until the weights are on the disk"),
-        table(
-            [
-                "how",
-                "content",
-                "s",
-                "GB/s",
-                "of `s5cmd sync`'s time",
-                "processor s",
-            ],
-            rows,
-        ),
-        items(
-            f"Weights: {design.shards} files, {design.transfer_trials} trials of each way.",
-            "Local S3: it reads from memory. It gave a client that throws everything away "
-            f"{store}.",
-            f"Disk: it took {session.disk_bytes_per_second / _GIGABYTE:.2f} GB/s, with the data on "
-            "it at the end.",
-            f"tar.gz (gzip's level 6): it has {archives}. Weights resemble the latter. gzip "
-            "unpacks random bytes fastest, because it stores them as they are.",
-            "The time ends when the files are complete in the page cache. Nothing waits for the "
-            "disk, because the container reads the files next.",
-            "Before each trial the files of the last trial are removed, and the disk has written "
-            "everything.",
-            "The tar.gz is fetched with one GET and extracted by `tar -xzf`, with gzip on one "
-            "core. This is an assumption: SageMaker does not say how it does it.",
-        ),
-        "**What it does not say**",
-        items(
-            "Nothing about the network. S3 gives one connection far less than this store does. "
-            "This slows down one GET, but not the many of s5cmd.",
-            "Nothing about the time to compress and send a tar.gz beforehand.",
-            "The processor seconds are of the programs that fetch and extract. They do not "
-            "include the store, which runs on the same cores.",
-        ),
-    ]
+    yield f"## {size / _GIGABYTE:.2g} GB of weights, from a local S3 to the disk"
+    yield from picture(document, "benchmark-weights", "Seconds until the weights are on the disk")
+    yield _EVERY_TRIAL
+    yield table(["how", "content", "s", "GB/s", "of `s5cmd sync`'s time", "processor s"], rows)
+    yield items(
+        f"Weights: {design['shards']} files, {design['transfer_trials']} trials of each way.",
+        f"Local S3: it reads from memory. It gave a client that throws everything away {store}.",
+        f"Disk: it took {weights['disk_bytes_per_second'] / _GIGABYTE:.2f} GB/s, with the data on "
+        "it at the end.",
+        f"tar.gz (gzip's level 6): it has {archives}. Weights resemble the latter. gzip unpacks "
+        "random bytes fastest, because it stores them as they are.",
+        "The processor seconds are of the programs that fetch and extract. They do not include the "
+        "store, which runs on the same cores.",
+    )
 
 
-def _plot(design: Design, name: str, text: str) -> list[str]:
-    """Returns a plot, which is drawn from the committed results alone, and where the rest is."""
-    if design.is_quick:
-        return []
-    return [
-        picture(name, text),
-        "Tables have the medians. [lmi.json](lmi.json) has their ranges and every trial.",
-    ]
+_EVERY_TRIAL = "Tables have the medians. [lmi.json](lmi.json) has their ranges and every trial."
 
 
-def _ratio(ratio: Ratio) -> str:
-    return f"{ratio.value:.2f} x ({ratio.low:.2f} to {ratio.high:.2f})"
+def _shown_ratio(ratio: Document) -> str:
+    return f"{ratio['value']:.2f} x ({ratio['low']:.2f} to {ratio['high']:.2f})"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.clients import connected_to
+from benchmarks.connections import connected_to
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi import djl
 from benchmarks.lmi.design import System
@@ -44,19 +44,7 @@ class Start:
 
 
 class Server(BackgroundProcess):
-    """A running server.
-
-    Args:
-        system: the server and its handler.
-        folder: an empty folder, for its files and its log.
-        djl_home: the DJL Serving; ignored for Slipway's own server.
-        threads: threads that it computes with.
-        max_batch_size: largest batch, if the system takes batches.
-        environ: the user's variables, of which the search path is passed on.
-
-    Raises:
-        BenchmarkError: it did not start; the message has its last output.
-    """
+    """A running server, with its files and its log in an empty folder."""
 
     def __init__(
         self,
@@ -110,11 +98,7 @@ class Server(BackgroundProcess):
         self.start = Start(ready_at - started_at, answered_at - started_at)
 
     def ask(self, body: str) -> str:
-        """Sends one request; returns the answer's body.
-
-        Raises:
-            BenchmarkError: the status was not 200, or there was no answer.
-        """
+        """Sends one request; returns the answer's body."""
         try:
             with connected_to(self.port, _ANSWER_SECONDS) as exchange:
                 return exchange(body.encode()).decode("utf-8", "replace")

@@ -2,17 +2,17 @@
 
 import itertools
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi.design import Design, System
 from benchmarks.lmi.djl import DjlServing
-from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
+from benchmarks.lmi.prompts import BODIES, completion
 from benchmarks.lmi.servers import Server, Start
 from benchmarks.load import LoadResult, LoadSpecification, drive_from_own_process
 from benchmarks.program import Say
+from benchmarks.servers import Answers
 from benchmarks.trials import Trial, carry_out
 
 _TIMEOUT_SECONDS = 120.0
@@ -22,13 +22,7 @@ _QUIET = 1.02
 
 @dataclass(frozen=True)
 class Life:
-    """One life of a server.
-
-    Args:
-        start: the times of its start.
-        warm_ups: answers per second of each round before the measurement.
-        loads: the clients' measurements, by their number.
-    """
+    """One life of a server: its start, the rates of its warm-up, and the loads by clients."""
 
     start: Start
     warm_ups: tuple[float, ...]
@@ -36,81 +30,23 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """Whether all servers gave the same answers while they were measured.
-
-    Args:
-        answers: number of answers of all servers.
-        same: number of answers with the text that was found before anything was timed.
-    """
-
-    answers: int
-    same: int
-
-
-@dataclass(frozen=True)
 class ServingSession:
-    """The measurements of the serving part.
-
-    Args:
-        trials: in the order in which they ran.
-        agreement: comparison of the timed answers.
-    """
+    """The trials, and how many of the timed answers were the ones from before the timing."""
 
     trials: tuple[Trial[System, Life], ...]
-    agreement: Agreement
-
-
-class _Answers:
-    """The text that belongs to each prompt, and the server that gave it first."""
-
-    def __init__(self) -> None:
-        self._texts: list[str] = []
-        self._first: System | None = None
-        self.timed = 0
-        self.same = 0
-
-    def compare(self, system: System, texts: Sequence[str]) -> None:
-        """Compares a server's answers with the first server's.
-
-        Raises:
-            BenchmarkError: they differ, so that the times would be of different work.
-        """
-        if self._first is None:
-            self._texts, self._first = list(texts), system
-            return
-        for prompt, text, expected in zip(PROMPTS, texts, self._texts, strict=True):
-            if text != expected:
-                raise BenchmarkError(
-                    f"{system} adds {text!r} to {prompt!r} and {self._first} adds {expected!r}: "
-                    "they do not compute the same model"
-                )
-
-    def count(self, load: LoadResult) -> None:
-        """Counts timed answers separately, because in a batch the runtime may round otherwise."""
-        for index, answer, count in load.answers:
-            self.timed += count
-            if completion(index, answer) == self._texts[index]:
-                self.same += count
+    answers: int
+    same: int
 
 
 def measure_serving(
     design: Design, djl_serving: DjlServing, folder: Path, say: Say
 ) -> ServingSession:
-    """Carries out the rounds: one server at a time, a fresh one for each trial.
-
-    Args:
-        design: the plan of the run.
-        djl_serving: the DJL Serving to compare.
-        folder: an empty folder.
-        say: called with lines of progress.
-
-    Raises:
-        BenchmarkError: a server did not start, failed, or its answers differ from the others'.
-    """
+    """Carries out the rounds: one server at a time, a fresh one for each trial."""
     # Random numbers of an experiment, not of a secret.
     generator = random.Random(f"{design.seed} concurrencies")  # noqa: S311
-    answers, folders = _Answers(), (folder / str(number) for number in itertools.count())
+    answers = Answers(completion)
+    folders = (folder / str(number) for number in itertools.count())
+    timed: list[LoadResult] = []
 
     def live(system: System) -> Life:
         own = next(folders)
@@ -122,19 +58,20 @@ def measure_serving(
             threads=design.cores,
             max_batch_size=design.max_batch_size,
         ) as server:
-            texts = [completion(index, server.ask(body)) for index, body in enumerate(BODIES)]
-            answers.compare(system, texts)
+            found = ((index, server.ask(body), 1) for index, body in enumerate(BODIES))
+            answers.compare(system, found)
             warm_ups = _warm_up(server, system, design)
             loads = {
                 clients: _load(server, system, clients, design.seconds)
                 for clients in generator.sample(design.concurrencies, len(design.concurrencies))
             }
-        for load in loads.values():
-            answers.count(load)
+        timed.extend(loads.values())
         return Life(server.start, warm_ups, loads)
 
     trials = carry_out(design.serving_rounds(), live, _described, say)
-    return ServingSession(trials, Agreement(answers.timed, answers.same))
+    # Only counted, because in a batch the runtime may round differently.
+    given = [answer for load in timed for answer in load.answers]
+    return ServingSession(trials, sum(count for *_, count in given), answers.same(given))
 
 
 def _warm_up(server: Server, system: System, design: Design) -> tuple[float, ...]:

@@ -41,15 +41,7 @@ class WeightsSession:
 
 
 def check_disk(design: Design, folder: Path) -> None:
-    """Checks that the disk has room for the fetched files.
-
-    Args:
-        design: the plan of the run.
-        folder: their folder, or the nearest existing folder above it.
-
-    Raises:
-        BenchmarkError: there is not enough room; the message says how much is missing.
-    """
+    """Checks that the disk has room for the fetched files."""
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
@@ -62,16 +54,7 @@ def check_disk(design: Design, folder: Path) -> None:
 
 
 def measure_weights(design: Design, folder: Path, say: Say) -> WeightsSession:
-    """Carries out the rounds.
-
-    Args:
-        design: the plan of the run.
-        folder: an empty folder on the measured disk.
-        say: called with lines of progress.
-
-    Raises:
-        BenchmarkError: a transfer failed, or the fetched files differ from the stored files.
-    """
+    """Carries out the rounds."""
     say(f"making {design.weights_bytes / 1e9:g} GB of weights, from blocks")
     checkpoints = {
         content: make_checkpoint(design, content, folder / str(content)) for content in Content

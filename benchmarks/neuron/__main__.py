@@ -2,65 +2,70 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+import tempfile
+from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison import measure_models
+from benchmarks.baselines.stack import check_requirements, nginx_version
 from benchmarks.driver import measure_driver
-from benchmarks.neuron.design import Design, full_design, quick
+from benchmarks.neuron.design import Design, quick
 from benchmarks.neuron.models import SAMPLE_TOKENIZER
-from benchmarks.neuron.report import as_json, as_markdown
+from benchmarks.neuron.report import LATENCIES, page, result
 from benchmarks.neuron.session import measure_model
-from benchmarks.neuron.summary import summarize
 from benchmarks.neuron.workloads import make_requests
-from benchmarks.program import BUILD, Parser, positive, run, stop_on_signals
+from benchmarks.program import BUILD, Benchmark, Run, add_trial_options
+from benchmarks.servers import PACKAGES
 
 _DRIVER_CONCURRENCIES = (1, 16)
 
 
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parses the command line; an invalid one ends the process with 1."""
-    parser = Parser("benchmarks.neuron", __doc__, "neuron")
-    parser.add_quick_option("a minute of everything with small models")
-    parser.add_argument("--trials", type=positive, default=6, help="of what a goal is about")
-    parser.add_argument("--stated-trials", type=positive, default=1, help="of everything else")
-    return parser.parse(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures, writes the results and prints them; returns the exit code."""
-    return run(parse(arguments), _measure)
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_trial_options(parser, Design.trials, Design.stated_trials)
 
 
 def _design(options: argparse.Namespace) -> Design:
-    design = full_design(
-        trials=options.trials, stated_trials=options.stated_trials, seed=options.seed
+    design = Design(
+        trials=options.trials,
+        stated_trials=min(options.stated_trials, options.trials),
+        seed=options.seed,
     )
     return quick(design) if options.quick else design
 
 
-def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Measures; returns the JSON document and the page."""
+# Any: JSON.
+def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
+    check_requirements("bench-neuron")
     design = _design(options)
     requests = make_requests(design.workloads[0], SAMPLE_TOKENIZER, design.seed)
-    driver, sessions, context = measure_models(
-        options,
-        "bench-neuron",
-        design.models,
-        lambda log, _say: measure_driver(
-            [request.body for request in requests], _DRIVER_CONCURRENCIES, design.seconds, log
-        ),
-        lambda model, folder, say: measure_model(
-            design, model, folder, models=BUILD / "models", say=say
-        ),
-    )
-    summaries = summarize(design, sessions)
-    return (
-        as_json(design, summaries, driver, context),
-        as_markdown(design, summaries, driver, context),
-    )
+    run = Run((), ("flask", "gunicorn", *PACKAGES), options.command)
+    run.versions["nginx"] = nginx_version()
+    with tempfile.TemporaryDirectory(prefix="slipway-benchmark-") as temporary:
+        run.say("the load driver alone")
+        driver = measure_driver(
+            [request.body for request in requests],
+            _DRIVER_CONCURRENCIES,
+            LATENCIES,
+            seconds=design.seconds,
+            log=Path(temporary, "idle.log"),
+        )
+        sessions = []
+        for model in design.models:
+            folder = Path(temporary, model.name)
+            folder.mkdir()
+            sessions.append(
+                measure_model(design, model, folder, models=BUILD / "models", say=run.say)
+            )
+    return run, {**result(design, sessions), "driver": driver}
 
+
+BENCHMARK = Benchmark(
+    "neuron",
+    __doc__,
+    _add_options,
+    _measure,
+    page,
+    quick="a minute of everything with small models",
+)
 
 if __name__ == "__main__":
-    stop_on_signals()
-    sys.exit(main())
+    sys.exit(BENCHMARK.main())

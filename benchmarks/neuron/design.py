@@ -22,24 +22,11 @@ class System(StrEnum):
 
 @dataclass(frozen=True)
 class Server:
-    """One server of a model.
-
-    Args:
-        system: the kind of server.
-        workers: processes that compute; the cores are shared out among them.
-        batch_size: most sequences that a worker computes at a time.
-    """
+    """A server, whose workers share the cores out; each computes a batch at a time."""
 
     system: System
     workers: int
     batch_size: int = 1
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers, without the workers."""
-        if self.system is System.NAIVE:
-            return "one-by-one TorchScript"
-        return f"Slipway, batch {self.batch_size}"
 
     def __str__(self) -> str:
         return f"{self.system}-batch-{self.batch_size}-workers-{self.workers}"
@@ -47,11 +34,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Bert(Model):
-    """A BERT.
-
-    Args:
-        feed_forward: width between the two layers that follow attention.
-    """
+    """A BERT."""
 
     feed_forward: int
 
@@ -142,54 +125,23 @@ class Cell:
         """Returns its name in the progress."""
         return f"{self.model.name} {self.workload.name} {self.server} x{self.concurrency}"
 
-
-@dataclass(frozen=True)
-class Goal:
-    """The goal of one of Slipway's servers: more sentences, and a p95 that is no worse.
-
-    Args:
-        cell: the measurement of Slipway's server.
-        baseline: the naive server with as many workers and clients.
-    """
-
-    cell: Cell
-    baseline: Cell
+    @property
+    def baseline(self) -> "Cell":
+        """Returns the same measurement of the naive server with as many workers."""
+        return replace(self, server=Server(System.NAIVE, self.server.workers))
 
 
 @dataclass(frozen=True)
 class Design:
-    """The whole plan of a run; the same values give the same order and the same requests.
+    """The whole plan of a run; the same values give the same order and the same requests."""
 
-    Args:
-        models: measured one after the other.
-        workloads: measured in turn, in one random order.
-        trials: measurements of each cell with the goals' number of clients.
-        stated_trials: measurements of every other cell.
-        seconds: time that each client is measured for; None takes the model's.
-        seed: seed of the order, the questions and the random weights.
-        is_quick: whether the run only tests the program, so that its figures mean nothing.
-    """
-
-    models: tuple[Model, ...]
-    workloads: tuple[Workload, ...]
-    trials: int
-    stated_trials: int
-    seconds: float | None
-    seed: int
+    models: tuple[Model, ...] = (BERT_BASE, SAMPLE)
+    workloads: tuple[Workload, ...] = (MIXED, FULL)
+    trials: int = 6
+    stated_trials: int = 1
+    seconds: float | None = None
+    seed: int = 1
     is_quick: bool = False
-
-    def goals(self, model: Model) -> list[Goal]:
-        """Returns the goals of a model, in the order of the report."""
-        return [
-            Goal(
-                Cell(model, workload, server, GOAL_CLIENTS),
-                Cell(model, workload, Server(System.NAIVE, server.workers), GOAL_CLIENTS),
-            )
-            for workload in self.workloads
-            if workload.has_goals and GOAL_CLIENTS in workload.concurrencies
-            for server in workload.servers
-            if server.system is System.SLIPWAY
-        ]
 
     def cells(self, model: Model) -> list[Cell]:
         """Returns the cells of a model, in the order of the report."""
@@ -200,31 +152,23 @@ class Design:
             for server in workload.servers
         ]
 
-    def trials_of(self, cell: Cell) -> int:
-        """Returns how often a cell is measured."""
-        return self.trials if cell.concurrency == GOAL_CLIENTS else self.stated_trials
+    def goals(self, model: Model) -> list[Cell]:
+        """Returns the cells with goals: more sentences than the baseline, and no higher p95."""
+        return [
+            cell
+            for cell in self.cells(model)
+            if cell.workload.has_goals
+            and cell.concurrency == GOAL_CLIENTS
+            and cell.server.system is System.SLIPWAY
+        ]
 
     def rounds(self, model: Model) -> list[list[Cell]]:
         """Returns the cells of a model in the order in which they run."""
-        return rounds_of(self.cells(model), self.trials_of, f"{self.seed} {model.name}")
 
+        def trials(cell: Cell) -> int:
+            return self.trials if cell.concurrency == GOAL_CLIENTS else self.stated_trials
 
-def full_design(*, trials: int, stated_trials: int, seed: int) -> Design:
-    """Returns the design of `make bench-neuron`.
-
-    Args:
-        trials: measurements of each cell with the goals' number of clients.
-        stated_trials: measurements of every other cell, at most `trials`.
-        seed: seed of the order, the questions and the random weights.
-    """
-    return Design(
-        models=(BERT_BASE, SAMPLE),
-        workloads=(MIXED, FULL),
-        trials=trials,
-        stated_trials=min(stated_trials, trials),
-        seconds=None,
-        seed=seed,
-    )
+        return rounds_of(self.cells(model), trials, f"{self.seed} {model.name}")
 
 
 def quick(design: Design) -> Design:

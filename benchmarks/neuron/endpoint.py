@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.clients import Exchange
+from benchmarks.connections import Exchange
 from benchmarks.errors import BenchmarkError
 from benchmarks.load import LoadResult, LoadSpecification, drive_through
 from benchmarks.open_load import OpenLoadResult, OpenLoadSpecification, drive_open_through
@@ -37,56 +37,7 @@ from slipway.errors import UserError
 from slipway.project import Project
 
 # https://huggingface.co/google-bert/bert-base-uncased/blob/main/vocab.txt has each of them.
-WORDS = (
-    "the",
-    "of",
-    "and",
-    "to",
-    "in",
-    "was",
-    "is",
-    "for",
-    "on",
-    "with",
-    "as",
-    "by",
-    "at",
-    "from",
-    "it",
-    "that",
-    "this",
-    "were",
-    "are",
-    "which",
-    "or",
-    "an",
-    "be",
-    "first",
-    "one",
-    "their",
-    "had",
-    "not",
-    "have",
-    "after",
-    "new",
-    "two",
-    "all",
-    "but",
-    "time",
-    "year",
-    "city",
-    "world",
-    "school",
-    "house",
-    "water",
-    "music",
-    "day",
-    "part",
-    "work",
-    "name",
-    "line",
-    "state",
-)
+WORDS = tuple(Path(__file__).with_name("words.txt").read_text("utf-8").split())
 QUESTION_WORDS = 10
 CONTEXT_WORDS = 100
 
@@ -102,17 +53,7 @@ def drive_endpoint(
     environment: str,
     endpoint_name: str,
 ) -> LoadResult | OpenLoadResult:
-    """Drives the load of one process.
-
-    Args:
-        load: the requests of a closed or an open loop; a failure is reported, not retried.
-        root: root of the project.
-        environment: its name in environments.yaml.
-        endpoint_name: EndpointName.
-
-    Raises:
-        BenchmarkError: there is no access to the account, or a request failed.
-    """
+    """Drives the load of one process."""
     try:
         access = open_access(Project(root).environment(environment), root)
         requests = SignedRequests(signed_target(access, endpoint_name))
@@ -155,29 +96,25 @@ def closed_summary(sentences: int, found: Sequence[LoadResult]) -> dict[str, Any
     """Returns sentences per second, by Little's law as `benchmarks.load`, and latencies."""
     latencies = [latency for load in found for latency in load.all_latencies_seconds]
     spans = [span for load in found for span in load.spans_seconds]
-    return {
-        "loop": "closed",
-        "sentences_per_second": round(sentences * len(spans) * len(latencies) / sum(spans), 1),
-        **_latencies(latencies),
-    }
+    return _summary("closed", sentences * len(spans) * len(latencies) / sum(spans), latencies)
 
 
 def open_summary(sentences: int, found: Sequence[OpenLoadResult]) -> dict[str, Any]:
     """Returns the rate of answers in sentences per second, and latencies from the arrivals."""
     late = [each for load in found for each in load.late_seconds]
+    latencies = [latency for load in found for latency in load.latencies_seconds]
+    rate = sentences * sum(load.requests_per_second for load in found)
     return {
-        "loop": "open",
-        "sentences_per_second": round(
-            sentences * sum(load.requests_per_second for load in found), 1
-        ),
-        **_latencies([latency for load in found for latency in load.latencies_seconds]),
+        **_summary("open", rate, latencies),
         "sent_late_p99_milliseconds": round(latencies_of(late).p99 * MILLISECONDS, 2),
     }
 
 
-def _latencies(seconds: Sequence[float]) -> dict[str, float]:
-    found = latencies_of(seconds)
+def _summary(loop: str, rate: float, latencies: Sequence[float]) -> dict[str, Any]:
+    found = latencies_of(latencies)
     return {
+        "loop": loop,
+        "sentences_per_second": round(rate, 1),
         "p50_milliseconds": round(found.p50 * MILLISECONDS, 2),
         "p95_milliseconds": round(found.p95 * MILLISECONDS, 2),
         "p99_milliseconds": round(found.p99 * MILLISECONDS, 2),
@@ -225,13 +162,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BenchmarkError as error:
         print(f"The load ended early: {error}", file=sys.stderr)
         return 1
-    closed = [each for each in found if isinstance(each, LoadResult)]
-    opened = [each for each in found if isinstance(each, OpenLoadResult)]
-    summary = (
-        closed_summary(options.sentences, closed)
-        if closed
-        else open_summary(options.sentences, opened)
-    )
+    if closed := [each for each in found if isinstance(each, LoadResult)]:
+        summary = closed_summary(options.sentences, closed)
+    else:
+        opened = [each for each in found if isinstance(each, OpenLoadResult)]
+        summary = open_summary(options.sentences, opened)
     print(json.dumps(summary, indent=2))
     return 0
 
@@ -241,27 +176,25 @@ def _loads(options: argparse.Namespace) -> list[LoadSpecification | OpenLoadSpec
     is_closed = options.clients is not None
     shares = shared_out(options.clients if is_closed else options.connections, options.processes)
     bodies = make_bodies(options.sentences, options.seed)
-    return [
-        LoadSpecification(
-            bodies=bodies[number:] + bodies[:number],
-            clients=share,
-            warm_up_seconds=options.warm_up_seconds,
-            seconds=options.seconds,
-            timeout_seconds=_READ_TIMEOUT_SECONDS,
+    loads: list[LoadSpecification | OpenLoadSpecification] = []
+    for number, share in enumerate(shares):
+        # Any: the fields that both kinds have.
+        common: dict[str, Any] = {
+            "bodies": bodies[number:] + bodies[:number],
+            "warm_up_seconds": options.warm_up_seconds,
+            "seconds": options.seconds,
+            "timeout_seconds": _READ_TIMEOUT_SECONDS,
+        }
+        if is_closed:
+            loads.append(LoadSpecification(clients=share, **common))
+            continue
+        # The sum of Poisson processes is a Poisson process.
+        rate = options.requests_per_second / len(shares)
+        seed = options.seed * _MOST_PROCESSES + number
+        loads.append(
+            OpenLoadSpecification(requests_per_second=rate, connections=share, seed=seed, **common)
         )
-        if is_closed
-        else OpenLoadSpecification(
-            bodies=bodies[number:] + bodies[:number],
-            # The sum of Poisson processes is a Poisson process.
-            requests_per_second=options.requests_per_second / len(shares),
-            connections=share,
-            warm_up_seconds=options.warm_up_seconds,
-            seconds=options.seconds,
-            seed=options.seed * _MOST_PROCESSES + number,
-            timeout_seconds=_READ_TIMEOUT_SECONDS,
-        )
-        for number, share in enumerate(shares)
-    ]
+    return loads
 
 
 if __name__ == "__main__":

@@ -43,17 +43,7 @@ _MOST_ROWS = 64
 
 
 def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
-    """Returns a model's directory, which is made again unless its recipe is unchanged.
-
-    Args:
-        model: the model to make.
-        parent: folder of all models.
-        seed: seed of random weights.
-        say: called if making it takes time.
-
-    Raises:
-        BenchmarkError: making it failed.
-    """
+    """Returns a model's directory, which is made again unless its recipe is unchanged."""
     sample = sorted(path for path in SAMPLE_TOKENIZER.parent.iterdir() if path.is_file())
     compile_sources = sorted((ROOT / "containers/neuron/compile").glob("*.py"))
     return ensure_made(
@@ -109,9 +99,6 @@ def load_weights(model: BertForQuestionAnswering, graph: Path) -> None:
 
     The exporter keeps all names except the names of the matrices, which it transposes. A matrix is
     recognised by the bias that is added to its product.
-
-    Raises:
-        BenchmarkError: the graph belongs to another model.
     """
     import onnx
     import torch

@@ -28,13 +28,7 @@ _RELATIVE_TOLERANCE = 0.001
 
 @dataclass(frozen=True)
 class Request:
-    """One request.
-
-    Args:
-        question: asks about the context.
-        context: fits into one window.
-        tokens: tokens of both, special ones included.
-    """
+    """A question with a context that fits into one window, and the tokens of both together."""
 
     question: str
     context: str
@@ -56,13 +50,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a server.
-
-    Args:
-        start: index of its first character in the context.
-        end: index after its last character.
-        score: 0 to 1.
-    """
+    """The answer of a server: a part of the context, and its score from 0 to 1."""
 
     start: int
     end: int
@@ -76,13 +64,7 @@ class Answer:
 
 
 def make_requests(workload: Workload, tokenizer_file: Path, seed: int) -> tuple[Request, ...]:
-    """Returns the requests of a workload, the same for the same seed.
-
-    Args:
-        workload: says whether contexts are filled up.
-        tokenizer_file: counts the tokens.
-        seed: seed of the questions.
-    """
+    """Returns the requests of a workload, the same for the same seed."""
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     found: list[Request] = []
     for example in _corpus().examples(held_out=True, seed=seed):
@@ -115,11 +97,7 @@ def _filled(tokenizer: Tokenizer, question: str, context: str) -> str:
 
 
 def read_answer(request: Request, answer: str) -> Answer:
-    """Parses an answer.
-
-    Raises:
-        BenchmarkError: it is no answer, or not about this context.
-    """
+    """Parses an answer."""
     try:
         document = json.loads(answer)
         start, end, score = document["start"], document["end"], float(document["score"])

@@ -1,9 +1,7 @@
-"""Defines the measurements, their goals and their order."""
+"""Defines the measurements and their goals."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-
-from benchmarks.trials import rounds_of
 
 MEGABYTE = 1_000_000
 GIGABYTE = 1_000_000_000
@@ -38,12 +36,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True)
 class Size:
-    """The files of a work.
-
-    Args:
-        file_count: their number.
-        file_bytes: the size of each.
-    """
+    """The number of files of a work, and the size of each."""
 
     file_count: int
     file_bytes: int
@@ -80,23 +73,12 @@ MOST_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Design:
-    """The whole plan of a run; the same values give the same order.
+    """The whole plan of a run; the same values give the same order."""
 
-    Args:
-        sizes: the files of each work.
-        trials: measurements of each cell.
-        seed: seed of the order.
-        is_quick: whether the run only tests the program, so that its figures mean nothing.
-    """
-
-    sizes: dict[Work, Size]
     trials: int
     seed: int
-    is_quick: bool = False
-
-    def rounds(self) -> list[list[Cell]]:
-        """Returns the cells in the order in which they run, every cell once a round."""
-        return rounds_of(CELLS, lambda _cell: self.trials, self.seed)
+    is_quick: bool
+    sizes: dict[Work, Size]
 
     @property
     def disk_bytes(self) -> int:
@@ -104,34 +86,3 @@ class Design:
         # The files of the prefix are sparse.
         sizes = [size for work, size in self.sizes.items() if work is not Work.PREFIX]
         return 2 * sum(size.total_bytes for size in sizes)
-
-
-def full_design(*, large: Size, small: Size, prefix: Size, trials: int, seed: int) -> Design:
-    """Returns the design of `make bench-publish`.
-
-    Args:
-        large: few large files.
-        small: many small files, which are also published without a change.
-        prefix: the files that are listed and not sent.
-        trials: measurements of each cell.
-        seed: seed of the order.
-    """
-    sizes = {
-        Work.LARGE: large,
-        Work.SMALL: small,
-        Work.UNCHANGED: small,
-        Work.PREFIX: prefix,
-    }
-    return Design(sizes, trials, seed)
-
-
-def quick(design: Design) -> Design:
-    """Returns a design that goes through everything in little time; its figures mean nothing."""
-    small = Size(20, 20_000)
-    sizes = {
-        Work.LARGE: Size(2, MEGABYTE),
-        Work.SMALL: small,
-        Work.UNCHANGED: small,
-        Work.PREFIX: Size(5, GIGABYTE),
-    }
-    return replace(design, sizes=sizes, trials=2, is_quick=True)

@@ -67,13 +67,7 @@ class _Silent:
 
 @dataclass(frozen=True)
 class Source:
-    """A project whose one model has the files of a work.
-
-    Args:
-        work: the work.
-        size: the files.
-        root: folder of the project.
-    """
+    """A project whose one model has the files of a work."""
 
     work: Work
     size: Size

@@ -2,39 +2,26 @@
 
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.machine import program_path
+from benchmarks.installed import find_program, find_s5cmd
 from benchmarks.program import Say
-from benchmarks.publish.design import GIGABYTE, MEGABYTE, Cell, Design, Way, Work
+from benchmarks.publish.design import CELLS, GIGABYTE, MEGABYTE, Cell, Design, Way, Work
 from benchmarks.publish.projects import ENVIRONMENT, Source, settle
 from benchmarks.publish.storage import Storage, opened_storage
 from benchmarks.publish.tree import Measured, run_measured
-from benchmarks.trials import Trial, carry_out
-from slipway.errors import UserError
-from slipway.publishing import s5cmd
+from benchmarks.trials import Trial, carry_out, shuffled
 from slipway.publishing.manifest import Manifest
 
+_INSTALL = ": run `make .venv/.ready-dev` first"
 # Free space beside the files.
 _SPARE_BYTES = 2 * GIGABYTE
 
 
-@dataclass(frozen=True)
-class Session:
-    """The measurements, in the order in which they ran."""
-
-    trials: tuple[Trial[Cell, Measured], ...]
-
-    def results(self, cell: Cell) -> list[Measured]:
-        """Returns the trials of one cell."""
-        return [trial.result for trial in self.trials if trial.cell == cell]
-
-
 class _Measurement:
     def __init__(self, design: Design, folder: Path, storage: Storage) -> None:
-        self._folder, self._storage = folder, storage
+        self._storage = storage
         self._sources = {
             work: Source(work, size, folder / work.model) for work, size in design.sizes.items()
         }
@@ -70,15 +57,15 @@ class _Measurement:
     def _run(self, cell: Cell) -> Measured:
         source = self._sources[cell.work]
         target = f"s3://{source.bucket}/copied/"
+        name, files = cell.work.model, str(source.files)
         commands = {
-            Way.PUBLISH: [_program("slipway"), "publish", cell.work.model, "--env", ENVIRONMENT],
-            Way.COPY: [_s5cmd(), "cp", f"{source.files}/", target],
-            Way.SYNC: [
-                _program("aws"), "s3", "sync", "--no-progress", str(source.files), target,
-            ],
-        }  # fmt: skip
-        log = self._folder / "output"
-        return run_measured(commands[cell.way], source.root, self._variables, log)
+            Way.PUBLISH: ["slipway", "publish", name, "--env", ENVIRONMENT],
+            Way.COPY: ["s5cmd", "cp", f"{files}/", target],
+            Way.SYNC: ["aws", "s3", "sync", "--no-progress", files, target],
+        }
+        program, *arguments = commands[cell.way]
+        found = find_s5cmd() if program == "s5cmd" else find_program(program, _INSTALL)
+        return run_measured([found, *arguments], source.root, self._variables)
 
     def _check(self, source: Source) -> None:
         found = self._storage.sizes_bytes(source.bucket)
@@ -90,18 +77,10 @@ class _Measurement:
             )
 
 
-def measure(design: Design, server: Path, folder: Path, say: Say) -> Session:
-    """Carries out the design.
-
-    Args:
-        design: the plan of the run.
-        server: versitygw's program.
-        folder: an empty folder, on the disk that is measured.
-        say: called with lines of progress.
-
-    Raises:
-        BenchmarkError: a program is missing or failed, or the disk is too small.
-    """
+def measure(
+    design: Design, server: Path, folder: Path, say: Say
+) -> tuple[Trial[Cell, Measured], ...]:
+    """Carries out the design."""
     free_bytes = shutil.disk_usage(folder).free
     needed_bytes = design.disk_bytes + _SPARE_BYTES
     if free_bytes < needed_bytes:
@@ -115,26 +94,11 @@ def measure(design: Design, server: Path, folder: Path, say: Say) -> Session:
         measurement = _Measurement(design, folder, storage)
         say("making the files")
         measurement.prepare()
-        trials = carry_out(
-            design.rounds(),
+        return carry_out(
+            shuffled([CELLS] * design.trials, design.seed),
             measurement.measure,
             lambda cell, found: (
                 f"{found.seconds:7.2f} s  {found.peak_bytes / MEGABYTE:5.0f} MB  {cell}"
             ),
             say,
         )
-    return Session(trials)
-
-
-def _program(name: str) -> str:
-    found = shutil.which(name, path=program_path())
-    if found is None:
-        raise BenchmarkError(f"`{name}` is not installed: run `make .venv/.ready-dev` first")
-    return found
-
-
-def _s5cmd() -> str:
-    try:
-        return s5cmd.executable()
-    except UserError as error:
-        raise BenchmarkError(str(error)) from None

@@ -25,13 +25,7 @@ _HEALTH = "/health"
 
 
 class Storage:
-    """The server's buckets, which are folders of this machine.
-
-    Args:
-        url: address of the server.
-        account_url: address of STS, which `slipway` asks for the account of the credentials.
-        folder: of the objects and their metadata.
-    """
+    """The server's buckets, which are folders of this machine, and the address of an STS."""
 
     def __init__(self, url: str, account_url: str, folder: Path) -> None:
         self._url, self._account_url = url, account_url
@@ -80,12 +74,7 @@ class Storage:
         ]
 
     def put_sparse(self, bucket: str, manifest: Manifest) -> None:
-        """Makes the objects of an artifact without its manifest, as sparse files.
-
-        Args:
-            bucket: receives the objects.
-            manifest: names the files and their sizes.
-        """
+        """Makes the objects of an artifact without its manifest, as sparse files."""
         files = self._folder / "objects" / bucket / "artifacts" / manifest.digest / "files"
         files.mkdir(parents=True)
         for entry in manifest.entries:
@@ -107,14 +96,7 @@ _FOLDERS = ("objects", "metadata")
 
 
 def find_server(environ: Mapping[str, str]) -> Path:
-    """Returns versitygw's program, as it was built last; its folder has the version's name.
-
-    Args:
-        environ: HOME or XDG_CACHE_HOME.
-
-    Raises:
-        BenchmarkError: it was not built.
-    """
+    """Returns versitygw's program, as it was built last; its folder has the version's name."""
     kept = cache_directory(environ)
     built = [] if kept is None else kept.glob("versitygw/*/versitygw")
     server = max(built, key=lambda path: path.stat().st_mtime, default=None)
@@ -124,35 +106,36 @@ def find_server(environ: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def opened_storage(folder: Path, server: Path) -> Iterator[Storage]:
-    """Runs the server.
-
-    Args:
-        folder: an empty folder, on the disk that is measured.
-        server: from `find_server`.
-
-    Raises:
-        BenchmarkError: the server did not start.
-    """
+def versitygw(
+    server: Path, folder: Path, *options: str, region: str, key_id: str, secret: str
+) -> Iterator[str]:
+    """Runs the server with its objects and its metadata below a folder; yields its URL."""
     for each in _FOLDERS:
-        (folder / each).mkdir()
+        (folder / each).mkdir(parents=True)
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [
         *(str(server), "--quiet", "--port", f"127.0.0.1:{port}", "--health", _HEALTH),
-        *("--region", REGION, "posix", "--sidecar", str(folder / "metadata")),
+        *("--region", region, "posix", "--sidecar", str(folder / "metadata"), *options),
         str(folder / "objects"),
     ]
-    environment = {"ROOT_ACCESS_KEY_ID": _KEY_ID, "ROOT_SECRET_ACCESS_KEY": _SECRET}
+    environment = {"ROOT_ACCESS_KEY_ID": key_id, "ROOT_SECRET_ACCESS_KEY": secret}
+    with BackgroundProcess(command, folder, environment, folder / "log") as process:
+        process.wait_until(lambda: _is_healthy(url), _START_SECONDS)
+        yield url
+
+
+@contextmanager
+def opened_storage(folder: Path, server: Path) -> Iterator[Storage]:
+    """Runs the server, and an STS, in an empty folder on the disk that is measured."""
     # The server logs each request.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     account = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     account.start()
     try:
-        host, account_port = account.get_host_and_port()
-        with BackgroundProcess(command, folder, environment, folder / "log") as process:
-            process.wait_until(lambda: _is_healthy(url), _START_SECONDS)
-            yield Storage(url, f"http://{host}:{account_port}", folder)
+        host, port = account.get_host_and_port()
+        with versitygw(server, folder, region=REGION, key_id=_KEY_ID, secret=_SECRET) as url:
+            yield Storage(url, f"http://{host}:{port}", folder)
     finally:
         account.stop()
 

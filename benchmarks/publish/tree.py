@@ -1,16 +1,11 @@
 """Times a command, and finds the most memory that it and its children have at once."""
 
-import shlex
-import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.errors import BenchmarkError
-from benchmarks.execution import interrupts_held
-from benchmarks.processes import kill_group, start_group
+from benchmarks.execution import run_timed
 
 _COMMAND_SECONDS = 1800.0
 _SAMPLE_SECONDS = 0.05
@@ -31,53 +26,28 @@ class Measured:
     peak_bytes: int
 
 
-def run_measured(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
-) -> Measured:
-    """Runs a command to its end.
+def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Measured:
+    """Runs a command to its end."""
+    samples, ended = [0], threading.Event()
+    samplers: list[threading.Thread] = []
 
-    Raises:
-        BenchmarkError: it failed or took too long; the message has its output.
-    """
-    peak, ended = _Peak(), threading.Event()
-    with log.open("wb") as output:
-        started = time.perf_counter()
-        with interrupts_held():
-            process = start_group(
-                command, folder, environment, stdout=output, stderr=subprocess.STDOUT
-            )
-        sampler = threading.Thread(target=peak.follow, args=(process.pid, ended))
-        sampler.start()
-        try:
-            process.wait(_COMMAND_SECONDS)
-            seconds = time.perf_counter() - started
-        except BaseException as error:
-            kill_group(process)
-            process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise BenchmarkError(
-                    f"`{shlex.join(command)}` did not end within {_COMMAND_SECONDS:g} seconds"
-                ) from None
-            raise
-        finally:
-            ended.set()
-            sampler.join()
-    if process.returncode:
-        raise BenchmarkError(
-            f"`{shlex.join(command)}` ended with exit code {process.returncode}\n"
-            f"{log.read_text('utf-8', errors='replace')}"
-        )
-    return Measured(seconds, peak.size_bytes)
-
-
-class _Peak:
-    def __init__(self) -> None:
-        self.size_bytes = 0
-
-    def follow(self, process_id: int, ended: threading.Event) -> None:
-        """Samples the memory until the event is set."""
+    def sample(process_id: int) -> None:
         while not ended.wait(_SAMPLE_SECONDS):
-            self.size_bytes = max(self.size_bytes, tree_bytes(process_id))
+            samples.append(tree_bytes(process_id))
+
+    def follow(process_id: int) -> None:
+        samplers.append(threading.Thread(target=sample, args=(process_id,)))
+        samplers[0].start()
+
+    try:
+        timing, _ = run_timed(
+            command, folder, environment, limit_seconds=_COMMAND_SECONDS, started=follow
+        )
+    finally:
+        ended.set()
+        for sampler in samplers:
+            sampler.join()
+    return Measured(timing.seconds, max(samples))
 
 
 def tree_bytes(process_id: int) -> int:

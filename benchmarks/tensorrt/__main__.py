@@ -3,39 +3,32 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison import measure_models
-from benchmarks.driver import Driver, measure_driver
-from benchmarks.machine import describe_machine
-from benchmarks.overhead import Costs, measure_overhead
-from benchmarks.program import BUILD, Parser, Say, positive, run, stop_on_signals
-from benchmarks.servers import server_variables
-from benchmarks.tensorrt.design import LONGEST_SECONDS, Design, full_design, quick
-from benchmarks.tensorrt.report import as_json, as_markdown
+from benchmarks.baselines.stack import check_requirements, nginx_version
+from benchmarks.driver import measure_driver
+from benchmarks.machine import core_count
+from benchmarks.overhead import measure_overhead
+from benchmarks.program import BUILD, Benchmark, Run, add_trial_options, positive
+from benchmarks.servers import PACKAGES, server_variables
+from benchmarks.tensorrt.design import Design, quick
+from benchmarks.tensorrt.report import LATENCIES, page, result
 from benchmarks.tensorrt.session import measure_model
-from benchmarks.tensorrt.summary import summarize
 from benchmarks.tensorrt.workloads import make_requests
 
 _DRIVER_CONCURRENCIES = (1, 8)
-# Eight requests of ten texts, so that all requests of the goal's concurrency can share a batch.
-_MAX_BATCH_SIZE = 80
 # Of each load over the model that computes nothing.
 _OVERHEAD_SECONDS = 3.0
 
 
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parses the command line; an invalid one ends the process with 1."""
-    parser = Parser("benchmarks.tensorrt", __doc__, "tensorrt")
-    parser.add_quick_option("a minute of everything with small models")
-    parser.add_argument("--trials", type=positive, default=6, help="of what a goal is about")
-    parser.add_argument("--stated-trials", type=positive, default=1, help="of everything else")
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_trial_options(parser, Design.trials, Design.stated_trials)
     parser.add_argument(
         "--max-batch-size",
         type=positive,
-        default=_MAX_BATCH_SIZE,
+        default=Design.max_batch_size,
         help="SLIPWAY_MAX_BATCH_SIZE of Slipway's server, in texts",
     )
     parser.add_argument(
@@ -53,23 +46,16 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--longest-seconds",
         type=positive,
-        default=round(LONGEST_SECONDS),
+        default=round(Design.longest_seconds),
         help="leave cells out where the published layout would answer later; SageMaker's limit",
     )
-    return parser.parse(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures, writes the results and prints them; returns the exit code."""
-    return run(parse(arguments), _measure)
 
 
 def _design(options: argparse.Namespace) -> Design:
-    all_cores = 1 if options.quick else describe_machine((), ()).core_count
-    design = full_design(
+    design = Design(
         trials=options.trials,
-        stated_trials=options.stated_trials,
-        cores=options.cores or all_cores,
+        stated_trials=min(options.stated_trials, options.trials),
+        cores=options.cores or (1 if options.quick else core_count()),
         max_batch_size=options.max_batch_size,
         workers=options.workers,
         longest_seconds=options.longest_seconds,
@@ -78,40 +64,48 @@ def _design(options: argparse.Namespace) -> Design:
     return quick(design) if options.quick else design
 
 
-def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Measures; returns the JSON document and the page."""
+# Any: JSON.
+def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
+    check_requirements("bench-tensorrt")
     design = _design(options)
     requests = make_requests(design.workloads[0], design.models[0], design.seed)
-
-    def alone(log: Path, say: Say) -> tuple[Driver, Costs]:
-        bodies = [request.body for request in requests]
-        driver = measure_driver(bodies, _DRIVER_CONCURRENCIES, design.seconds, log)
-        say("the server over a model that computes nothing")
+    run = Run((), ("flask", "gunicorn", *PACKAGES), options.command)
+    run.versions["nginx"] = nginx_version()
+    with tempfile.TemporaryDirectory(prefix="slipway-benchmark-") as temporary:
+        run.say("the load driver alone")
+        driver = measure_driver(
+            [request.body for request in requests],
+            _DRIVER_CONCURRENCIES,
+            LATENCIES,
+            seconds=design.seconds,
+            log=Path(temporary, "idle.log"),
+        )
+        run.say("the server over a model that computes nothing")
         costs = measure_overhead(
             design.overhead_starts,
             design.seconds or _OVERHEAD_SECONDS,
             seed=design.seed,
             variables=server_variables(os.environ),
-            say=say,
+            say=run.say,
         )
-        return driver, costs
+        sessions = []
+        for model in design.models:
+            folder = Path(temporary, model.name)
+            folder.mkdir()
+            sessions.append(
+                measure_model(design, model, folder, models=BUILD / "models", say=run.say)
+            )
+    return run, {**result(design, sessions, costs), "driver": driver}
 
-    (driver, costs), sessions, context = measure_models(
-        options,
-        "bench-tensorrt",
-        design.models,
-        alone,
-        lambda model, folder, say: measure_model(
-            design, model, folder, models=BUILD / "models", say=say
-        ),
-    )
-    summary = summarize(design, sessions, costs)
-    return (
-        as_json(design, summary, costs, driver, context),
-        as_markdown(design, summary, driver, context),
-    )
 
+BENCHMARK = Benchmark(
+    "tensorrt",
+    __doc__,
+    _add_options,
+    _measure,
+    page,
+    quick="a minute of everything with small models",
+)
 
 if __name__ == "__main__":
-    stop_on_signals()
-    sys.exit(main())
+    sys.exit(BENCHMARK.main())

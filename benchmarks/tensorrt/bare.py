@@ -29,19 +29,9 @@ def measure_bare_loop(
 ) -> tuple[LoadResult, list[tuple[tuple[int, ...], ...]]]:
     """Decodes the texts of several requests together, again and again, in a fresh process.
 
-    Args:
-        model_directory: as a container would get it.
-        requests: greedy requests with the same number of new tokens.
-        threads: threads that compute.
-        seconds: least time that is measured, after one loop that is not.
-        variables: environment of the process.
-
     Returns:
         The measurements, as if each request had a client that never pauses; and the tokens of each
             request's texts.
-
-    Raises:
-        BenchmarkError: the process failed or took too long.
     """
     document = {
         "model_directory": str(model_directory),

@@ -12,21 +12,27 @@ from dataclasses import dataclass
 
 from benchmarks.baselines.stack import Layout
 from benchmarks.tensorrt.design import System
-from benchmarks.tensorrt.servers import ServerKey
 
 CONCURRENCY = 4
 """Clients that the candidates are measured with: the most that the published case had."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Requests per second of one layout, with a cache.
+class Server:
+    """One server of a model; the layout is the published stack's."""
 
-    Args:
-        layout: workers and threads.
-        alone: with one client.
-        together: with `CONCURRENCY` clients.
-    """
+    system: System
+    layout: Layout | None = None
+
+    def __str__(self) -> str:
+        if self.layout is None:
+            return self.system.label
+        return f"{self.system.label} ({self.layout.workers} x {self.layout.threads} threads)"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Requests per second of a layout with a cache: of one client, and of `CONCURRENCY`."""
 
     layout: Layout
     alone: float
@@ -47,11 +53,11 @@ class Calibration:
     together: Layout
     measured: tuple[Measured, ...] = ()
 
-    def key(self, system: System, concurrency: int) -> ServerKey:
+    def server(self, system: System, concurrency: int) -> Server:
         """Returns the server of a system that answers that many clients."""
         if not system.answers_in_order:
-            return ServerKey(system)
-        return ServerKey(system, self.alone if concurrency == 1 else self.together)
+            return Server(system)
+        return Server(system, self.alone if concurrency == 1 else self.together)
 
 
 def layouts(core_count: int) -> list[Layout]:
@@ -69,12 +75,7 @@ def given(workers: int, core_count: int) -> Calibration:
 
 
 def calibrate(core_count: int, throughput: Callable[[Layout, int], float]) -> Calibration:
-    """Measures every layout with one client and with several.
-
-    Args:
-        core_count: cores to use.
-        throughput: measures a layout with a number of clients; returns requests per second.
-    """
+    """Measures every layout with one client and with several."""
     measured = tuple(
         Measured(layout, throughput(layout, 1), throughput(layout, CONCURRENCY))
         for layout in layouts(core_count)

@@ -1,34 +1,23 @@
 """Defines the measurements, their goals and their order."""
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from benchmarks.models import Model
+from benchmarks.report import Labelled
 from benchmarks.trials import rounds_of
 
 LONGEST_SECONDS = 60.0
 """SageMaker's limit for one answer of a real-time endpoint."""
 
 
-class System(StrEnum):
+class System(Labelled):
     """A kind of server."""
 
-    SLIPWAY = "slipway"
-    STATIC = "slipway-static"
-    BARE = "bare-loop"
-    CACHED = "pytorch-cached"
-    UNCACHED = "pytorch-uncached"
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers."""
-        return {
-            System.SLIPWAY: "Slipway",
-            System.STATIC: "Slipway with static batching",
-            System.BARE: "bare decode loop",
-            System.CACHED: "published layout, with a cache",
-            System.UNCACHED: "published layout",
-        }[self]
+    SLIPWAY = "slipway", "Slipway"
+    STATIC = "slipway-static", "Slipway with static batching"
+    BARE = "bare-loop", "bare decode loop"
+    CACHED = "pytorch-cached", "published layout, with a cache"
+    UNCACHED = "pytorch-uncached", "published layout"
 
     @property
     def answers_in_order(self) -> bool:
@@ -100,63 +89,67 @@ class Cell:
         """Returns its name in the results and in the progress."""
         return f"{self.model.name} {self.workload.name} {self.system} x{self.concurrency}"
 
+    @property
+    def about(self) -> tuple[str, System, int]:
+        """Returns what identifies it among the cells of its model."""
+        return (self.workload.name, self.system, self.concurrency)
+
 
 @dataclass(frozen=True)
-class RatioGoal:
-    """A goal for one throughput as a multiple of another.
+class Goal:
+    """A goal for one throughput of the first model as a multiple of another.
 
     Args:
         title: shown to readers.
-        cell: the measurement that must be fast.
-        baseline: the measurement that it is compared with.
+        fast: workload, system and number of clients of the measurement that must be fast.
+        baseline: the same of the measurement that it is compared with.
         least: least ratio of their requests per second.
     """
 
     title: str
-    cell: Cell
-    baseline: Cell
+    fast: tuple[str, System, int]
+    baseline: tuple[str, System, int]
     least: float
 
 
-_GOALS = (
-    (
+GOALS = (
+    Goal(
         "throughput against the published layout, concurrency 1",
         ("batch", System.SLIPWAY, 1),
         ("batch", System.UNCACHED, 1),
         2.9,
     ),
-    (
+    Goal(
         "throughput against the published layout with a cache, concurrency 1",
         ("batch", System.SLIPWAY, 1),
         ("batch", System.CACHED, 1),
         1.3,
     ),
-    (
+    Goal(
         "throughput at concurrency 8 against the bare decode loop of as many texts",
         ("batch", System.SLIPWAY, 8),
         ("batch", System.BARE, 8),
         0.95,
     ),
-    (
+    Goal(
         "throughput of sampled texts against greedy texts, concurrency 1",
         ("sampled", System.SLIPWAY, 1),
         ("batch", System.SLIPWAY, 1),
         0.9,
     ),
-    (
+    Goal(
         "throughput of texts sampled with `top_k` 50 against greedy texts, concurrency 1",
         ("top-k", System.SLIPWAY, 1),
         ("batch", System.SLIPWAY, 1),
         0.9,
     ),
-    (
+    Goal(
         "throughput at concurrency 8 against concurrency 1, 1 text a request",
         ("mixed", System.SLIPWAY, 8),
         ("mixed", System.SLIPWAY, 1),
         3.0,
     ),
 )
-"""Title, fast measurement, baseline and least ratio; a measurement's model is the first one."""
 
 
 @dataclass(frozen=True)
@@ -178,31 +171,19 @@ class Design:
         is_quick: whether the run only tests the program, so that its figures mean nothing.
     """
 
-    models: tuple[Model, ...]
-    workloads: tuple[Workload, ...]
-    trials: int
-    stated_trials: int
-    overhead_starts: int
-    seconds: float | None
-    cores: int
-    max_batch_size: int
-    workers: int | None
-    longest_seconds: float
-    seed: int
+    models: tuple[Model, ...] = (GPT2_124M, SAMPLE)
+    workloads: tuple[Workload, ...] = (BATCH, MIXED, SAMPLED, TOP_K)
+    trials: int = 6
+    stated_trials: int = 1
+    overhead_starts: int = 8
+    seconds: float | None = None
+    cores: int = 1
+    # Eight requests of ten texts, so that all requests of the goal's concurrency share a batch.
+    max_batch_size: int = 80
+    workers: int | None = None
+    longest_seconds: float = LONGEST_SECONDS
+    seed: int = 1
     is_quick: bool = False
-
-    @property
-    def ratio_goals(self) -> tuple[RatioGoal, ...]:
-        """Returns the goals about the first model whose cells are in this design."""
-        cells = {
-            (cell.workload.name, cell.system, cell.concurrency): cell
-            for cell in self.cells(self.models[0])
-        }
-        return tuple(
-            RatioGoal(title, cells[fast], cells[baseline], least)
-            for title, fast, baseline, least in _GOALS
-            if {fast, baseline} <= cells.keys()
-        )
 
     def cells(self, model: Model) -> list[Cell]:
         """Returns the cells of a model, in the order of the report."""
@@ -211,63 +192,19 @@ class Design:
             for workload in self.workloads
             for concurrency in workload.concurrencies
             for system in workload.systems
-            if self._is_measured(workload, system, concurrency)
+            # The bare loop has as many texts as one of Slipway's batches may have.
+            if system is not System.BARE or concurrency * workload.texts <= self.max_batch_size
         ]
-
-    def _is_measured(self, workload: Workload, system: System, concurrency: int) -> bool:
-        # The bare loop has as many texts as one of Slipway's batches may have.
-        return system is not System.BARE or concurrency * workload.texts <= self.max_batch_size
-
-    def trials_of(self, cell: Cell) -> int:
-        """Returns how often a cell is measured."""
-        # Cells of the other models count like the first model's cells, which the goals are about.
-        about = {
-            (each.workload, each.system, each.concurrency)
-            for goal in self.ratio_goals
-            for each in (goal.cell, goal.baseline)
-        }
-        is_about = (cell.workload, cell.system, cell.concurrency) in about
-        return self.trials if is_about else self.stated_trials
 
     def rounds(self, model: Model) -> list[list[Cell]]:
         """Returns the cells of a model in the order in which they run."""
-        return rounds_of(self.cells(model), self.trials_of, f"{self.seed} {model.name}")
+        # Cells of the other models count like the first model's cells, which the goals are about.
+        about = {about for goal in GOALS for about in (goal.fast, goal.baseline)}
 
+        def trials(cell: Cell) -> int:
+            return self.trials if cell.about in about else self.stated_trials
 
-def full_design(
-    *,
-    trials: int,
-    stated_trials: int,
-    cores: int,
-    max_batch_size: int,
-    workers: int | None,
-    longest_seconds: float,
-    seed: int,
-) -> Design:
-    """Returns the design of `make bench-tensorrt`.
-
-    Args:
-        trials: measurements of each cell with a goal.
-        stated_trials: measurements of every other cell, at most `trials`.
-        cores: threads of each server.
-        max_batch_size: largest batch of Slipway's server.
-        workers: workers of the published layout; None measures which number serves it best.
-        longest_seconds: cells are left out if the published layout would take longer.
-        seed: seed of the order, the requests and the random weights.
-    """
-    return Design(
-        models=(GPT2_124M, SAMPLE),
-        workloads=(BATCH, MIXED, SAMPLED, TOP_K),
-        trials=trials,
-        stated_trials=min(stated_trials, trials),
-        overhead_starts=8,
-        seconds=None,
-        cores=cores,
-        max_batch_size=max_batch_size,
-        workers=workers,
-        longest_seconds=longest_seconds,
-        seed=seed,
-    )
+        return rounds_of(self.cells(model), trials, f"{self.seed} {model.name}")
 
 
 def quick(design: Design) -> Design:

@@ -26,17 +26,7 @@ _END_FIELDS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
 
 def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
-    """Returns a model's directory, which is made again unless its recipe is unchanged.
-
-    Args:
-        model: the model to make.
-        parent: folder of all models.
-        seed: seed of random weights.
-        say: called if making it takes time.
-
-    Raises:
-        BenchmarkError: making it failed.
-    """
+    """Returns a model's directory, which is made again unless its recipe is unchanged."""
     if model.sample:
         sources = sorted(path for path in (ROOT / model.sample).iterdir() if path.is_file())
     else:

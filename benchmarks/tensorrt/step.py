@@ -34,15 +34,7 @@ _SEED = 1
 
 
 def measure(directory: Path, model: Model, *, rows: int, tokens: int, threads: int) -> Any:
-    """Returns the processor time and the wall time of a token.
-
-    Args:
-        directory: the model's files.
-        model: gives the vocabulary of the texts.
-        rows: of the batch.
-        tokens: least number of tokens that are measured, after as many that are not.
-        threads: threads that compute.
-    """
+    """Returns the processor time and the wall time of a token."""
     config = read_config(directory)
     session = OnnxRuntimeSession(directory, config, intra_op_threads=threads)
     batch = DecodingBatch(session, eos_token_ids=config.eos_token_ids)

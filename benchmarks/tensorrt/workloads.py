@@ -32,14 +32,7 @@ def token_of(text: str) -> int:
 
 @dataclass(frozen=True)
 class Request:
-    """One request.
-
-    Args:
-        prompts: tokens of each text.
-        new_tokens: number of tokens to generate for each text.
-        seed: samples the tokens; None takes the likeliest.
-        top_k: see `Workload`.
-    """
+    """One request; without a seed its tokens are the likeliest."""
 
     prompts: tuple[tuple[int, ...], ...]
     new_tokens: int
@@ -63,13 +56,7 @@ class Request:
 
 
 def make_requests(workload: Workload, model: Model, seed: int) -> tuple[Request, ...]:
-    """Returns a workload's requests; the same arguments give the same requests.
-
-    Args:
-        workload: numbers of texts and tokens.
-        model: gives the vocabulary.
-        seed: seed of the texts and lengths.
-    """
+    """Returns a workload's requests; the same arguments give the same requests."""
     # Of an experiment, not of a secret.
     generator = random.Random(f"{seed} {workload.name}")  # noqa: S311
     new_tokens: list[int] = []
@@ -102,9 +89,6 @@ def generated_tokens(request: Request, answer: str) -> tuple[tuple[int, ...], ..
 
     Returns:
         The generated tokens of each text.
-
-    Raises:
-        BenchmarkError: the answer has another number of texts or of tokens than the request.
     """
     try:
         texts: Sequence[str] = [each["generated_text"] for each in json.loads(answer)]

@@ -20,11 +20,7 @@ class TritonPythonModel:
     """Triton calls its methods by these names."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Loads the checkpoint with PyTorch.
-
-        Args:
-            args: Triton's: config.pbtxt as JSON.
-        """
+        """Loads the checkpoint with PyTorch."""
         parameters = json.loads(args["model_config"])["parameters"]
         settings = {name: each["string_value"] for name, each in parameters.items()}
         # Behind the server's own packages, whose NumPy the back end needs.

@@ -1,157 +1,91 @@
-"""Writes the result as JSON with every trial, and as a page of Markdown."""
+"""Computes throughputs, ratios and verdicts from trials, and makes a page of them."""
 
-from collections import Counter
 from dataclasses import asdict
+from itertools import product
 from statistics import fmean
 from typing import Any
 
-from benchmarks.driver import CLOSED_LOOP, Driver, driver_as_json, driver_as_list
-from benchmarks.estimates import Verdict
+import numpy as np
+
+from benchmarks.driver import driver_as_list
 from benchmarks.report import (
-    MILLISECONDS,
-    QUICK,
-    Context,
+    CLOSED_LOOP,
+    Document,
     capitalized,
-    interval,
-    page,
+    estimated,
+    goals_line,
     picture,
+    result_page,
     rounded,
     significant,
     table,
 )
-from benchmarks.triton.design import GOAL_CLIENTS, MAX_BATCH_SIZE, MOST_P99_RATIO, Design
+from benchmarks.summary import cells_as_json, latency_ratio, throughput_ratio
+from benchmarks.triton.design import (
+    COPIES,
+    GOAL_CLIENTS,
+    LEAST_THROUGHPUT_RATIOS,
+    MAX_BATCH_SIZE,
+    MOST_P99_RATIO,
+    Cell,
+    Design,
+    Server,
+    System,
+)
 from benchmarks.triton.queries import QUERIES, token_count
-from benchmarks.triton.summary import Summary
+from benchmarks.triton.session import Session
 
-_LATENCIES = ("p50", "p99")
+LATENCIES = ("p50", "p99")
 
 
-def as_json(design: Design, summary: Summary, driver: Driver, context: Context) -> dict[str, Any]:
-    """Returns the whole result as one JSON document; times are in milliseconds.
-
-    Args:
-        design: the plan of the run.
-        summary: the computed results.
-        driver: the load driver alone.
-        context: time, place and commit of the run.
-    """
-    session = summary.session
+# Any: JSON.
+def result(design: Design, session: Session) -> dict[str, Any]:
+    """Returns the goals and the cells; the same trials and seed give the same numbers."""
+    generator = np.random.default_rng(design.seed)
     return {
-        "benchmark": "triton",
-        **context.as_json(),
         "design": asdict(design),
         "goals": [
-            {
-                "baseline": found.goal.baseline,
-                "copies": found.copies,
-                "clients": GOAL_CLIENTS,
-                "least_throughput_ratio": found.goal.least_throughput_ratio,
-                "throughput_ratio": rounded(found.throughput),
-                "throughput_verdict": found.throughput_verdict,
-                "most_p99_ratio": MOST_P99_RATIO,
-                "p99_ratio": rounded(found.p99),
-                "p99_verdict": found.p99_verdict,
-            }
-            for found in summary.goals
+            _goal(copies, baseline, least, session, generator)
+            for copies, (baseline, least) in product(COPIES, LEAST_THROUGHPUT_RATIOS.items())
         ],
-        "driver": driver_as_json(driver, _LATENCIES),
         "tokens": list(map(token_count, QUERIES)),
         "answers_compared": session.answers,
-        "cells": [
-            {
+        "cells": cells_as_json(
+            design.cells,
+            session.trials,
+            "requests_per_second",
+            LATENCIES,
+            lambda cell: {
                 "system": cell.server.system,
                 "copies": cell.server.copies,
                 "clients": cell.clients,
-                **found.as_json(session.trials, "requests_per_second", _LATENCIES),
-            }
-            for cell, found in summary.cells.items()
-        ],
+            },
+        ),
     }
 
 
-def as_markdown(design: Design, summary: Summary, driver: Driver, context: Context) -> str:
-    """Returns the result as a page: the goals, the table, the circumstances.
-
-    Args:
-        design: the plan of the run.
-        summary: the computed results.
-        driver: the load driver alone.
-        context: time, place and commit of the run.
-    """
-    tokens = list(map(token_count, QUERIES))
-    rows = [
-        [
-            str(cell.clients),
-            cell.server.system.label,
-            str(cell.server.copies),
-            significant(found.requests_per_second),
-            significant(found.latencies.p50 * MILLISECONDS),
-            significant(found.latencies.p99 * MILLISECONDS),
-        ]
-        for cell, found in summary.cells.items()
-    ]
-    sections = [
-        "# T5 spelling correction on Triton, on the CPU",
-        *([QUICK] if design.is_quick else []),
-        "No GPU took part. The page compares ways to serve the same small T5 on the CPU of one "
-        "machine.",
-        _goals(summary),
-    ]
-    if not design.is_quick:  # plots are drawn from the committed results alone
-        sections.append(
-            picture("benchmark-triton", "Requests per second of each server by its clients")
-        )
-    sections += [
-        "## Every measurement",
-        f"{len(QUERIES)} queries of {min(tokens)} to {max(tokens)} tokens, {fmean(tokens):.0f} on "
-        "average. One query a request.",
-        table(["clients", "server", "copies", "requests/s", "p50 ms", "p99 ms"], rows),
-        "[triton.json](triton.json) has the number of requests and every trial.",
-        f"{summary.session.answers:,} answers, including all timed answers, were compared with "
-        "the text of transformers' `generate` for the same query. All are equal.",
-        "## The load driver alone",
-        "Against a server that does nothing, including this server's time:",
-        driver_as_list(driver, "p99"),
-        "## Circumstances",
-        context.as_list(
-            f"A copy of the model is a process that computes with one thread. The largest batch "
-            f"has {MAX_BATCH_SIZE} texts.",
-            "In Triton run the packages of tools/triton/requirements.txt, and PyTorch and "
-            "transformers as listed.",
-            f"Order: seed {design.seed}.",
-            CLOSED_LOOP,
-            "[What is measured, and how to read it](../README.md).",
-        ),
-    ]
-    return page(sections)
+def _goal(
+    copies: int, baseline: System, least: float, session: Session, generator: np.random.Generator
+) -> dict[str, Any]:
+    cell, other = (Cell(Server(each, copies), GOAL_CLIENTS) for each in (System.TRITON, baseline))
+    throughput = throughput_ratio(session.trials, cell, other, generator)
+    p99 = latency_ratio(session.trials, cell, other, "p99", generator)
+    return {
+        "baseline": baseline,
+        "copies": copies,
+        "clients": GOAL_CLIENTS,
+        "least_throughput_ratio": least,
+        "throughput_ratio": rounded(throughput),
+        "throughput_verdict": throughput.at_least(least),
+        "most_p99_ratio": MOST_P99_RATIO,
+        "p99_ratio": rounded(p99),
+        "p99_verdict": p99.at_most(MOST_P99_RATIO),
+    }
 
 
-def _copies(count: int) -> str:
-    return "1 copy" if count == 1 else f"{count} copies"
-
-
-def _goals(summary: Summary) -> str:
-    """Returns how many goals are met, and a row for each other system."""
-    counts = Counter(
-        verdict
-        for found in summary.goals
-        for verdict in (found.throughput_verdict, found.p99_verdict)
-    )
-    others = ", ".join(
-        f"{count} {verdict}" for verdict, count in counts.items() if verdict is not Verdict.MET
-    )
-    line = f"**{counts[Verdict.MET]} of {counts.total()} goals met.**"
-    rows = [
-        [
-            f"{capitalized(found.goal.baseline.label)}, {_copies(found.copies)}",
-            f"{found.throughput.value:.2f} ({interval(found.throughput)})",
-            f"{found.goal.least_throughput_ratio:g}",
-            str(found.throughput_verdict),
-            f"{found.p99.value:.2f} ({interval(found.p99)})",
-            str(found.p99_verdict),
-        ]
-        for found in summary.goals
-    ]
+def page(document: Document) -> str:
+    """Returns the page: the goals, every measurement, the load driver."""
+    tokens, goals = document["tokens"], document["goals"]
     header = [
         f"Slipway on Triton, {GOAL_CLIENTS} clients, against",
         "ratio of requests/s",
@@ -160,10 +94,58 @@ def _goals(summary: Summary) -> str:
         f"ratio of p99: at most {MOST_P99_RATIO:g}",
         "",
     ]
-    return "\n\n".join(
+    rows = [
         [
-            f"{line} The others: {others}." if others else line,
+            f"{capitalized(System(goal['baseline']).label)}, "
+            f"{goal['copies']} {'copy' if goal['copies'] == 1 else 'copies'}",
+            estimated(goal["throughput_ratio"]),
+            f"{goal['least_throughput_ratio']:g}",
+            goal["throughput_verdict"],
+            estimated(goal["p99_ratio"]),
+            goal["p99_verdict"],
+        ]
+        for goal in goals
+    ]
+    cells = [
+        [
+            str(cell["clients"]),
+            System(cell["system"]).label,
+            str(cell["copies"]),
+            significant(cell["requests_per_second"]),
+            significant(cell["p50_milliseconds"]),
+            significant(cell["p99_milliseconds"]),
+        ]
+        for cell in document["cells"]
+    ]
+    return result_page(
+        document,
+        "T5 spelling correction on Triton, on the CPU",
+        [
+            "No GPU took part. The page compares ways to serve the same small T5 on the CPU of one "
+            "machine.",
+            goals_line(
+                goal[key] for goal in goals for key in ("throughput_verdict", "p99_verdict")
+            ),
             table(header, rows),
             "In brackets: the 95 % interval.",
-        ]
+            *picture(
+                document, "benchmark-triton", "Requests per second of each server by its clients"
+            ),
+            "## Every measurement",
+            f"{len(tokens)} queries of {min(tokens)} to {max(tokens)} tokens, "
+            f"{fmean(tokens):.0f} on average. One query a request.",
+            table(["clients", "server", "copies", "requests/s", "p50 ms", "p99 ms"], cells),
+            "[triton.json](triton.json) has the number of requests and every trial.",
+            f"{document['answers_compared']:,} answers, including all timed answers, were compared "
+            "with the text of transformers' `generate` for the same query. All are equal.",
+            "## The load driver alone",
+            "Against a server that does nothing, including this server's time:",
+            driver_as_list(document["driver"], "p99"),
+        ],
+        "A copy of the model is a process that computes with one thread. The largest batch has "
+        f"{MAX_BATCH_SIZE} texts.",
+        "In Triton run the packages of tools/triton/requirements.txt, and PyTorch and "
+        "transformers as listed.",
+        f"Order: seed {document['design']['seed']}.",
+        CLOSED_LOOP,
     )

@@ -1,5 +1,6 @@
 """Starts the measured servers, each as the processes that a container would hold."""
 
+import os
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
@@ -7,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.processes import BackgroundProcess, answers_ping, free_port
-from benchmarks.program import ROOT, Say
-from benchmarks.servers import RunningServer, ServerPool, shared_settings
+from benchmarks.program import ROOT
+from benchmarks.servers import RunningServer, server_variables, shared_settings, start_container
 from benchmarks.triton.design import MAX_BATCH_SIZE, MAX_TOKENS, MODEL_DIRECTORY, Server, System
 from containers.serving.settings import EnvironmentReader
 from containers.triton.repository import INPUT, OUTPUT, TextModel
@@ -23,11 +24,7 @@ _NO_FRONT = "--allow-sagemaker=false"
 
 
 def find_triton(environ: Mapping[str, str]) -> Path:
-    """Returns the program of the server that `make triton` installed.
-
-    Raises:
-        BenchmarkError: there is none.
-    """
+    """Returns the program of the server that `make triton` installed."""
     try:
         return triton_server.find_server(environ)
     except triton_server.NotStartedError as error:
@@ -53,17 +50,7 @@ def container_variables(server: Server) -> dict[str, str]:
 
 
 class TritonServer(BackgroundProcess):
-    """A Triton that is ready.
-
-    Args:
-        command: starts it.
-        port: its port.
-        folder: its home directory; receives the log.
-        variables: its environment.
-
-    Raises:
-        BenchmarkError: it did not start; the message has its last output.
-    """
+    """A Triton that is ready; `folder` is its home directory and receives the log."""
 
     def __init__(
         self, command: Sequence[str], port: int, folder: Path, variables: Mapping[str, str]
@@ -74,62 +61,50 @@ class TritonServer(BackgroundProcess):
         self.wait_until(lambda: answers_ping(port), _START_SECONDS)
 
 
-class Servers(ServerPool[Server]):
-    """The servers of the sample.
+def start_server(server: Server, folder: Path, triton: Path) -> RunningServer:
+    """Starts a server with its logs and its repository in a folder; `triton` is the program."""
+    variables = container_variables(server)
+    if server.system is System.CORE:
+        return start_container(_SERVING_CORE, folder / f"{server}.log", variables)
+    port = free_port()
+    folder = folder / str(server)
+    folder.mkdir()
+    variables |= {
+        **server_variables(os.environ),
+        "SAGEMAKER_BIND_TO_PORT": str(port),
+        "SLIPWAY_TRITON_SERVER": str(triton),
+    }
+    command: Sequence[str] = (sys.executable, "-m", "containers.triton", "serve")
+    if server.system is System.GENERATE:
+        command = _generate_command(triton, folder, variables)
+        variables["HF_HUB_OFFLINE"] = "1"
+    return TritonServer(command, port, folder, variables)
 
-    Args:
-        folder: an empty folder, for logs and repositories.
-        environ: the user's variables.
-        say: called when a server is started.
-        triton: program of the server.
-    """
 
-    def __init__(self, folder: Path, environ: Mapping[str, str], say: Say, *, triton: Path) -> None:
-        super().__init__(folder, MODEL_DIRECTORY, environ, say)
-        self._triton = triton
-
-    def _start(self, key: Server) -> RunningServer:
-        variables = container_variables(key)
-        if key.system is System.CORE:
-            return self._start_container(_SERVING_CORE, str(key), variables)
-        port = free_port()
-        folder = self._folder / str(key)
-        folder.mkdir()
-        variables |= {
-            **self._variables,
-            "SAGEMAKER_BIND_TO_PORT": str(port),
-            "SLIPWAY_TRITON_SERVER": str(self._triton),
-        }
-        command: Sequence[str] = (sys.executable, "-m", "containers.triton", "serve")
-        if key.system is System.GENERATE:
-            command = self._generate_command(folder, variables)
-            variables["HF_HUB_OFFLINE"] = "1"
-        return TritonServer(command, port, folder, variables)
-
-    def _generate_command(self, folder: Path, variables: Mapping[str, str]) -> Sequence[str]:
-        """Writes the repository of the model with `generate`; returns the server's command."""
-        settings = TritonSettings.read(EnvironmentReader(variables))
-        repository = folder / "repository"
-        model = TextModel(
-            name=settings.model_name,
-            max_batch_size=settings.max_batch_size,
-            instance_count=settings.instance_count,
-            on_gpu=False,
-            max_batch_delay_microseconds=settings.max_batch_delay_microseconds,
-            input_name=INPUT,
-            output_name=OUTPUT,
-            parameters={
-                "max_new_tokens": str(settings.max_new_tokens),
-                "model_dir": str(settings.model_dir),
-                "packages": sysconfig.get_path("purelib"),
-                "threads": str(settings.intra_op_threads),
-            },
-            program="benchmarks.triton.generate_model",
-            program_path=ROOT,
-            warmup_text="a",
-        )
-        model.write(repository)
-        # As AWS's image starts it: no guard, and the front end for SageMaker.
-        own = [each for each in arguments(settings, repository, free_port()) if each != _NO_FRONT]
-        front = ("--allow-sagemaker=true", f"--sagemaker-port={settings.port}")
-        return (str(self._triton), *own, *front)
+def _generate_command(triton: Path, folder: Path, variables: Mapping[str, str]) -> Sequence[str]:
+    """Writes the repository of the model with `generate`; returns the server's command."""
+    settings = TritonSettings.read(EnvironmentReader(variables))
+    repository = folder / "repository"
+    model = TextModel(
+        name=settings.model_name,
+        max_batch_size=settings.max_batch_size,
+        instance_count=settings.instance_count,
+        on_gpu=False,
+        max_batch_delay_microseconds=settings.max_batch_delay_microseconds,
+        input_name=INPUT,
+        output_name=OUTPUT,
+        parameters={
+            "max_new_tokens": str(settings.max_new_tokens),
+            "model_dir": str(settings.model_dir),
+            "packages": sysconfig.get_path("purelib"),
+            "threads": str(settings.intra_op_threads),
+        },
+        program="benchmarks.triton.generate_model",
+        program_path=ROOT,
+        warmup_text="a",
+    )
+    model.write(repository)
+    # As AWS's image starts it: no guard, and the front end for SageMaker.
+    own = [each for each in arguments(settings, repository, free_port()) if each != _NO_FRONT]
+    front = ("--allow-sagemaker=true", f"--sagemaker-port={settings.port}")
+    return (str(triton), *own, *front)

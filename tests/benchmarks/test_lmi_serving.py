@@ -8,16 +8,13 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi import serving
-from benchmarks.lmi.design import Part, System, full_design, quick
+from benchmarks.lmi.design import Design, System, quick
 from benchmarks.lmi.djl import DjlServing, find_djl_serving
-from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
+from benchmarks.lmi.prompts import BODIES, completion
 from benchmarks.lmi.servers import Server
 from benchmarks.lmi.serving import measure_serving
 
-DESIGN = replace(
-    quick(full_design(parts=(Part.SERVING,), trials=3, transfer_trials=3, cores=1, seed=1)),
-    seconds=0.05,
-)
+DESIGN = replace(quick(Design()), seconds=0.05)
 NO_DJL = DjlServing(Path("/nowhere"), "0.36.0", "/nowhere/python", {}, "17")
 # Of samples/gpt2-autocomplete/README.md.
 COMPLETIONS = {
@@ -59,11 +56,12 @@ def test_a_server_that_does_not_start_is_reported_with_its_last_words(tmp_path):
 
 
 @pytest.mark.size("all")
-def test_every_system_is_measured_in_every_round(tmp_path, monkeypatch):
+def test_every_server_is_measured_with_every_number_of_clients(tmp_path, monkeypatch):
     monkeypatch.setattr(serving, "Server", OnlySlipway)
+    order = [System.DJL_GRAPH, System.SLIPWAY]
+    monkeypatch.setattr(Design, "serving_rounds", lambda _design: [order])
     said: list[str] = []
-    found = measure_serving(replace(DESIGN, trials=2), NO_DJL, tmp_path, said.append)
-    order = [system for systems in replace(DESIGN, trials=2).serving_rounds() for system in systems]
+    found = measure_serving(DESIGN, NO_DJL, tmp_path, said.append)
     assert [trial.cell for trial in found.trials] == order
     assert len(said) == len(order)
     for trial in found.trials:
@@ -74,7 +72,7 @@ def test_every_system_is_measured_in_every_round(tmp_path, monkeypatch):
             8: 8,
         }
         assert all(load.requests_per_second > 0 for load in trial.result.loads.values())
-    assert found.agreement.answers == found.agreement.same > 2 * len(order)
+    assert found.answers == found.same > 2 * len(order)
 
 
 @pytest.mark.parametrize(
@@ -103,13 +101,13 @@ def test_servers_that_answer_differently_end_the_benchmark(tmp_path, monkeypatch
             self.is_second = system == second
             super().__init__(system, *given, **named)
 
-    [first, second, *_] = DESIGN.serving_rounds()[0]
+    [_, second, *_] = DESIGN.serving_rounds()[0]
     monkeypatch.setattr(serving, "Server", Another)
     with pytest.raises(BenchmarkError) as caught:
         measure_serving(DESIGN, NO_DJL, tmp_path, nothing_said)
     assert str(caught.value) == (
-        f"{second} adds ' book.' to {PROMPTS[2]!r} and {first} adds ' page.': they do not compute "
-        "the same model"
+        f"{second} answers ' book.' to request 2, and the first server answers ' page.': they do "
+        "not compute the same model"
     )
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from http.server import HTTPServer
 from typing import Any
 
 import pytest
@@ -53,12 +53,6 @@ def test_a_client_sends_the_bodies_in_turn_and_counts_after_its_warm_up():
     # The client's own work between two requests is in the span and in no latency.
     assert result.spans_seconds[0] >= sum(latencies)
     assert result.answers == ((0, "A", 2), (1, "B", 2), (2, "C", 1))
-
-
-def test_every_client_begins_at_another_body():
-    with served(echo) as port:
-        result = drive(port, specification(clients=3, keep_up=False))
-    assert result.answers == ((0, "A", 1), (1, "B", 1), (2, "C", 1))
 
 
 def test_as_many_requests_are_under_way_as_there_are_clients():
@@ -119,29 +113,6 @@ def test_a_connection_that_fails_ends_the_load():
 
     with pytest.raises(BenchmarkError, match=r"^no credentials$"):
         drive_through(connect, specification(clients=2))
-
-
-def test_a_connection_that_the_server_closes_is_opened_again():
-    class OneRequest(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # HTTP/1.0: closed after each answer
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"answer")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), OneRequest)
-    # Closing waits for the thread of each connection, also of the one that waits for a request.
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        result = drive(server.server_address[1], specification(bodies=("a",), requests=3))
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert result.answers == ((0, "answer", 3),)
 
 
 def test_throughput_is_that_of_whole_cycles():
@@ -227,3 +198,16 @@ def test_the_idle_server_answers_bodies_of_any_size(idle_server):
     result = drive(idle_server, specification(clients=3, bodies=bodies, requests=6))
     assert {answer for _, answer, _ in result.answers} == {"{}"}
     assert {index for index, *_ in result.answers} == {0, 1, 2}
+
+
+def test_a_client_keeps_its_connection(monkeypatch):
+    opened = []
+    connect = socket.create_connection
+    monkeypatch.setattr(
+        socket,
+        "create_connection",
+        lambda *given, **named: opened.append(given) or connect(*given, **named),
+    )
+    with served(echo) as port:
+        drive(port, specification(clients=2, requests=5))
+    assert len(opened) == 2

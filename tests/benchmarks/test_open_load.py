@@ -15,11 +15,9 @@ from benchmarks.load import LoadSpecification, drive_through
 from benchmarks.open_load import (
     OpenLoadSpecification,
     arrivals,
-    drive_open_from_own_process,
     drive_open_through,
 )
 from benchmarks.summary import latencies_of
-from tests.benchmarks.load_server import served
 
 PATIENCE_SECONDS = 10.0
 
@@ -125,13 +123,3 @@ def test_a_request_does_not_wait_for_the_answer_before_it() -> None:
     drive_open_through(
         lambda: nullcontext(exchange), specification(bodies=("earlier", "later"), connections=2)
     )
-
-
-def test_it_runs_in_a_process_of_its_own() -> None:
-    asked = specification()
-    with served(lambda body: (200, body.upper())) as port:
-        result = drive_open_from_own_process(port, asked)
-    assert result.answers == len(list(arrivals(asked)))
-    assert result.driver_processor_seconds > 0
-    with pytest.raises(BenchmarkError, match="a request failed: ConnectionRefusedError"):
-        drive_open_from_own_process(1, asked)

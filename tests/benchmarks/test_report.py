@@ -1,111 +1,70 @@
-"""The page and the JSON document."""
+"""The committed results: each page follows from its document, and each document has its form."""
 
-import json
-from datetime import UTC, datetime
+import importlib
+from dataclasses import replace
 
 import pytest
 
-from benchmarks.control_plane.design import COMMANDS
-from benchmarks.control_plane.report import as_json, as_markdown, goal_line
-from benchmarks.control_plane.summary import summarize
-from benchmarks.machine import Commit, Machine
-from benchmarks.program import ROOT
-from benchmarks.report import Context
-from tests.benchmarks.trials import design, trials_of
-
-RESULTS = ROOT / "benchmarks" / "results"
-CONTEXT = Context(
-    started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
-    ended_at=datetime(2026, 1, 2, 3, 34, 5, tzinfo=UTC),
-    commit=Commit("0123456789abcdef0123", modified=True),
-    machine=Machine("Linux x86_64", "A processor", 2, 25_300_000_000, 0.1, {"node": "v24.1.0"}),
+from benchmarks.machine import Commit
+from benchmarks.program import RESULTS
+from benchmarks.report import (
+    Context,
+    estimated,
+    goals_line,
+    picture,
+    rounded_rate,
+    significant,
 )
-DESIGN = design(1, 500, trials=3)
-SUMMARY = summarize(DESIGN, trials_of(DESIGN, {1: (10.0, 10.0, 10.0), 500: (11.0, 11.0, 11.0)}))
+from tests.benchmarks.results import CONTEXT, committed, differing_lines
+
+NAMES = sorted(each.stem for each in RESULTS.glob("*.json") if not each.stem.startswith("verify-"))
 
 
-def test_the_goal_comes_first_with_its_numbers():
-    page = as_markdown(DESIGN, SUMMARY, CONTEXT)
-    goal = (
-        "**Goal met: 1.10 times** (95 %: 1.10 to 1.10; 11.0 s against 10.0 s). The goal: "
-        "`cdk deploy NAME -c models=NAME` among 500 configs takes at most 1.2 times as long as "
-        "with 1."
-    )
-    assert page.startswith(f"# What a command costs as a project grows\n\n{goal}\n\n")
-    assert goal_line(DESIGN, SUMMARY) == goal
+@pytest.mark.parametrize("name", NAMES)
+def test_a_committed_page_follows_from_its_document(name):
+    report = importlib.import_module(f"benchmarks.{name.replace('-', '_')}.report")
+    page = (RESULTS / f"{name}.md").read_text("utf-8")
+    assert differing_lines(report.page(committed(name)), page) == []
 
 
-def test_every_command_has_its_row():
-    page = as_markdown(DESIGN, SUMMARY, CONTEXT)
-    assert (
-        "| command | 1 | 500 | 500 : 1 |\n| --- | ---: | ---: | ---: |\n"
-        "| `cdk deploy NAME -c models=NAME` | 10.00 | 11.00 | 1.10 (95 %: 1.10 to 1.10) |\n"
-        "| `cdk diff NAME -c models=NAME` | 2.00 | 2.00 | 1.00 (95 %: 1.00 to 1.00) |\n"
-    ) in page
-    assert "](../../docs/pictures/benchmark-commands.svg)\n" in page
-    assert "the median of 3 trials, or of 3 trials for `cdk` without `-c models=NAME`." in page
-    for command in COMMANDS:
-        assert page.count(f"| `{command.shown}` |") == 1
+@pytest.mark.parametrize("name", sorted(each.stem for each in RESULTS.glob("*.json")))
+def test_a_committed_page_has_the_circumstances_of_its_document(name):
+    page = (RESULTS / f"{name}.md").read_text("utf-8")
+    assert f"\n\n## Circumstances\n\n{Context.of(committed(name)).as_list()}\n" in page
 
 
-def test_the_page_names_machine_and_commit():
-    assert as_markdown(DESIGN, SUMMARY, CONTEXT).endswith(
-        "\n\n- Run: 2026-01-02 03:04 UTC, 30 minutes, commit 0123456789ab with uncommitted "
-        "changes.\n"
+def test_the_circumstances_name_the_machine_the_commit_and_the_command():
+    commit = Commit("0123456789abcdef0123", modified=True)
+    found = replace(CONTEXT, commit=commit, command="python -m benchmarks.lmi")
+    assert Context.of(found.as_json()) == found
+    assert found.as_list("A note.") == (
+        "- Run: `python -m benchmarks.lmi`, 2026-01-02 03:04 UTC, 7 minutes, commit 0123456789ab "
+        "with uncommitted changes.\n"
         "- Machine: A processor, 2 cores, 25.3 GB, Linux x86_64.\n"
         "- Load average at the start: 0.1.\n"
         "- Versions: `node v24.1.0`.\n"
-        "- Order: seed 1.\n"
-        "- Everything runs against the embedded AWS ([what that means](../README.md)).\n"
+        "- A note."
+    )
+    assert CONTEXT.as_list().startswith("- Run: 2026-01-02 03:04 UTC, 7 minutes, no commit.\n")
+
+
+def test_goals_that_are_not_met_are_counted_by_their_verdict():
+    assert goals_line(["met", "met"]) == "**2 of 2 goals met.**"
+    assert goals_line(["met", "not met", "met by the medians only", "not met"]) == (
+        "**1 of 4 goals met.** The others: 2 not met, 1 met by the medians only."
     )
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in RESULTS.glob("*.json")))
-def test_a_committed_page_has_the_circumstances_of_its_document(name: str):
-    document = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    context = Context(
-        started_at=datetime.fromisoformat(document["started_at"]),
-        ended_at=datetime.fromisoformat(document["ended_at"]),
-        commit=Commit(**document["commit"]),
-        machine=Machine(**document["machine"]),
-        command=document.get("command", ""),
-    )
-    page = (RESULTS / f"{name}.md").read_text("utf-8")
-    assert f"\n\n## Circumstances\n\n{context.as_list()}\n" in page
+def test_a_quick_run_has_no_plot():
+    quick, full = ({"design": {"is_quick": each}} for each in (True, False))
+    assert picture(full, "name", "A plot") == ["![A plot](../../docs/pictures/name.svg)"]
+    assert picture(quick, "name", "A plot") == []
 
 
-def test_one_trial_of_one_size_has_neither_interval_nor_ratio():
-    one = design(1, trials=1)
-    page = as_markdown(one, summarize(one, trials_of(one, {1: [10.0]})), CONTEXT)
-    assert "**Goal not measured** (sizes: 1): `cdk deploy NAME -c models=NAME` among 500" in page
-    assert "| command | 1 |\n| --- | ---: |\n" in page
-    assert "95 %" not in page
-    two = design(1, 500, trials=1)
-    summary = summarize(two, trials_of(two, {1: [10.0], 500: [13.0]}))
-    assert goal_line(two, summary).startswith(
-        "**Goal not met: 1.30 times** (one trial; 13.0 s against 10.0 s). "
-    )
-
-
-def test_the_document_has_every_trial():
-    document = json.loads(json.dumps(as_json(DESIGN, SUMMARY, CONTEXT)))
-    assert document["started_at"] == "2026-01-02T03:04:05+00:00"
-    assert document["commit"] == {"id": "0123456789abcdef0123", "modified": True}
-    assert document["machine"]["versions"] == {"node": "v24.1.0"}
-    assert document["design"] == {"sizes": [1, 500], "trials": 3, "stated_trials": 3, "seed": 1}
-    assert document["goal"]["verdict"] == "met"
-    assert len(document["cells"]) == 2 * len(COMMANDS)
-    assert document["cells"][1] == {
-        "command": "cdk-deploy-selected",
-        "typed": "cdk deploy NAME -c models=NAME",
-        "form": "selected",
-        "config_count": 500,
-        "median_seconds": 11.0,
-        "lowest_seconds": 11.0,
-        "highest_seconds": 11.0,
-        "median_processor_seconds": 5.5,
-        "ratio": {"value": 1.1, "low": 1.1, "high": 1.1},
-        "trials": [
-            {"round": number, "seconds": 11.0, "processor_seconds": 5.5} for number in (1, 2, 3)
-        ],
-    }
+def test_numbers_have_the_digits_that_mean_something():
+    assert [significant(each) for each in (1234.5, 12.34, 1.234, 0.1234)] == [
+        "1,234", "12.3", "1.23", "0.123",
+    ]  # fmt: skip
+    assert (rounded_rate(0.10981234), rounded_rate(1234.5678)) == (0.109812, 1234.57)
+    assert estimated({"value": 1.5, "low": 1.25, "high": 2.0}) == "1.50 (1.25 to 2.00)"
+    assert estimated({"value": 1.5, "low": None, "high": None}) == "1.50 (one trial)"

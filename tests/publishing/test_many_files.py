@@ -30,8 +30,8 @@ def test_the_memory_of_slipway_and_s5cmd_together_is_bounded(tmp_path: Path) -> 
     with opened_storage(folder, find_server(os.environ)) as storage:
         storage.make_bucket(source.bucket)
         variables = storage.variables(tmp_path)
-        sent = run_measured(command, source.root, variables, tmp_path / "log")
+        sent = run_measured(command, source.root, variables)
         assert storage.sizes_bytes(source.bucket) == [SIZE_BYTES] * COUNT
-        again = run_measured(command, source.root, variables, tmp_path / "log")
+        again = run_measured(command, source.root, variables)
     assert sent.peak_bytes < 300 * MEGABYTE
     assert again.peak_bytes < 300 * MEGABYTE

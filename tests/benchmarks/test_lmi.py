@@ -1,4 +1,4 @@
-"""The LMI benchmark: what is measured, by which command line, and what is looked for before."""
+"""The LMI benchmark: what is measured, what is looked for before, and the ratios."""
 
 import json
 import os
@@ -10,15 +10,22 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.lmi import __main__ as program
+from benchmarks.execution import Timing
 from benchmarks.lmi import djl
-from benchmarks.lmi.design import BASELINE, TRANSFERS, Part, System, full_design
+from benchmarks.lmi.design import BASELINE, TRANSFERS, Content, Design, System, Transfer, Way
 from benchmarks.lmi.djl import find_djl_serving, package
 from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
-from benchmarks.program import ROOT
+from benchmarks.lmi.report import page, result
+from benchmarks.lmi.servers import Start
+from benchmarks.lmi.serving import Life, ServingSession
+from benchmarks.lmi.weights import WeightsSession
+from benchmarks.load import LoadResult
+from benchmarks.trials import Trial
 from slipway import java_properties
+from tests.benchmarks.results import committed, document_of, shape
 
-FULL = full_design(parts=tuple(Part), trials=3, transfer_trials=4, cores=2, seed=1)
+FULL = Design(trials=3, transfer_trials=4, cores=2)
+DESIGN = replace(FULL, transfer_trials=3)
 OTHER_PART = "`--part weights` measures the other part without it."
 
 
@@ -38,40 +45,6 @@ def test_every_round_has_everything_once_in_an_order_of_its_own():
     assert len({tuple(each) for each in transfers}) > 1
     assert FULL.serving_rounds() == systems
     assert BASELINE in TRANSFERS
-
-
-def test_a_part_that_is_left_out_has_no_rounds():
-    alone = replace(FULL, parts=(Part.WEIGHTS,))
-    assert alone.serving_rounds() == []
-    assert len(alone.transfer_rounds()) == alone.transfer_trials
-
-
-def test_results_of_a_part_or_of_a_quick_run_are_not_the_committed_ones():
-    results, build = ROOT / "benchmarks" / "results", ROOT / "build" / "benchmarks"
-    assert program.parse([]).output == results
-    assert program.parse(["--quick"]).output == build / "quick"
-    assert program.parse(["--part", "serving"]).output == build / "quick"
-    assert program.parse(["--part", "serving", "--output", "x"]).output == Path("x")
-
-
-def test_an_unknown_part_is_named_and_ends_with_1(capsys):
-    with pytest.raises(SystemExit) as caught:
-        program.main(["--part", "all"])
-    assert caught.value.code == 1
-    assert "argument --part: invalid Part value: 'all'" in capsys.readouterr().err
-
-
-def test_without_djl_serving_the_run_says_what_to_set(monkeypatch, capsys, tmp_path):
-    monkeypatch.delenv("DJL_SERVING_HOME", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert program.main(["--quick", "--output", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == (
-        "The benchmark ended early: The serving part needs a DJL Serving, and there is none. Run "
-        "`make djl-serving`, or extract https://publish.djl.ai/djl-serving/serving-0.36.0.tar and "
-        "set DJL_SERVING_HOME to the absolute path of its directory (docs/embedded-aws/lmi.md). "
-        f"{OTHER_PART}\n"
-    )
-    assert list(tmp_path.iterdir()) == []
 
 
 def make_home(folder: Path, version: str) -> Path:
@@ -218,3 +191,119 @@ def test_an_answer_that_adds_nothing_ends_the_benchmark():
     answer = json.dumps([{"generated_text": PROMPTS[0]}])
     with pytest.raises(BenchmarkError, match="nothing was added to 'Amazon S3 bucket'"):
         completion(0, answer)
+
+
+# Of a request, alone: what a batch saves is that eight take twice as long as one.
+REQUEST_SECONDS = {
+    System.SLIPWAY: 0.02, System.SLIPWAY_SINGLE: 0.02, System.DJL_GRAPH: 0.03,
+    System.DJL_GRAPH_SINGLE: 0.025, System.DJL_TRANSFORMERS: 0.1,
+    System.DJL_TRANSFORMERS_BATCHES: 0.1,
+}  # fmt: skip
+TRANSFER_SECONDS = {Way.SYNC: 2.0, Way.COPY: 2.2, Way.STREAMED: 6.0, Way.STORED: 9.0}
+# How much slower the machine is in each round.
+SLOWER = (1.0, 1.1, 1.4)
+# Of two clients the second waits 4 s for its first answer, until the first has ended.
+WAITING = LoadResult(((1.0,) * 4, (5.0, 1.0, 1.0, 1.0)), (4.0, 8.0), ((0, "{}", 8),), 0.0, 8.0)
+
+
+def load(system: System, clients: int, slower: float) -> LoadResult:
+    together = clients if not system.takes_batches else 1 + (clients > 1)
+    seconds = REQUEST_SECONDS[system] * together * slower
+    answers = ((0, "{}", 10 * clients),)
+    times = ((seconds,) * 10,) * clients
+    return LoadResult(times, (seconds * 10,) * clients, answers, 0.0, seconds * 10)
+
+
+def serving_session(waiting: System | None = None) -> ServingSession:
+    trials = []
+    for number, slower in enumerate(SLOWER, start=1):
+        for system in DESIGN.serving_rounds()[number - 1]:
+            start = Start((6.0 if system.is_djl else 1.5) * slower, 7.0)
+            loads = {clients: load(system, clients, slower) for clients in (8, 1)}
+            if system is waiting:
+                loads[8] = WAITING
+            trials.append(Trial(system, number, Life(start, (9.0, 10.0), loads)))
+    return ServingSession(tuple(trials), 1234, 1233)
+
+
+def weights_session(*sync_seconds: float) -> WeightsSession:
+    def seconds(transfer: Transfer, number: int) -> float:
+        if transfer.way is Way.SYNC:
+            return sync_seconds[number - 1]
+        return TRANSFER_SECONDS[transfer.way] * (2 if transfer.content is Content.FLOAT32 else 1)
+
+    trials = [
+        Trial(transfer, number, Timing(seconds(transfer, number), 3.0))
+        for number in (1, 2, 3)
+        for transfer in DESIGN.transfer_rounds()[number - 1]
+    ]
+    return WeightsSession(
+        tuple(trials), {1: 1.5e9, 8: 2.25e9}, 1.1e9, 2_000_000_000,
+        {Content.RANDOM: 2_000_600_000, Content.FLOAT32: 1_852_000_000},
+    )  # fmt: skip
+
+
+def document(waiting: System | None = None, sync_seconds=(2.0, 2.0, 2.0)) -> dict:
+    sessions = serving_session(waiting), weights_session(*sync_seconds)
+    return document_of(result(DESIGN, *sessions))
+
+
+def test_servers_are_compared_round_by_round():
+    comparisons = document()["serving"]["comparisons"]
+    # Both sides of a round had the same machine: its speed is not in the range.
+    assert [each["other_ready_in_times_of_system"] for each in comparisons] == [
+        {"value": 4.0, "low": 4.0, "high": 4.0}
+    ] * 4
+    throughputs = [each["system_requests_per_second_in_times_of_other"] for each in comparisons]
+    assert [[each["value"] for each in found] for found in throughputs] == [
+        [1.25, 1.25], [1.5, 1.5], [5.0, 5.0], [5.0, 20.0],
+    ]  # fmt: skip
+    assert {(each["low"], each["high"]) for each in throughputs[0]} == {(1.25, 1.25)}
+
+
+def test_a_servers_times_have_their_range():
+    systems = {each["system"]: each for each in document()["serving"]["systems"]}
+    found = systems[System.DJL_GRAPH]
+    assert found["ready_seconds"] == {"median": 6.6, "low": 6.0, "high": 8.4}
+    alone = found["loads"][0]
+    assert (alone["clients"], alone["requests"]) == (1, 30)
+    assert alone["requests_per_second"]["median"] == pytest.approx(1 / 0.033, abs=0.001)
+    assert [alone[f"{name}_milliseconds"] for name in ("p50", "p95", "longest")] == [33, 42, 42]
+
+
+def test_throughput_is_what_was_answered_also_where_clients_wait_for_others():
+    found = document(waiting=System.DJL_GRAPH_SINGLE)
+    systems = {each["system"]: each for each in found["serving"]["systems"]}
+    together = systems[System.DJL_GRAPH_SINGLE]["loads"][1]
+    assert together["requests_per_second"] == {"median": 1.0, "low": 1.0, "high": 1.0}
+    assert (together["p50_milliseconds"], together["longest_milliseconds"]) == (1000, 5000)
+
+
+def test_a_transfers_ratio_is_of_medians_and_its_range_of_rounds():
+    transfers = document(sync_seconds=(1.0, 2.0, 3.0))["weights"]["transfers"]
+    assert [(each["way"], each["content"]) for each in transfers] == [
+        (each.way, each.content) for each in TRANSFERS
+    ]
+    streamed = transfers[TRANSFERS.index(Transfer(Way.STREAMED, Content.RANDOM))]
+    assert streamed["times_of_baseline"] == {"value": 3.0, "low": 2.0, "high": 6.0}
+    assert streamed["seconds"] == {"median": 6.0, "low": 6.0, "high": 6.0}
+
+
+def test_the_document_has_every_trial_in_the_committed_form():
+    found, kept = document(), committed("lmi")
+    for name in ("design", "serving", "weights"):
+        assert shape(found[name]) == shape(kept[name])
+    trials = found["serving"]["trials"]
+    assert [trial["order"] for trial in trials] == list(range(1, 19))
+    assert [each["clients"] for each in trials[0]["requests_per_second"]] == [1, 8]
+    assert {trial["ready_seconds"] for trial in trials} == {1.5, 1.65, 2.1, 6.0, 6.6, 8.4}
+    assert len(found["weights"]["trials"]) == 18
+
+
+def test_a_part_that_was_not_measured_is_left_out():
+    serving = document_of(result(DESIGN, serving_session(), None))
+    assert serving["weights"] is None
+    assert "GB of weights" not in page(serving)
+    weights = document_of(result(DESIGN, None, weights_session(2.0, 2.0, 2.0)))
+    assert "The sample model" not in page(weights)
+    assert "100.0% of the size for random bytes and 92.6% of the size" in page(weights)
