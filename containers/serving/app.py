@@ -42,9 +42,9 @@ from containers.serving.events import MEDIA_TYPE as _STREAM_MEDIA_TYPE
 from containers.serving.events import event
 from containers.serving.logs import log_event
 from containers.serving.metrics import SECONDS_BUCKETS, Metrics
+from containers.serving.pending_requests import BatchedOutputs
 from containers.serving.service import InferenceService, ServiceState
 from containers.serving.settings import ServingSettings
-from containers.serving.tickets import BatchedOutputs
 
 _logger = logging.getLogger(__name__)
 

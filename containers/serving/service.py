@@ -19,6 +19,7 @@ from containers.serving.memory import (
     memory_limit_bytes,
 )
 from containers.serving.metrics import SIZE_BUCKETS, Metrics
+from containers.serving.pending_requests import BatchedOutputs
 from containers.serving.predictor import (
     ConcurrentPredictor,
     ModelLostError,
@@ -27,7 +28,6 @@ from containers.serving.predictor import (
 )
 from containers.serving.refusals import Refusals
 from containers.serving.settings import ServingSettings
-from containers.serving.tickets import BatchedOutputs
 
 _logger = logging.getLogger(__name__)
 
@@ -256,28 +256,16 @@ class InferenceService:
     def _new_batcher(
         self, settings: ServingSettings
     ) -> Batcher[Any, Any] | ContinuousBatcher[Any, Any]:
-        max_batch_delay_seconds = settings.max_batch_delay_milliseconds / 1000
-        record_rows = self.metrics.histogram(
-            "slipway_batch_rows", "Rows of each step, or of each batch.", SIZE_BUCKETS
-        )
+        # Any: arguments of either batcher.
+        limits: dict[str, Any] = {
+            "executor": self._compute_executor,
+            "max_batch_size": settings.max_batch_size,
+            "max_batch_delay_seconds": settings.max_batch_delay_milliseconds / 1000,
+            "max_queue_length": settings.max_queue_length,
+            "record_rows": self.metrics.histogram(
+                "slipway_batch_rows", "Rows of each step, or of each batch.", SIZE_BUCKETS
+            ),
+        }
         if isinstance(self._predictor, StepwisePredictor):
-            return ContinuousBatcher(
-                predictor=self._predictor,
-                executor=self._compute_executor,
-                max_batch_size=settings.max_batch_size,
-                max_batch_delay_seconds=max_batch_delay_seconds,
-                max_queue_length=settings.max_queue_length,
-                record_rows=record_rows,
-            )
-        predictor, several = self._predictor, self._concurrent
-        return Batcher(
-            predict=predictor.predict,
-            executor=self._compute_executor,
-            max_batch_size=settings.max_batch_size,
-            max_batch_delay_seconds=max_batch_delay_seconds,
-            max_queue_length=settings.max_queue_length,
-            record_rows=record_rows,
-            concurrent_batches=lambda: several.concurrent_batches if several else 1,
-            batches_ahead=lambda: several.batches_ahead if several else 0,
-            choose=several.choose if several else None,
-        )
+            return ContinuousBatcher(self._predictor, **limits)
+        return Batcher(self._predictor, **limits)
