@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from containers.neuron.predictor import EncoderPredictor, installed_versions
+from containers.neuron.compatibility import installed_versions
+from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.settings import EncoderSettings
 from containers.neuron.workers import RestartPolicy
 from containers.serving.errors import InvalidRequestError

@@ -1,6 +1,7 @@
 """Workers on an instance with stand-ins of the device, and batches for them."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def workers(
         start_timeout_seconds=PATIENCE_SECONDS,
         batch_timeout_seconds=batch_timeout_seconds,
     )
-    pool = WorkerPool(placements(count, cores), command, policy)
+    pool = WorkerPool(placements(count, cores), command, policy, Future())
     try:
         pool.start()
         yield pool
