@@ -69,10 +69,7 @@ def create_app(
 ) -> Starlette:
     """Returns the ASGI application that serves `service`.
 
-    Args:
-        service: answers /invocations; /ping reports whether its model is loaded.
-        settings: size and time limits of a request.
-        document: the OpenAPI document to show at /docs; with None, /docs is not served.
+    /docs is served where there is a document.
     """
     endpoint = _Endpoint(service, settings)
     app = Starlette(

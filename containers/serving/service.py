@@ -228,10 +228,13 @@ class InferenceService:
             await asyncio.wait([self._batching])
         if self._concurrent:
             await asyncio.to_thread(self._concurrent.close)
-        self._compute_executor.shutdown(wait=False, cancel_futures=True)
-        self._parse_executor.shutdown(wait=False, cancel_futures=True)
-        self._long_parse_executor.shutdown(wait=False, cancel_futures=True)
-        self._render_executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (
+            self._compute_executor,
+            self._parse_executor,
+            self._long_parse_executor,
+            self._render_executor,
+        ):
+            executor.shutdown(wait=False, cancel_futures=True)
         self._process_memory.close()
         self.refusals.write()
 

@@ -87,7 +87,7 @@ class Guard:
         copies: copies of the model.
 
     Raises:
-        OSError: the port of the requests cannot be opened.
+        ListenError: the port of the requests cannot be opened.
     """
 
     def __init__(self, settings: TritonSettings, triton_port: int, copies: int) -> None:
@@ -198,11 +198,7 @@ class _Triton:
     ) -> tuple[int, Mapping[bytes, bytes], bytes]:
         """Returns the status, the headers in lower case, and the body of Triton's answer.
 
-        Args:
-            method: of the request.
-            path: of the request.
-            headers: lines beside the length of the body.
-            body: of the request.
+        `headers` are lines beside the length of the body.
 
         Raises:
             NotReadyError: Triton does not answer.

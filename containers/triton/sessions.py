@@ -37,11 +37,6 @@ def open_session(
 ) -> SequenceSession[Any]:
     """Returns a session of the runtime that fits the files in `model_dir`.
 
-    Args:
-        model_dir: holds the engines or the graphs, or both.
-        config: values of the model's config.json.
-        limits: what the session must be able to compute.
-
     Raises:
         ModelLoadError: the engines cannot serve here, or a graph cannot be loaded. Graphs beside
             engines do not serve in their place. The publisher pays for a GPU, and would get the

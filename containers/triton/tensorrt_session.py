@@ -243,12 +243,6 @@ def open_engine_session(
 ) -> TensorRTSequenceSession:
     """Opens both engines, and logs what serves.
 
-    Args:
-        model_dir: holds encoder.engine, decoder.engine and engine.json.
-        config: values of the model's config.json.
-        limits: the largest batch, the longest text and the longest answer.
-        device: number of the GPU.
-
     Raises:
         ModelLoadError: says in one line why the engines cannot serve here.
     """
