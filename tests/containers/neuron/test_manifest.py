@@ -58,14 +58,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     }
 
 
-def test_a_missing_one_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelLoadError) as caught:
-        read_manifest(tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path} lacks neuron.json, which tells what the model was compiled for: {REMEDY}"
-    )
-
-
 def test_every_bad_field_is_named_at_once(tmp_path: Path) -> None:
     content = document(
         task="translation", batch_size=0, pipeline_cores=True, dtype="int8", typo=1, inputs=["ids"],

@@ -11,11 +11,17 @@ import numpy as np
 from containers.neuron.lanes import WorkerCommand
 from containers.neuron.placement import placements
 from containers.neuron.workers import RestartPolicy, WorkerPool
-from tests.containers.neuron.machine import NeuronMachine, runtime
+from tests.containers.neuron.machine import NeuronMachine, compiled_model, make_machine, runtime
 
 PATIENCE_SECONDS = 60.0
 QUICK = RestartPolicy(most_deaths=6, first_pause_seconds=0.01)
 BATCH, COLUMNS = 2, 16
+
+
+def instance(tmp_path: Path, *, cores: int, **model: Any) -> tuple[NeuronMachine, Path]:
+    """Makes an instance, and a model with one bucket for it."""
+    machine = make_machine(tmp_path, cores=cores)
+    return machine, compiled_model(tmp_path / "model", buckets=(COLUMNS,), **model)
 
 
 @contextmanager
