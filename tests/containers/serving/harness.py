@@ -24,10 +24,6 @@ class Harness:
         deadline = asyncio.get_running_loop().time() + seconds
         return asyncio.create_task(self.batcher.submit(values, deadline=deadline))
 
-    def stream(self, value: Any, *, seconds: float = NEVER_SECONDS) -> Any:
-        deadline = asyncio.get_running_loop().time() + seconds
-        return self.batcher.stream((value,), deadline=deadline)
-
     async def occupy(self, value: str = "first") -> asyncio.Task[Any]:
         """Keeps the executor busy with a batch of its own."""
         task = self.submit(value)

@@ -8,7 +8,6 @@ from containers.serving.errors import (
     InvalidRequestError,
     ModelFailureError,
     QueueFullError,
-    RequestExpiredError,
 )
 from tests.containers.serving.harness import NEVER_SECONDS, batching
 from tests.support.servers import EchoPredictor
@@ -79,34 +78,6 @@ async def test_the_wait_after_a_batch_ends_with_the_delay() -> None:
         harness.predictor.release(2)
         await asyncio.gather(first, waiting)
     assert harness.predictor.batches == [["first"], ["a"]]
-
-
-async def test_an_expired_request_costs_no_compute() -> None:
-    async with batching(EchoPredictor(gated=True)) as harness:
-        first = await harness.occupy()
-        late = harness.submit("late", seconds=0.01)
-        with pytest.raises(
-            RequestExpiredError, match="The answer was not ready within the time limit"
-        ):
-            await late
-        assert harness.batcher.queue_length == 0
-        last = harness.submit("last")
-        harness.predictor.release(2)
-        await asyncio.gather(first, last)
-    assert harness.predictor.batches == [["first"], ["last"]]
-
-
-async def test_a_cancelled_request_frees_its_places_and_costs_no_compute() -> None:
-    async with batching(EchoPredictor(gated=True), queue=2) as harness:
-        first = await harness.occupy()
-        gone = harness.submit("gone", "gone too")
-        await harness.queued(2)
-        gone.cancel()
-        await asyncio.wait([gone])
-        last = harness.submit("x", "y")
-        harness.predictor.release(2)
-        await asyncio.gather(first, last)
-    assert harness.predictor.batches == [["first"], ["x", "y"]]
 
 
 async def test_a_full_queue_refuses_the_whole_request() -> None:

@@ -14,7 +14,6 @@ from containers.serving.errors import (
     QueueFullError,
     RequestExpiredError,
 )
-from containers.serving.pending_requests import BatchedOutputs
 from tests.containers.serving.harness import NEVER_SECONDS, batching
 from tests.support.servers import CountdownPredictor, until
 from tests.support.waiting import eventually
@@ -180,40 +179,6 @@ async def test_the_wait_for_others_ends_and_what_goes_on_does_not_stop_for_it() 
         harness.predictor.release(2)
         assert (await lone).outputs == ("lone",)
         several[0].cancel()
-
-
-async def test_pieces_arrive_while_the_rest_is_computed() -> None:
-    async with batching(CountdownPredictor(gated=True)) as harness:
-        items = harness.stream(("a", 3))
-        seen = []
-        for _ in range(3):
-            harness.predictor.release()
-            seen.append(await anext(items))
-        assert seen == [b'data:"a3"\n\n', b'data:"a2"\n\n', b'data:"a1"\n\n']
-        end = await anext(items)
-        assert isinstance(end, BatchedOutputs)
-        assert end.outputs == ("a",)
-        with pytest.raises(StopAsyncIteration):
-            await anext(items)
-
-
-async def test_a_stream_that_is_closed_leaves_the_batch() -> None:
-    async with batching(CountdownPredictor(gated=True)) as harness:
-        items = harness.stream(("gone", 10_000))
-        harness.predictor.release()
-        await anext(items)
-        await items.aclose()
-        harness.predictor.release()
-        await until(lambda: harness.predictor.left == ["gone"])
-
-
-async def test_a_stream_ends_with_the_error() -> None:
-    async with batching(CountdownPredictor(gated=True)) as harness:
-        items = harness.stream(("late", 10_000), seconds=0.1)
-        harness.predictor.release()
-        assert await anext(items) == b'data:"late10000"\n\n'
-        with pytest.raises(RequestExpiredError):
-            await anext(items)
 
 
 async def test_stopping_ends_every_request() -> None:
