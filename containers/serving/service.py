@@ -12,12 +12,7 @@ from containers.serving.batching import Batcher
 from containers.serving.continuous import ContinuousBatcher
 from containers.serving.errors import NotReadyError
 from containers.serving.logs import log_event
-from containers.serving.memory import (
-    MemoryGuard,
-    ProcessMemory,
-    default_buffer_bytes,
-    memory_limit_bytes,
-)
+from containers.serving.memory import MemoryGuard, ProcessMemory
 from containers.serving.metrics import SIZE_BUCKETS, Metrics
 from containers.serving.pending_requests import BatchedOutputs
 from containers.serving.predictor import (
@@ -87,12 +82,10 @@ class InferenceService:
         self.requests_in_flight = 0
         self.refusals = Refusals()
         self._process_memory = ProcessMemory()
-        limit_bytes = memory_limit_bytes()
-        self.memory_guard = MemoryGuard(
-            max_buffered_bytes=settings.max_buffered_bytes
-            or default_buffer_bytes(limit_bytes, settings.max_request_bytes),
-            limit_bytes=limit_bytes,
-            read_process_bytes=self._process_memory.read_bytes,
+        self.memory_guard = MemoryGuard.of(
+            self._process_memory,
+            max_request_bytes=settings.max_request_bytes,
+            max_buffered_bytes=settings.max_buffered_bytes,
         )
         self._add_gauges()
 
