@@ -13,7 +13,7 @@ from containers.neuron.manifest import TASK_OUTPUTS, Manifest
 from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.neuron.tokenization import Row
 from containers.serving.predictor import ModelLoadError
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -24,12 +24,7 @@ from containers.neuron.compile.modules import EncoderModule  # noqa: E402
 from containers.neuron.compile.onnx_graph import export_onnx  # noqa: E402
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 SIZES = {
     "vocab_size": 50,

@@ -2,16 +2,33 @@
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families.program import ContainerProgram
+from embedded_aws.server import EmbeddedAws
 from tests.containers.lmi.real import servers
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
 REGION = "us-east-1"
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
+
+
+@contextlib.contextmanager
+def another_embedded_aws(
+    directory: Path, programs: Mapping[str, ContainerProgram]
+) -> Iterator[LoopbackClients]:
+    """Runs one beside that of `aws_url`, with the same accounts."""
+    with EmbeddedAws(
+        port=0, secret_access_key=SECRET_ACCESS_KEY, directory=directory, programs=programs
+    ) as aws:
+        clients = LoopbackClients(aws.connection)
+        yield clients
+        clients.close()
 
 
 class Endpoint:

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import PROGRAMS
 from embedded_aws.hosting.families.program import ContainerProgram
 from slipway import java_properties
 from slipway.config.schema import ModelConfig
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.endpoints import REGION, Endpoint
+from tests.containers.lmi.real.endpoints import REGION, Endpoint, another_embedded_aws
 from tests.containers.lmi.real.servers import DjlServing, Home
-from tests.support.accounts import embedded_aws
 
 # The last version that has an image of ours.
 pytestmark = [pytest.mark.djl_serving, pytest.mark.djl_version(at_most="0.27.0")]
@@ -107,8 +105,7 @@ def test_an_endpoint_of_our_image_answers_over_a_stand_in(
         environment={**home.program.environment, "PYTHONPATH": path_in_the_image("deepspeed")},
     )
     directory = tmp_path_factory.mktemp("aws")
-    with embedded_aws(directory, programs={"slipway/lmi": program}) as aws:
-        clients = LoopbackClients(aws.connection)
+    with another_embedded_aws(directory, {"slipway/lmi": program}) as clients:
         servers.put_weights(clients.client("s3", REGION))
         endpoint = Endpoint(clients)
         registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
@@ -120,4 +117,3 @@ def test_an_endpoint_of_our_image_answers_over_a_stand_in(
         )
         endpoint.create("built")
         assert endpoint.answer(BODIES[0]) == [{"generated_text": "def"}]
-        clients.close()

@@ -13,16 +13,19 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.facts.lmi.versions import model_of_variables
 from slipway.publishing.families.lmi.package import require_plain_weights
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.endpoints import REGION, REGISTRY, Endpoint
+from tests.containers.lmi.real.endpoints import (
+    REGION,
+    REGISTRY,
+    Endpoint,
+    another_embedded_aws,
+)
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import DjlServing, Home
-from tests.support.accounts import embedded_aws
 from tests.support.situations import lmi
 from tests.support.waiting import eventually
 
@@ -168,8 +171,7 @@ def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
 ) -> None:
     """From what the template has: an image, variables and weights, on the embedded AWS."""
     directory = tmp_path_factory.mktemp("aws")
-    with embedded_aws(directory, programs={"djl-inference": home.program}) as aws:
-        clients = LoopbackClients(aws.connection)
+    with another_embedded_aws(directory, {"djl-inference": home.program}) as clients:
         weights = {**servers.WEIGHTS, "model.py": SLEEPER}
         servers.put_weights(clients.client("s3", REGION), weights, SLEEPER_DIGEST)
         told = lmi(
@@ -185,7 +187,6 @@ def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
         )
         endpoint.create("told")
         assert endpoint.answer({"seconds": 0}) == {"slept": 0}
-        clients.close()
 
 
 @pytest.mark.parametrize("without", [(), ("SERVING_RETRY_THRESHOLD",)], ids=["all", "no retries"])
