@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+import uvloop
 
 from containers.serving.json_requests import parse_json_object
 from containers.serving.logs import configure_logging
-from containers.serving.server import ModelServer, event_loop_factory
+from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
 
 
@@ -92,7 +93,7 @@ def main(kind: str) -> None:
         configure_logging("INFO", nowhere)
         threading.Thread(target=_tell_processor_time, daemon=True).start()
         if kind == "slipway":
-            with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_serve_slipway())
         else:
             asyncio.run(_serve_echo())

@@ -54,10 +54,7 @@ class CompilableModels:
     def check(self, path: Path, document: dict[str, Any], problems: list[str]) -> bool:
         """Returns whether a checkpoint has the model type.
 
-        Args:
-            path: config.json.
-            document: its content.
-            problems: problems are appended here. Another architecture of the type is one too.
+        Problems are appended to `problems`; another architecture of the type is one too.
         """
         found = document.get("model_type")
         if found != self.model_type:
@@ -80,9 +77,7 @@ class CompilableModels:
 def config_document(directory: Path, problems: list[str]) -> dict[str, Any] | None:
     """Returns the content of config.json; None if there is none.
 
-    Args:
-        directory: the checkpoint.
-        problems: problems that no family can compile are appended here.
+    Problems are appended to `problems`, also those of a checkpoint that no family can compile.
     """
     path = directory / CONFIG_FILE
     if not path.is_file():

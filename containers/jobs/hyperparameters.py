@@ -62,14 +62,7 @@ class HyperparameterReader:
         return ""
 
     def choice(self, name: str, allowed: Collection[str], default: str | None = None) -> str:
-        """Returns one of the allowed values; an empty string after a problem.
-
-        Args:
-            name: the hyperparameter.
-            allowed: the values, in the order in which a message lists them.
-            default: the value of a job that does not set the hyperparameter; None makes it
-                required.
-        """
+        """Returns one of the allowed values, which a problem lists in this order; see `text`."""
         pattern = re.compile("|".join(re.escape(value) for value in allowed))
         return self.text(name, pattern, f"one of {', '.join(allowed)}", default)
 

@@ -29,11 +29,6 @@ def quieten() -> None:
 def load_pretrained(model_class: Any, directory: Path, **options: Any) -> Any:
     """Returns a checkpoint's model.
 
-    Args:
-        model_class: class of transformers that has all of the checkpoint's weights.
-        directory: the checkpoint.
-        **options: further arguments of `from_pretrained`.
-
     Raises:
         CompileError: the weights cannot be loaded, or some are missing.
     """

@@ -27,11 +27,7 @@ class CompileError(Exception):
 
 @contextlib.contextmanager
 def stage(name: str, **about: Any) -> Iterator[dict[str, Any]]:
-    """Logs the start and the end of a stage, with its duration.
-
-    Args:
-        name: the stage, as the log shows it.
-        **about: fields of both lines, such as the number of a graph.
+    """Logs the start and the end of a stage, with its duration and the fields `about`.
 
     Yields:
         Fields for the line at the end; sizes belong here.
@@ -54,10 +50,7 @@ def stage(name: str, **about: Any) -> Iterator[dict[str, Any]]:
 def report_failure(output_dir: Path, reason: str, *, error: BaseException | None = None) -> None:
     """Logs why the job failed, and writes the reason to the file that SageMaker reads.
 
-    Args:
-        output_dir: receives the file `failure`; created if it is missing.
-        reason: joined into one line.
-        error: an exception that is a bug of Slipway; its traceback is logged.
+    An `error` is a bug of Slipway, and its traceback is logged.
     """
     reason = " ".join(reason.split())
     log_event(_logger, logging.ERROR, "compile_failed", error=error, message=reason)

@@ -104,11 +104,6 @@ def checked_input(
 ) -> tuple[HyperparametersT, CheckpointT]:
     """Returns the hyperparameters and the checkpoint of a job.
 
-    Args:
-        paths: the job's directories.
-        read_hyperparameters: returns the family's hyperparameters, or None; and every problem.
-        read_checkpoint: returns the family's checkpoint, or None; and every problem.
-
     Raises:
         CompileError: the message holds all problems with both.
     """

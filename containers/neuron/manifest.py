@@ -22,7 +22,6 @@ from containers.serving.json_files import (
     one_of,
     whole_number,
 )
-from containers.serving.predictor import ModelLoadError
 
 MANIFEST_FILE: Final = "neuron.json"
 
@@ -60,7 +59,7 @@ RUNTIME_PACKAGES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] =
 INPUT_NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")
 DTYPES: Final = ("fp32", "fp16", "bf16")
 
-_REMEDY: Final = "publish the model again, which compiles it anew"
+REMEDY: Final = "publish the model again, which compiles it anew"
 MOST_CORES: Final = 64
 LARGEST_BATCH: Final = 1024
 LONGEST_SEQUENCE_TOKENS: Final = 4096
@@ -108,6 +107,12 @@ class Manifest:
         return tuple(sorted(self.graphs))
 
     @property
+    def packages(self) -> tuple[str, ...]:
+        """Returns the packages whose versions the graphs depend on."""
+        required, compilers = RUNTIME_PACKAGES[self.runtime]
+        return required + compilers
+
+    @property
     def takes_partial_batches(self) -> bool:
         """Returns whether a batch may have fewer rows than `batch_size`."""
         return self.runtime == "onnxruntime"
@@ -120,25 +125,6 @@ class Manifest:
         """
         one_for_all = len(self.graphs) > 1 and len(set(self.graphs.values())) == 1
         return self.takes_partial_batches and one_for_all
-
-
-@dataclass(frozen=True)
-class Expectations:
-    """The container's settings that the manifest must match; None if the environment sets no value.
-
-    Attributes:
-        task: SLIPWAY_TASK.
-        sequence_length: SLIPWAY_SEQUENCE_LENGTH, the longest bucket.
-        batch_size: SLIPWAY_MAX_BATCH_SIZE.
-        pipeline_cores: SLIPWAY_PIPELINE_CORES.
-        dtype: SLIPWAY_DTYPE.
-    """
-
-    task: str | None
-    sequence_length: int | None
-    batch_size: int
-    pipeline_cores: int | None
-    dtype: str | None
 
 
 def write_manifest(manifest: Manifest, model_dir: Path) -> None:
@@ -158,70 +144,6 @@ def read_manifest(model_dir: Path) -> Manifest:
     for name in ("inputs", "outputs", "compiler_arguments"):
         document[name] = tuple(document[name])
     return Manifest(**document)
-
-
-def check_manifest(
-    manifest: Manifest, expectations: Expectations, installed_versions: Mapping[str, str]
-) -> None:
-    """Checks that the graphs match the container's settings and run in its versions.
-
-    On the CPU there are no cores, products are not cast, and a batch may be smaller than compiled.
-    A sample therefore stands in for a model on any number of cores.
-
-    Args:
-        manifest: describes the graphs.
-        expectations: the container's settings.
-        installed_versions: versions of packages in the workers' Python; packages that are not
-            installed are absent.
-
-    Raises:
-        ModelLoadError: one line with every mismatch.
-    """
-    is_cpu = manifest.target == CPU
-    problems = [
-        f"its {name} is {built}, and {variable} is {asked}"
-        for name, built, variable, asked, matters in (
-            ("task", manifest.task, "SLIPWAY_TASK", expectations.task, True),
-            (
-                "longest sequence",
-                manifest.buckets[-1],
-                "SLIPWAY_SEQUENCE_LENGTH",
-                expectations.sequence_length,
-                True,
-            ),
-            (
-                "batch_size",
-                manifest.batch_size,
-                "SLIPWAY_MAX_BATCH_SIZE",
-                expectations.batch_size,
-                not manifest.takes_partial_batches or expectations.batch_size > manifest.batch_size,
-            ),
-            (
-                "pipeline_cores",
-                manifest.pipeline_cores,
-                "SLIPWAY_PIPELINE_CORES",
-                expectations.pipeline_cores,
-                not is_cpu,
-            ),
-            ("dtype", manifest.dtype, "SLIPWAY_DTYPE", expectations.dtype, not is_cpu),
-        )
-        if matters and asked is not None and asked != built
-    ]
-    required, compilers = RUNTIME_PACKAGES[manifest.runtime]
-    for package in (*required, *compilers):
-        built_with, here = manifest.versions.get(package), installed_versions.get(package)
-        if here is None and package in required:
-            problems.append(f"it needs {package}, which is not installed here")
-        elif here is not None and here != built_with:
-            problems.append(
-                f"it was made with {package} {built_with or 'of an unknown version'}, and this "
-                f"container has {here}"
-            )
-    if problems:
-        raise ModelLoadError(
-            f"the model compiled for {manifest.target} cannot serve here: {'; '.join(problems)}; "
-            f"{_REMEDY}"
-        )
 
 
 # Any: JSON.
@@ -269,7 +191,7 @@ _FILE: Final = DescriptionFile(
     name=MANIFEST_FILE,
     format_version=1,
     subject="what the model was compiled for",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     fields={
         "task": one_of(TASK_OUTPUTS),
         "target": one_of(TARGET_RUNTIMES),

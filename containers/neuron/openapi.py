@@ -49,10 +49,6 @@ class _Task:
 def document_of_directory(serving: ServingSettings, settings: EncoderSettings) -> Schema | None:
     """Returns the document of the model that will be served.
 
-    Args:
-        serving: names the model directory, and limits the rows of a request.
-        settings: limits the length of a text.
-
     Returns:
         None if the directory holds no valid manifest; loading the model then fails with the reason.
     """
@@ -69,12 +65,7 @@ def document_of_directory(serving: ServingSettings, settings: EncoderSettings) -
 
 
 def openapi_document(task: str, limits: RequestLimits) -> Schema:
-    """Returns the OpenAPI document of a task.
-
-    Args:
-        task: one of the manifest's tasks.
-        limits: the endpoint's limits, which become bounds of the schemas.
-    """
+    """Returns the OpenAPI document of a task."""
     described = _TASKS[task]
     several = {"several": ("Several in one request.", {"inputs": described.several})}
     has_several = len(described.several) <= limits.max_inputs

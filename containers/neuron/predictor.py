@@ -2,7 +2,6 @@
 
 import logging
 import os
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -10,17 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from containers.neuron.batches import batch_arrays, fitting
-from containers.neuron.lanes import WorkerCommand, exit_reason, processors
+from containers.neuron.compatibility import check_manifest, installed_versions
+from containers.neuron.lanes import WorkerCommand, processors
 from containers.neuron.manifest import (
     CPU,
     EMBEDDINGS,
     QUESTION_ANSWERING,
-    RUNTIME_PACKAGES,
     SEQUENCE_CLASSIFICATION,
     TOKEN_CLASSIFICATION,
-    Expectations,
     Manifest,
-    check_manifest,
     read_manifest,
 )
 from containers.neuron.model_directory import (
@@ -52,19 +49,8 @@ _TASKS: Final[Mapping[str, Callable[[TaskSetting], Task[Any]]]] = {
     TOKEN_CLASSIFICATION: TokenClassification,
     EMBEDDINGS: Embeddings,
 }
-_VERSIONS_TIMEOUT_SECONDS: Final = 60
 # In units of about ten microseconds, see `Task.values_to_render`.
 _MOST_VALUES_RENDERED_AT_ONCE: Final = 100
-# Run by the workers' Python: prints a line for each installed package.
-_VERSIONS_PROGRAM: Final = """
-import sys
-from importlib.metadata import PackageNotFoundError, version
-for name in sys.argv[1:]:
-    try:
-        print(name, version(name))
-    except PackageNotFoundError:
-        pass
-"""
 
 
 @dataclass(frozen=True)
@@ -150,15 +136,12 @@ class EncoderPredictor:
         check_files(model_dir)
         manifest = read_manifest(model_dir)
         settings = self._settings
-        expectations = Expectations(
-            task=settings.task,
-            sequence_length=settings.sequence_length,
-            batch_size=self._max_batch_size,
-            pipeline_cores=settings.pipeline_cores,
-            dtype=settings.dtype,
+        check_manifest(
+            manifest,
+            settings,
+            self._max_batch_size,
+            installed_versions(settings.worker_python, manifest.packages),
         )
-        packages = [name for names in RUNTIME_PACKAGES[manifest.runtime] for name in names]
-        check_manifest(manifest, expectations, installed_versions(settings.worker_python, packages))
         check_graphs(model_dir, manifest)
         config = read_config(model_dir, manifest.task)
         tokenizer = TextTokenizer.read(model_dir / TOKENIZER_FILE)
@@ -193,9 +176,8 @@ class EncoderPredictor:
             reason=layout.reason,
         )
         policy = self._policy or RestartPolicy(most_deaths=3 + len(layout.placements))
-        pool = WorkerPool(layout.placements, self._command(model_dir, layout), policy)
+        pool = WorkerPool(layout.placements, self._command(model_dir, layout), policy, self.lost)
         self._pool = pool
-        pool.lost.add_done_callback(self._pool_lost)
         pool.start()
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
@@ -267,50 +249,10 @@ class EncoderPredictor:
             batch_timeout_seconds=self._batch_timeout_seconds,
         )
 
-    def _pool_lost(self, lost: Future[None]) -> None:
-        error = lost.exception()
-        if error is not None:
-            self.lost.set_exception(error)
-
     def _loaded_pool(self) -> WorkerPool:
         if self._pool is None:
             raise RuntimeError("the model is not loaded")
         return self._pool
-
-
-def installed_versions(python: str, packages: Sequence[str]) -> dict[str, str]:
-    """Returns the versions of the packages that an interpreter has, without importing them.
-
-    Raises:
-        ModelLoadError: the interpreter cannot be run.
-    """
-    if not packages:
-        return {}
-    try:
-        done = subprocess.run(  # noqa: S603  (a fixed program, and names of packages)
-            [python, "-c", _VERSIONS_PROGRAM, *packages],
-            capture_output=True,
-            text=True,
-            timeout=_VERSIONS_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except OSError as error:
-        raise ModelLoadError(
-            f"cannot start SLIPWAY_WORKER_PYTHON={python}: {error.strerror}"
-        ) from error
-    except subprocess.TimeoutExpired as error:
-        raise ModelLoadError(
-            f"SLIPWAY_WORKER_PYTHON={python} did not answer within {_VERSIONS_TIMEOUT_SECONDS} "
-            "seconds"
-        ) from error
-    if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise ModelLoadError(
-            f"SLIPWAY_WORKER_PYTHON={python} does not work: "
-            f"{said[-1] if said else exit_reason(done.returncode)}"
-        )
-    pairs = (line.partition(" ") for line in done.stdout.splitlines())
-    return {name: version for name, _, version in pairs}
 
 
 def _layout(manifest: Manifest, workers: int) -> _Layout:

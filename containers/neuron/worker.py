@@ -78,11 +78,7 @@ def serve_lane(
     A batch that fails ends the process. The device is in an unknown state then, and a process that
     went on might fail every batch after it.
 
-    Args:
-        lane: connection to the program, for one batch at a time.
-        session: the loaded graphs.
-        manifest: names the outputs, and how they are pooled.
-        turns: limits the batches that all lanes compute at a time.
+    `turns` limits the batches that all lanes compute at a time.
     """
     while True:
         try:

@@ -72,13 +72,15 @@ class WorkerPool:
         placements: one per worker.
         command: starts a worker.
         policy: limits how often workers may die.
-
-    Attributes:
-        lost: ends with a `ModelLostError` when the model can never compute again.
+        lost: gets a `ModelLostError` when the model can never compute again.
     """
 
     def __init__(
-        self, placements: Sequence[Placement], command: WorkerCommand, policy: RestartPolicy
+        self,
+        placements: Sequence[Placement],
+        command: WorkerCommand,
+        policy: RestartPolicy,
+        lost: Future[None],
     ) -> None:
         self._placements = placements
         self._command = command
@@ -90,7 +92,7 @@ class WorkerPool:
         self._deaths: deque[tuple[float, int]] = deque()
         self._closing = threading.Event()
         self._supervisors: list[threading.Thread] = []
-        self.lost: Future[None] = Future()
+        self.lost = lost
 
     @property
     def lanes(self) -> int:

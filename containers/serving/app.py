@@ -42,9 +42,9 @@ from containers.serving.events import MEDIA_TYPE as _STREAM_MEDIA_TYPE
 from containers.serving.events import event
 from containers.serving.logs import log_event
 from containers.serving.metrics import SECONDS_BUCKETS, Metrics
+from containers.serving.pending_requests import BatchedOutputs
 from containers.serving.service import InferenceService, ServiceState
 from containers.serving.settings import ServingSettings
-from containers.serving.tickets import BatchedOutputs
 
 _logger = logging.getLogger(__name__)
 
@@ -69,10 +69,7 @@ def create_app(
 ) -> Starlette:
     """Returns the ASGI application that serves `service`.
 
-    Args:
-        service: answers /invocations; /ping reports whether its model is loaded.
-        settings: size and time limits of a request.
-        document: the OpenAPI document to show at /docs; with None, /docs is not served.
+    /docs is served where there is a document.
     """
     endpoint = _Endpoint(service, settings)
     app = Starlette(

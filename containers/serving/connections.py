@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httptools
 from starlette.requests import ClientDisconnect
@@ -76,7 +76,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own
         """Starts the keep-alive timeout for a new connection."""
-        super().connection_made(JoinedWrites(transport, self.loop))
+        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
         self.flow = _Flow(self.transport, self._may_read)
         self._wait_for_request()
 

@@ -1,132 +1,56 @@
 """Continuous batching: inputs join and leave the running batch between steps.
 
 A short answer does not wait for the long answers beside it, and a new input does not wait for a
-whole batch to end. One compute thread stays for the life of the model, and takes one step after
-another by itself. Between two steps it takes new inputs out of the queue and drops the inputs whose
-clients disconnected. It never waits for a turn of the event loop, which may have thousands of
-connections to read. Inputs that arrive in one turn of the event loop are offered together.
+whole batch to end. One compute thread takes one step after another. Between two steps it takes new
+inputs out of the queue and drops the inputs whose clients disconnected.
 
-There is one wait. When inputs finish, their clients are about to send their next requests. If the
-first of these joined alone, the same clients would be split for ever into groups that begin at
-different times. Each group would compute a beginning of its own. For at most the configured delay
-after inputs finished, the batcher therefore waits for as many new inputs as finished. The other
-inputs are computed meanwhile.
+The wait after inputs finished matters most here: if the first new input joined alone, each group of
+clients would compute a beginning of its own. The other inputs are computed during the wait.
 """
 
 import asyncio
-import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Hashable, Mapping, Sequence
-from concurrent.futures import Executor
-from typing import Generic, TypeVar
+from collections.abc import AsyncGenerator, Collection, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from containers.serving.errors import ModelFailureError, NotReadyError
-from containers.serving.logs import log_event
-from containers.serving.metrics import Record, ignore
+from containers.serving.pending_requests import BatchedOutputs, Entry, PendingRequest
 from containers.serving.predictor import ModelLostError, StepResult, StepwisePredictor
-from containers.serving.tickets import (
-    BatchedOutputs,
-    BoundedQueue,
-    Entry,
-    Ticket,
-    expire,
-    fail_all,
-)
-
-_logger = logging.getLogger(__name__)
+from containers.serving.queued_batcher import QueuedBatcher
 
 InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
 
 
-class ContinuousBatcher(Generic[InputT, OutputT]):
+class ContinuousBatcher(QueuedBatcher[InputT, OutputT]):
     """Joins the inputs of concurrent requests in the batch of a stepwise predictor.
 
     Args:
-        predictor: computes the steps; called on `executor`.
-        executor: a pool of one thread, which `run` keeps busy.
-        max_batch_size: most rows of the batch.
-        max_batch_delay_seconds: longest wait for more inputs, straight after some finished.
-        max_queue_length: most inputs waiting.
-        record_rows: called on the executor with the number of rows that each step computes.
+        predictor: computes the steps, on the executor.
+        **limits: see `QueuedBatcher`.
     """
 
-    def __init__(
-        self,
-        *,
-        predictor: StepwisePredictor[InputT, OutputT],
-        executor: Executor,
-        max_batch_size: int,
-        max_batch_delay_seconds: float,
-        max_queue_length: int,
-        record_rows: Record = ignore,
-    ) -> None:
+    # Any: the arguments of the base.
+    def __init__(self, predictor: StepwisePredictor[InputT, OutputT], **limits: Any) -> None:
+        super().__init__(**limits)
         self._predictor = predictor
-        self._executor = executor
-        self._max_batch_size = max_batch_size
-        self._max_batch_delay_seconds = max_batch_delay_seconds
-        self._record_rows = record_rows
-        self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length, self._has_work)
-        # Guards all attributes below, as the queue's own.
-        self._changed = self._queue.changed
         # The inputs in the batch, by the keys under which the predictor knows them.
         self._active: dict[Hashable, Entry[InputT, OutputT]] = {}
         self._rows = 0
         self._leaving: list[Hashable] = []
         self._is_computing = False
-        self._is_ending = False
-        self._expected = 0
-        self._waits_until = float("-inf")
-        self._busy_since = 0.0
         self._pieces_taken = threading.Event()
         self._pieces_taken.set()
 
     @property
-    def queue_length(self) -> int:
-        """Returns the number of inputs that wait to join the batch."""
-        return len(self._queue)
-
-    @property
     def is_computing(self) -> bool:
-        """Returns whether the executor thread is inside the predictor."""
+        """Returns whether the compute thread is inside the predictor."""
         return self._is_computing
 
     @property
     def rows(self) -> int:
         """Returns the number of rows that the inputs in the batch take."""
         return self._rows
-
-    async def until_room(self, deadline: float) -> None:
-        """Checks whether the queue has room for one input; see `submit`."""
-        await self._queue.until_room(1, deadline=deadline, computing=lambda: len(self._active))
-
-    async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
-        """Queues all `inputs` or none, and waits for their outputs.
-
-        Cancelling the call, as when the client disconnects, removes the inputs from queue and
-        batch.
-
-        Args:
-            inputs: all inputs of one request, at least one.
-            deadline: time of the event loop's clock, in seconds, after which the request fails.
-
-        Raises:
-            InvalidRequestError: there are more inputs than the queue can ever hold.
-            QueueFullError: the queue has no room for the inputs now, or they would miss the
-                deadline.
-            RequestExpiredError: the deadline passed.
-            ModelFailureError: the predictor raised.
-            NotReadyError: the batcher is stopping.
-        """
-        ticket = await self._add(inputs, deadline)
-        expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
-        try:
-            await ticket.future
-        finally:
-            expiry.cancel()
-            self._withdraw(ticket)
-        return ticket.result()
 
     async def stream(
         self, inputs: Sequence[InputT], *, deadline: float
@@ -135,88 +59,56 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
 
         Closing the iterator removes the inputs that are not finished yet.
         """
-        ticket = await self._add(inputs, deadline, is_streamed=True)
-        expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
+        request = await self._enter(inputs, deadline, is_streamed=True)
         try:
-            while ticket.pieces is not None and (piece := await ticket.pieces.get()) is not None:
+            while request.pieces is not None and (piece := await request.pieces.get()) is not None:
                 yield piece
-            await ticket.future
-            yield ticket.result()
+            await request.future
+            yield request.result()
         finally:
-            expiry.cancel()
-            self._withdraw(ticket)
-            if ticket.future.done() and not ticket.future.cancelled():
-                ticket.future.exception()  # marks the exception as retrieved
+            self._leave(request)
+            if request.future.done() and not request.future.cancelled():
+                request.future.exception()  # marks the exception as retrieved
 
     async def run(self) -> None:
-        """Computes until cancelled; then fails the requests that are not answered.
-
-        Raises:
-            ModelLostError: the predictor raised it.
-        """
-        loop = asyncio.get_running_loop()
+        """Computes until cancelled; see `QueuedBatcher.run`."""
         try:
-            await asyncio.shield(loop.run_in_executor(self._executor, self._work, loop))
+            await super().run()
         finally:
-            with self._changed:
-                self._is_ending = True
-                self._changed.notify()
-                active = list(self._active.values())
             # `_deliver` would set it on the event loop's next turn, which may never come.
             self._pieces_taken.set()
-            stopping = NotReadyError("The server is stopping.")
-            fail_all(active, stopping)
-            self._queue.close(stopping)
 
-    async def _add(
-        self, inputs: Sequence[InputT], deadline: float, *, is_streamed: bool = False
-    ) -> Ticket[OutputT]:
-        return await self._queue.enter(
-            inputs,
-            deadline=deadline,
-            computing=lambda: len(self._active),
-            is_streamed=is_streamed,
-        )
+    def _threads(self) -> int:
+        return 1
+
+    def _computed_inputs(self) -> Collection[Entry[InputT, OutputT]]:
+        return self._active.values()
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Takes one step after another on the executor's thread.
-
-        Raises:
-            ModelLostError: the predictor raised it.
-        """
-        while self._wait_for_work():
+        while self._has_step():
             joining = self._admit()
             try:
                 result = self._compute(joining)
             except Exception as error:
                 self._predictor.clear()
-                is_lost = isinstance(error, ModelLostError)
-                self._give_up(error, loop, is_lost=is_lost)
-                if is_lost:
+                self._give_up(self._emptied(), error, loop)
+                if isinstance(error, ModelLostError):
                     raise
             else:
                 self._hand_over(result, loop)
 
-    def _wait_for_work(self) -> bool:
+    def _has_step(self) -> bool:
         """Waits until there is a step to take or an input to remove; False if none will follow."""
         with self._changed:
             self._is_computing = False
-            while not self._is_ending:
-                if self._has_work():
-                    self._is_computing = True
-                    return True
-                # Inputs of the clients that got answers may come too late to be waited for.
-                delay_ends_in = self._waits_until - time.monotonic()
-                self._changed.wait(delay_ends_in if delay_ends_in > 0 else None)
-            return False
+            self._is_computing = self._wait_for_work()
+            return self._is_computing
 
-    def _has_work(self) -> bool:
+    def _is_wanted(self) -> bool:
         return bool(self._active or self._leaving or self._is_time_to_join())
 
     def _is_time_to_join(self) -> bool:
-        length = len(self._queue)
-        expected = min(self._expected, self._max_batch_size - self._rows)
-        return length > 0 and (length >= expected or time.monotonic() >= self._waits_until)
+        return self._is_time_to_start(self._max_batch_size - self._rows)
 
     def _admit(self) -> dict[Hashable, InputT]:
         """Removes from the queue, and returns, the inputs that join the batch now."""
@@ -228,20 +120,20 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             if not self._is_time_to_join():
                 return joining
             while self._has_room():
-                entry = self._queue.take()
+                entry = self._queue.popleft()
                 # Entries compare by identity.
                 joining[entry] = entry.value
                 self._active[entry] = entry
                 self._rows += self._predictor.rows(entry.value)
             for entry in self._active.values():
-                entry.ticket.start(at=now, batch_size=len(self._active))
+                entry.request.start(at=now, batch_size=len(self._active))
         return joining
 
     def _has_room(self) -> bool:
         """Returns whether the next input fits; an input larger than a whole batch runs alone."""
-        if not len(self._queue):
+        if not self._queue:
             return False
-        wanted = self._predictor.rows(self._queue.first())
+        wanted = self._predictor.rows(self._queue[0].value)
         return not self._rows or self._rows + wanted <= self._max_batch_size
 
     def _compute(self, joining: Mapping[Hashable, InputT]) -> StepResult[OutputT]:
@@ -267,7 +159,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             pieces = [
                 (entry, piece)
                 for key, piece in result.pieces.items()
-                if (entry := self._active.get(key)) and entry.ticket.pieces is not None
+                if (entry := self._active.get(key)) and entry.request.pieces is not None
             ]
             outputs = [
                 (entry, output)
@@ -275,12 +167,8 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
                 if (entry := self._removed(key))
             ]
             if result.outputs:
-                self._expected = len(result.outputs) + len(self._queue)
-                self._waits_until = now + self._max_batch_delay_seconds
-                self._queue.wait_estimate.record(
-                    busy_seconds=now - self._busy_since, completed=len(result.outputs)
-                )
-                self._busy_since = now
+                self._finished(len(result.outputs), now)
+                self._record_speed(len(result.outputs), now)
         if pieces:
             # A model whose steps cost less than sending their pieces would outrun the event loop.
             self._pieces_taken.wait()
@@ -297,28 +185,18 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         """Hands pieces and outputs to their requests, on the event loop."""
         self._pieces_taken.set()
         for entry, piece in pieces:
-            entry.ticket.put_piece(piece)
+            entry.request.put_piece(piece)
         for entry, output in outputs:
-            entry.ticket.deliver(entry.index, output, at=ended_at)
+            entry.request.deliver(entry.index, output, at=ended_at)
 
-    def _give_up(self, error: Exception, loop: asyncio.AbstractEventLoop, *, is_lost: bool) -> None:
-        """Empties the batch, and fails its requests.
-
-        Args:
-            error: for the log.
-            loop: the event loop of the requests.
-            is_lost: whether no step may follow.
-        """
+    def _emptied(self) -> Sequence[Entry[InputT, OutputT]]:
+        """Empties the batch; returns its inputs."""
         with self._changed:
-            was_ending, self._is_ending = self._is_ending, self._is_ending or is_lost
             failed = list(self._active.values())
             self._active.clear()
             self._leaving.clear()
             self._rows = 0
-        if not was_ending:  # then nobody waits for the answers
-            log_event(_logger, logging.ERROR, "batch_failed", error=error, batch_size=len(failed))
-        failure = ModelFailureError("The model failed to compute an answer.")
-        loop.call_soon_threadsafe(fail_all, failed, failure)
+        return failed
 
     def _removed(self, key: Hashable) -> Entry[InputT, OutputT] | None:
         """Removes an input from the batch and returns it; None if it is not there."""
@@ -327,13 +205,13 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             self._rows -= self._predictor.rows(entry.value)
         return entry
 
-    def _withdraw(self, ticket: Ticket[OutputT]) -> None:
-        """Removes a request that ended early from queue and batch, so that it costs no compute."""
-        if not ticket.missing:
+    def _leave(self, request: PendingRequest[OutputT]) -> None:
+        """Removes a request that has ended from queue and batch."""
+        super()._leave(request)
+        if not request.missing:
             return
-        self._queue.withdraw(ticket)
         with self._changed:
-            left = [key for key, entry in self._active.items() if entry.ticket is ticket]
+            left = [key for key, entry in self._active.items() if entry.request is request]
             for key in left:
                 self._removed(key)
             self._leaving += left

@@ -85,13 +85,7 @@ class Kind(ABC):
         return json_type_name(value)
 
     def convert(self, value: Any, _path: str, _problems: Problems) -> Any:
-        """Returns the value of the attribute for a value without a problem of its own.
-
-        Args:
-            value: the JSON value.
-            _path: names the value in the problems of its parts.
-            _problems: collects the problems of its parts.
-        """
+        """Returns the value of the attribute for a value without a problem of its own."""
         return value
 
     def schema(self) -> Schema:

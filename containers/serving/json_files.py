@@ -44,12 +44,7 @@ def one_of(allowed: Iterable[str]) -> Field:
 
 
 def text(expectation: str, accepts: Callable[[str], object]) -> Field:
-    """Returns a field for a text.
-
-    Args:
-        expectation: see `Field`.
-        accepts: returns a true value for a text that the field may have.
-    """
+    """Returns a field for a text."""
     return Field(expectation, lambda value: isinstance(value, str) and bool(accepts(value)))
 
 

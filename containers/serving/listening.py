@@ -16,6 +16,10 @@ _BACKLOG_CONNECTIONS: Final = 2048
 _KEEP_ALIVE_SECONDS: Final = 75
 
 
+class ListenError(Exception):
+    """A port cannot be opened; the message names the port and the reason."""
+
+
 class HttpServer(uvicorn.Server):
     """uvicorn without its signal handlers, which end the process by the signal they caught.
 
@@ -62,7 +66,7 @@ def listen(address: str, port: int) -> socket.socket:
     """Returns a socket that listens on an address; port 0 takes any free port.
 
     Raises:
-        OSError: the port cannot be opened.
+        ListenError: the port cannot be opened.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     # asyncio turns Nagle's algorithm off only if the protocol is named. With it, the last packet of
@@ -72,7 +76,7 @@ def listen(address: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
         listener.listen(_BACKLOG_CONNECTIONS)
-    except OSError:
+    except OSError as error:
         listener.close()
-        raise
+        raise ListenError(f"cannot listen on {address} port {port}: {error.strerror}") from error
     return listener

@@ -99,6 +99,19 @@ class MemoryGuard:
         self._read_process_bytes = read_process_bytes
         self.buffered_bytes = 0
 
+    @classmethod
+    def of(
+        cls, memory: ProcessMemory, *, max_request_bytes: int, max_buffered_bytes: int | None = None
+    ) -> "MemoryGuard":
+        """Returns the guard of a process, in its container or on its machine."""
+        limit_bytes = memory_limit_bytes()
+        default_bytes = default_buffer_bytes(limit_bytes, max_request_bytes)
+        return cls(
+            max_buffered_bytes=max_buffered_bytes or default_bytes,
+            limit_bytes=limit_bytes,
+            read_process_bytes=memory.read_bytes,
+        )
+
     @contextmanager
     def body(self, others_in_flight: int) -> Generator["BodyReservation", None, None]:
         """Provides a reservation for one body, which is released when the block ends.

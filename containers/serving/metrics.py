@@ -32,15 +32,13 @@ SIZE_BUCKETS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0
 
 
 class Metrics:
-    """Creates the counters, histograms and gauges of a process; this base class keeps no values."""
+    """Creates the counters, histograms and gauges of a process; this base class keeps no values.
+
+    A name ends with the unit of its values, and a counter's has no `_total`.
+    """
 
     def counter(self, name: str, description: str) -> Record:  # noqa: ARG002  # for who keeps it
-        """Returns a function that adds to a counter.
-
-        Args:
-            name: the metric's name without the final `_total`.
-            description: one line of help text in the metrics.
-        """
+        """Returns a function that adds to a counter."""
         return ignore
 
     def labelled_counter(
@@ -51,10 +49,7 @@ class Metrics:
     ) -> Callable[..., None]:
         """Returns a function that takes label values and adds one to their counter.
 
-        Args:
-            name: the metric's name without the final `_total`.
-            description: one line of help text in the metrics.
-            labels: names of the labels, in the order in which the function takes their values.
+        The values come in the order of the labels.
         """
         return ignore
 
@@ -64,23 +59,11 @@ class Metrics:
         description: str,  # noqa: ARG002
         buckets: tuple[float, ...],  # noqa: ARG002
     ) -> Record:
-        """Returns a function that observes one value.
-
-        Args:
-            name: the metric's name, with its unit at the end.
-            description: one line of help text in the metrics.
-            buckets: upper bounds of the buckets, ascending, in the metric's unit.
-        """
+        """Returns a function that observes one value."""
         return ignore
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Adds a value that is read whenever the metrics are read.
-
-        Args:
-            name: the metric's name, with its unit at the end.
-            description: one line of help text in the metrics.
-            read: returns the present value; called on the event loop's thread.
-        """
+        """Adds a value that is read, on the event loop, whenever the metrics are read."""
 
     def text(self) -> bytes:
         """Returns all metrics in Prometheus' text format."""

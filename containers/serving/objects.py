@@ -186,10 +186,5 @@ class OneOrMany(Kind):
 
 
 def request_description(made: type[ReadT], limits: object) -> Object[ReadT]:
-    """Returns the description of the requests to an endpoint.
-
-    Args:
-        made: the named tuple of a request.
-        limits: passed to the functions in the description.
-    """
+    """Returns the description of the requests to an endpoint."""
     return Object(made, "Request").within(limits)

@@ -33,13 +33,7 @@ class PrometheusMetrics(Metrics):
     def labelled_counter(
         self, name: str, description: str, labels: tuple[str, ...]
     ) -> Callable[..., None]:
-        """Returns a function that takes label values and adds one to their counter.
-
-        Args:
-            name: the metric's name without the final `_total`.
-            description: one line of help text in the metrics.
-            labels: names of the labels, in the order in which the function takes their values.
-        """
+        """Returns a function that takes label values and adds one to their counter."""
         counter = Counter(name, description, labels, registry=self._registry)
         # Looking up a child by its labels costs several times as much as adding to it.
         children: dict[tuple[object, ...], Counter] = {}
@@ -53,23 +47,11 @@ class PrometheusMetrics(Metrics):
         return add
 
     def histogram(self, name: str, description: str, buckets: tuple[float, ...]) -> Record:
-        """Returns a function that observes one value.
-
-        Args:
-            name: the metric's name, with its unit at the end.
-            description: one line of help text in the metrics.
-            buckets: upper bounds of the buckets, ascending, in the metric's unit.
-        """
+        """Returns a function that observes one value."""
         return Histogram(name, description, buckets=buckets, registry=self._registry).observe
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Adds a value that is read whenever the metrics are read.
-
-        Args:
-            name: the metric's name, with its unit at the end.
-            description: one line of help text in the metrics.
-            read: returns the present value; called on the event loop's thread.
-        """
+        """Adds a value that is read whenever the metrics are read."""
         Gauge(name, description, registry=self._registry).set_function(read)
 
     def text(self) -> bytes:

@@ -13,13 +13,15 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any, Final, NoReturn
+
+import uvloop
 
 from containers.serving.app import create_app
 from containers.serving.connections import connections_up_to
 from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
-from containers.serving.listening import HttpServer, listen
+from containers.serving.listening import HttpServer, ListenError, listen
 from containers.serving.logs import log_event
 from containers.serving.metrics import Metrics
 from containers.serving.predictor import ModelLoadError, ModelLostError
@@ -31,10 +33,6 @@ _logger = logging.getLogger(__name__)
 # Idle ones and refused ones need room beside those that wait in the queue.
 _CONNECTIONS_PER_PLACE: Final = 4
 _SPARE_CONNECTIONS: Final = 256
-
-
-class _ListenError(Exception):
-    """A port cannot be opened; the message names the port and the reason."""
 
 
 class ModelServer:
@@ -78,7 +76,7 @@ class ModelServer:
         """Serves until `stop`; returns the exit code for the process."""
         try:
             listener, metrics_listener = self._open_ports()
-        except _ListenError as error:
+        except ListenError as error:
             log_event(_logger, logging.ERROR, "listen_failed", message=str(error))
             return EXIT_OPERATOR_PROBLEM
         self.port = listener.getsockname()[1]
@@ -88,7 +86,6 @@ class ModelServer:
             "listening",
             address=self._settings.bind_address,
             port=self.port,
-            event_loop=type(asyncio.get_running_loop()).__module__.partition(".")[0],
         )
         self.listening.set()
         loading = asyncio.create_task(self._load())
@@ -152,25 +149,17 @@ class ModelServer:
         """Listens for requests and, if the settings name a port, for readers of the metrics.
 
         Raises:
-            _ListenError: one of the ports cannot be opened; then neither is open.
+            ListenError: one of the ports cannot be opened; then neither is open.
         """
-        listener = self._listen(self._settings.port)
-        if self._settings.metrics_port is None:
+        settings = self._settings
+        listener = listen(settings.bind_address, settings.port)
+        if settings.metrics_port is None:
             return listener, None
         try:
-            return listener, self._listen(self._settings.metrics_port)
-        except _ListenError:
+            return listener, listen(settings.bind_address, settings.metrics_port)
+        except ListenError:
             listener.close()
             raise
-
-    def _listen(self, port: int) -> socket.socket:
-        address = self._settings.bind_address
-        try:
-            return listen(address, port)
-        except OSError as error:
-            raise _ListenError(
-                f"cannot listen on {address} port {port}: {error.strerror}"
-            ) from error
 
     async def _load(self) -> None:
         try:
@@ -216,15 +205,11 @@ def run_until_terminated(
     the model directory or the port is not usable, or the model was lost. It is also 1 when requests
     were cut off at the end of the drain time-out.
 
-    Args:
-        predictor: the model, not loaded yet.
-        settings: ports, limits and time-outs.
-        metrics: the metrics that the predictor also writes to; None creates them from the settings.
-        document: the OpenAPI document of the requests; shown only if the settings say so.
+    The arguments are those of `ModelServer`.
     """
     _allow_many_connections()
     server = ModelServer(predictor, settings, metrics=metrics, document=document)
-    with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         exit_code = runner.run(_serve_with_signals(server))
     if server.service.is_computing:
         # A thread that is still loading or computing cannot be interrupted, and Python would wait
@@ -233,18 +218,6 @@ def run_until_terminated(
         sys.stdout.flush()
         os._exit(exit_code)
     sys.exit(exit_code)
-
-
-def event_loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Returns what makes uvloop's event loop where it is installed, or else asyncio's.
-
-    The images have uvloop, which takes less processor time for a request.
-    """
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop
 
 
 async def _serve_with_signals(server: ModelServer) -> int:

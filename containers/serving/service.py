@@ -12,13 +12,9 @@ from containers.serving.batching import Batcher
 from containers.serving.continuous import ContinuousBatcher
 from containers.serving.errors import NotReadyError
 from containers.serving.logs import log_event
-from containers.serving.memory import (
-    MemoryGuard,
-    ProcessMemory,
-    default_buffer_bytes,
-    memory_limit_bytes,
-)
+from containers.serving.memory import MemoryGuard, ProcessMemory
 from containers.serving.metrics import SIZE_BUCKETS, Metrics
+from containers.serving.pending_requests import BatchedOutputs
 from containers.serving.predictor import (
     ConcurrentPredictor,
     ModelLostError,
@@ -27,7 +23,6 @@ from containers.serving.predictor import (
 )
 from containers.serving.refusals import Refusals
 from containers.serving.settings import ServingSettings
-from containers.serving.tickets import BatchedOutputs
 
 _logger = logging.getLogger(__name__)
 
@@ -87,12 +82,10 @@ class InferenceService:
         self.requests_in_flight = 0
         self.refusals = Refusals()
         self._process_memory = ProcessMemory()
-        limit_bytes = memory_limit_bytes()
-        self.memory_guard = MemoryGuard(
-            max_buffered_bytes=settings.max_buffered_bytes
-            or default_buffer_bytes(limit_bytes, settings.max_request_bytes),
-            limit_bytes=limit_bytes,
-            read_process_bytes=self._process_memory.read_bytes,
+        self.memory_guard = MemoryGuard.of(
+            self._process_memory,
+            max_request_bytes=settings.max_request_bytes,
+            max_buffered_bytes=settings.max_buffered_bytes,
         )
         self._add_gauges()
 
@@ -228,10 +221,13 @@ class InferenceService:
             await asyncio.wait([self._batching])
         if self._concurrent:
             await asyncio.to_thread(self._concurrent.close)
-        self._compute_executor.shutdown(wait=False, cancel_futures=True)
-        self._parse_executor.shutdown(wait=False, cancel_futures=True)
-        self._long_parse_executor.shutdown(wait=False, cancel_futures=True)
-        self._render_executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (
+            self._compute_executor,
+            self._parse_executor,
+            self._long_parse_executor,
+            self._render_executor,
+        ):
+            executor.shutdown(wait=False, cancel_futures=True)
         self._process_memory.close()
         self.refusals.write()
 
@@ -256,28 +252,16 @@ class InferenceService:
     def _new_batcher(
         self, settings: ServingSettings
     ) -> Batcher[Any, Any] | ContinuousBatcher[Any, Any]:
-        max_batch_delay_seconds = settings.max_batch_delay_milliseconds / 1000
-        record_rows = self.metrics.histogram(
-            "slipway_batch_rows", "Rows of each step, or of each batch.", SIZE_BUCKETS
-        )
+        # Any: arguments of either batcher.
+        limits: dict[str, Any] = {
+            "executor": self._compute_executor,
+            "max_batch_size": settings.max_batch_size,
+            "max_batch_delay_seconds": settings.max_batch_delay_milliseconds / 1000,
+            "max_queue_length": settings.max_queue_length,
+            "record_rows": self.metrics.histogram(
+                "slipway_batch_rows", "Rows of each step, or of each batch.", SIZE_BUCKETS
+            ),
+        }
         if isinstance(self._predictor, StepwisePredictor):
-            return ContinuousBatcher(
-                predictor=self._predictor,
-                executor=self._compute_executor,
-                max_batch_size=settings.max_batch_size,
-                max_batch_delay_seconds=max_batch_delay_seconds,
-                max_queue_length=settings.max_queue_length,
-                record_rows=record_rows,
-            )
-        predictor, several = self._predictor, self._concurrent
-        return Batcher(
-            predict=predictor.predict,
-            executor=self._compute_executor,
-            max_batch_size=settings.max_batch_size,
-            max_batch_delay_seconds=max_batch_delay_seconds,
-            max_queue_length=settings.max_queue_length,
-            record_rows=record_rows,
-            concurrent_batches=lambda: several.concurrent_batches if several else 1,
-            batches_ahead=lambda: several.batches_ahead if several else 0,
-            choose=several.choose if several else None,
-        )
+            return ContinuousBatcher(self._predictor, **limits)
+        return Batcher(self._predictor, **limits)

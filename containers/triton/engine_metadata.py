@@ -7,12 +7,11 @@ graphs and their external data. Nothing here imports TensorRT. This module keeps
 from typing import Final
 
 from containers.tensorrt.compile.profiles import EngineLimits, Profile, Range
-from containers.tensorrt.engine_metadata import EngineMetadata, ModelSizes, check_engine
+from containers.tensorrt.engine_metadata import EngineMetadata
 from containers.triton.model_directory import DECODER, ENCODER, ENGINE_SUFFIX
 
 ENCODER_ENGINE: Final = f"{ENCODER}{ENGINE_SUFFIX}"
 DECODER_ENGINE: Final = f"{DECODER}{ENGINE_SUFFIX}"
-_BOTH: Final = f"the pair of {ENCODER_ENGINE} and {DECODER_ENGINE}"
 
 # Numbers of the decoder's optimisation profiles. Only the first step has no past.
 FIRST_STEP_PROFILE: Final = 0
@@ -61,35 +60,3 @@ def _step(limits: EngineLimits, past: Range) -> Profile:
 def _source(limits: EngineLimits) -> Range:
     # The optimum is the longest text, whose batches take the longest.
     return Range(1, limits.max_input_tokens, limits.max_input_tokens)
-
-
-def check_engines(
-    metadata: EngineMetadata,
-    *,
-    tensorrt_version: str,
-    compute_capability: str,
-    config: ModelSizes,
-    limits: EngineLimits,
-) -> None:
-    """Checks that both engines run here, and that they cover the container's settings.
-
-    Args:
-        metadata: describes the engines.
-        tensorrt_version: full version of the runtime.
-        compute_capability: of this machine's GPU, in the metadata's notation.
-        config: values of the model's config.json.
-        limits: the largest batch, the longest text and the longest answer.
-
-    Raises:
-        ModelLoadError: one line with every mismatch.
-    """
-    check_engine(
-        metadata,
-        tensorrt_version=tensorrt_version,
-        compute_capability=compute_capability,
-        config=config,
-        max_batch_size=limits.max_batch_size,
-        max_input_tokens=limits.max_input_tokens,
-        max_new_tokens=limits.max_new_tokens,
-        engine=_BOTH,
-    )

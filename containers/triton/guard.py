@@ -30,12 +30,7 @@ from containers.serving.errors import (
     classify,
 )
 from containers.serving.listening import HttpServer, listen
-from containers.serving.memory import (
-    MemoryGuard,
-    ProcessMemory,
-    default_buffer_bytes,
-    memory_limit_bytes,
-)
+from containers.serving.memory import MemoryGuard, ProcessMemory
 from containers.triton.settings import TritonSettings
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -87,7 +82,7 @@ class Guard:
         copies: copies of the model.
 
     Raises:
-        OSError: the port of the requests cannot be opened.
+        ListenError: the port of the requests cannot be opened.
     """
 
     def __init__(self, settings: TritonSettings, triton_port: int, copies: int) -> None:
@@ -97,12 +92,7 @@ class Guard:
         self._max_in_flight = settings.max_queue_length + copies * settings.max_batch_size
         self._in_flight = 0
         self._max_request_bytes = settings.max_request_bytes
-        limit_bytes = memory_limit_bytes()
-        self._memory = MemoryGuard(
-            max_buffered_bytes=default_buffer_bytes(limit_bytes, settings.max_request_bytes),
-            limit_bytes=limit_bytes,
-            read_process_bytes=ProcessMemory().read_bytes,
-        )
+        self._memory = MemoryGuard.of(ProcessMemory(), max_request_bytes=settings.max_request_bytes)
         self._listener = listen(settings.bind_address, settings.port)
         self._uvicorn = HttpServer(self._serve, _DRAIN_SECONDS)
 
@@ -198,11 +188,7 @@ class _Triton:
     ) -> tuple[int, Mapping[bytes, bytes], bytes]:
         """Returns the status, the headers in lower case, and the body of Triton's answer.
 
-        Args:
-            method: of the request.
-            path: of the request.
-            headers: lines beside the length of the body.
-            body: of the request.
+        `headers` are lines beside the length of the body.
 
         Raises:
             NotReadyError: Triton does not answer.

@@ -8,10 +8,10 @@ It keeps to Python 3.10.
 
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 INPUT: Final = "TEXT"
 OUTPUT: Final = "ANSWER"
@@ -23,25 +23,6 @@ MODEL_FILE: Final = "model.py"
 WARMUP_DIRECTORY: Final = "warmup"
 
 _WARMUP_FILE: Final = "text"
-
-_INDENT: Final = "  "
-
-# A field's value: text in quotes, a name of an enumeration, a message, or several of one field.
-Value: TypeAlias = "str | int | bool | Name | Message | Sequence[Value]"
-
-
-@dataclass(frozen=True)
-class Name:
-    """A value of an enumeration, which is written without quotes."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Message:
-    """A message: fields in the order in which they are written."""
-
-    fields: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,78 +74,30 @@ class TextModel:
 
     def config(self) -> str:
         """Returns config.pbtxt."""
-        return render(
-            Message(
-                {
-                    "name": self.name,
-                    "backend": "python",
-                    "max_batch_size": self.max_batch_size,
-                    "input": [_texts(self.input_name)],
-                    "output": [_texts(self.output_name)],
-                    # No queue policy, with which a request can wait half a second beside an idle
-                    # copy: see `WaitForPayloadSlotAvailable` in triton-inference-server/core. The
-                    # guard bounds the queue.
-                    "dynamic_batching": Message(
-                        {"max_queue_delay_microseconds": self.max_batch_delay_microseconds}
-                    ),
-                    "instance_group": [
-                        Message(
-                            {
-                                "count": self.instance_count,
-                                "kind": Name("KIND_GPU" if self.on_gpu else "KIND_CPU"),
-                            }
-                        )
-                    ],
-                    # Otherwise an answer of earlier files could be returned.
-                    "response_cache": Message({"enable": False}),
-                    "model_warmup": [
-                        self._warmup(count) for count in dict.fromkeys((1, self.max_batch_size))
-                    ],
-                    "parameters": [
-                        Message({"key": name, "value": Message({"string_value": value})})
-                        for name, value in sorted(self.parameters.items())
-                    ],
-                }
-            )
-        )
+        return "".join(f"{line}\n" for line in self._fields())
 
-    def _warmup(self, texts: int) -> Message:
-        value = Message(
-            {"data_type": Name("TYPE_STRING"), "dims": 1, "input_data_file": _WARMUP_FILE}
-        )
-        return Message(
-            {
-                "name": f"{texts} together",
-                "batch_size": texts,
-                "inputs": Message({"key": self.input_name, "value": value}),
-            }
-        )
+    def _fields(self) -> Iterator[str]:
+        delay, kind = self.max_batch_delay_microseconds, "GPU" if self.on_gpu else "CPU"
+        yield f"name: {_quoted(self.name)}"
+        yield 'backend: "python"'
+        yield f"max_batch_size: {self.max_batch_size}"
+        for field, name in (("input", self.input_name), ("output", self.output_name)):
+            yield f"{field} {{ name: {_quoted(name)} data_type: TYPE_STRING dims: 1 }}"
+        # No queue policy, with which a request can wait half a second beside an idle copy: see
+        # `WaitForPayloadSlotAvailable` in triton-inference-server/core. The guard bounds the queue.
+        yield f"dynamic_batching {{ max_queue_delay_microseconds: {delay} }}"
+        yield f"instance_group {{ count: {self.instance_count} kind: KIND_{kind} }}"
+        # Otherwise an answer of earlier files could be returned.
+        yield "response_cache { enable: false }"
+        text = f"data_type: TYPE_STRING dims: 1 input_data_file: {_quoted(_WARMUP_FILE)}"
+        inputs = f"inputs {{ key: {_quoted(self.input_name)} value {{ {text} }} }}"
+        for count in dict.fromkeys((1, self.max_batch_size)):
+            yield f'model_warmup {{ name: "{count} together" batch_size: {count} {inputs} }}'
+        for name, value in sorted(self.parameters.items()):
+            text = f"string_value: {_quoted(value)}"
+            yield f"parameters {{ key: {_quoted(name)} value {{ {text} }} }}"
 
 
-def render(message: Message) -> str:
-    """Returns a message in protobuf's text format."""
-    return "".join(f"{line}\n" for line in _lines(message, ""))
-
-
-def _texts(name: str) -> Message:
-    return Message({"name": name, "data_type": Name("TYPE_STRING"), "dims": 1})
-
-
-def _lines(message: Message, indent: str) -> Iterator[str]:
-    for name, value in message.fields.items():
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, Message):
-                yield f"{indent}{name} {{"
-                yield from _lines(each, indent + _INDENT)
-                yield f"{indent}}}"
-            else:
-                yield f"{indent}{name}: {_scalar(each)}"
-
-
-def _scalar(value: Value) -> str:
-    if isinstance(value, Name):
-        return value.text
-    if isinstance(value, bool):
-        return str(value).lower()
+def _quoted(text: str) -> str:
     # Protobuf takes the escapes that JSON has, and UTF-8 as it is.
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False)

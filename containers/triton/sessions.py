@@ -19,20 +19,14 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class SessionLimits:
+class SessionLimits(EngineLimits):
     """What a session must be able to compute, and what it may use for that.
 
     Attributes:
-        max_batch_size: most texts of a batch.
-        max_input_tokens: longest text, in tokens.
-        max_new_tokens: most tokens of an answer.
         threads: threads that share one operator on the CPU; 0 takes one per physical core.
         device: number of the GPU that engines run on.
     """
 
-    max_batch_size: int
-    max_input_tokens: int
-    max_new_tokens: int
     threads: int
     device: int = 0
 
@@ -42,11 +36,6 @@ def open_session(
     model_dir: Path, config: SequenceConfig, limits: SessionLimits
 ) -> SequenceSession[Any]:
     """Returns a session of the runtime that fits the files in `model_dir`.
-
-    Args:
-        model_dir: holds the engines or the graphs, or both.
-        config: values of the model's config.json.
-        limits: what the session must be able to compute.
 
     Raises:
         ModelLoadError: the engines cannot serve here, or a graph cannot be loaded. Graphs beside
@@ -81,7 +70,4 @@ def _open_engine_session(
             f"installed here ({error}): serve them in the container's image, or publish the model "
             "for the CPU"
         ) from error
-    engine_limits = EngineLimits(
-        limits.max_batch_size, limits.max_input_tokens, limits.max_new_tokens
-    )
-    return open_engine_session(model_dir, config, engine_limits, limits.device)
+    return open_engine_session(model_dir, config, limits, limits.device)

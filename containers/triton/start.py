@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
+from containers.serving.listening import ListenError
 from containers.serving.logs import configure_logging, log_event
 from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import EnvironmentReader, SettingsError
@@ -48,9 +49,8 @@ def serve(environ: Mapping[str, str]) -> NoReturn:
     command = [str(settings.server), *arguments(settings, repository, triton_port)]
     try:
         guard = Guard(settings, triton_port, settings.instance_count * _gpus(on_gpu=model.on_gpu))
-    except OSError as error:
-        where = f"{settings.bind_address} port {settings.port}"
-        _fail("listen_failed", message=f"cannot listen on {where}: {error.strerror}")
+    except ListenError as error:
+        _fail("listen_failed", message=str(error))
     log_event(_logger, logging.INFO, "server_starting", command=command)
     restricted = f"--http-restricted-api={_NOT_SERVED}:slipway={secrets.token_hex()}"
     try:
@@ -107,10 +107,7 @@ def text_model(settings: TritonSettings) -> TextModel:
 def arguments(settings: TritonSettings, repository: Path, port: int) -> Iterator[str]:
     """Yields the server's arguments.
 
-    Args:
-        settings: the container's.
-        repository: the directory of models.
-        port: of Triton's HTTP interface, on loopback.
+    `port` is that of its HTTP interface, on loopback.
     """
     yield from (
         f"--model-repository={repository}",

@@ -20,7 +20,12 @@ import tensorrt as trt
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.compile.profiles import EngineLimits
-from containers.tensorrt.engine_metadata import EngineMetadata, ModelSizes, read_metadata
+from containers.tensorrt.engine_metadata import (
+    EngineMetadata,
+    ModelSizes,
+    check_engine,
+    read_metadata,
+)
 from containers.tensorrt.runtimes.tensorrt.cache import CacheLayout, CacheMemory, DeviceCache
 from containers.tensorrt.runtimes.tensorrt.device_memory import (
     ALIGNMENT_BYTES,
@@ -54,7 +59,6 @@ from containers.triton.engine_metadata import (
     ENCODER_ENGINE,
     FIRST_STEP_PROFILE,
     LATER_STEPS_PROFILE,
-    check_engines,
     decoder_profiles,
     encoder_profiles,
     max_past_tokens,
@@ -239,12 +243,6 @@ def open_engine_session(
 ) -> TensorRTSequenceSession:
     """Opens both engines, and logs what serves.
 
-    Args:
-        model_dir: holds encoder.engine, decoder.engine and engine.json.
-        config: values of the model's config.json.
-        limits: the largest batch, the longest text and the longest answer.
-        device: number of the GPU.
-
     Raises:
         ModelLoadError: says in one line why the engines cannot serve here.
     """
@@ -257,12 +255,15 @@ def open_engine_session(
             "CPU"
         ) from error
     metadata = read_metadata(model_dir)
-    check_engines(
+    check_engine(
         metadata,
         tensorrt_version=trt.__version__,
         compute_capability=gpu.compute_capability,
         config=config,
-        limits=limits,
+        max_batch_size=limits.max_batch_size,
+        max_input_tokens=limits.max_input_tokens,
+        max_new_tokens=limits.max_new_tokens,
+        engine=f"the pair of {ENCODER_ENGINE} and {DECODER_ENGINE}",
     )
     try:
         encoder, decoder = (

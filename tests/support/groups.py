@@ -35,6 +35,13 @@ BUILD = ROOT / "build"
 # The releases of DJL Serving's Python package that `make djl` brings.
 JARS = tuple(f"python-{release}.jar" for release in ("0.20.0", "0.25.0", "0.34.0"))
 
+# transformers and torch deprecate each other's and their own names in every release.
+TORCH_MARKS = (
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+)
+
 # Of the newest TensorRT.
 COMPILER_IMAGE = "tensorrt-10.13-compiler"
 

@@ -202,13 +202,7 @@ class Options:
         return str(self._properties.get(name, default)).strip()
 
     def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
-        """Returns the value of an option; a value that is not in `choices` is a problem.
-
-        Args:
-            name: the option without the prefix `option.`.
-            default: the value if the option is not set.
-            choices: values that the handler supports, as the message lists them.
-        """
+        """Returns the value of an option; a value that is not in `choices` is a problem."""
         value = self.text(name, default)
         if value not in choices:
             self.problem(

@@ -78,12 +78,6 @@ def parse_generation_request(
 ) -> GenerationRequest:
     """Parses a body.
 
-    Args:
-        body: the JSON text.
-        max_new_tokens: most new tokens that a request may ask for.
-        max_inputs: most prompts in a request.
-        max_top_k: largest `top_k` that the engine supports.
-
     Raises:
         InvalidRequestError: the message names the field, its value and the allowed values.
     """
@@ -185,12 +179,6 @@ def whole_number(
     parameters: Mapping[str, Any], name: str, minimum: int, maximum: int
 ) -> int | None:
     """Returns a parameter, or None if the request does not set it.
-
-    Args:
-        parameters: the request's object of parameters.
-        name: the parameter's key.
-        minimum: smallest value that is accepted.
-        maximum: largest value that is accepted.
 
     Raises:
         InvalidRequestError: the value is not a whole number within the limits.

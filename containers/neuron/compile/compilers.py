@@ -57,12 +57,6 @@ def compiled(
 ) -> Any:
     """Compiles a module for a batch of the order's rows and `tokens` columns.
 
-    Args:
-        module: the encoder to compile.
-        inputs: names of the module's arguments, in order.
-        order: the target, its runtime and the batch size.
-        tokens: the bucket's sequence length.
-
     Raises:
         CompileError: the compiler fails, or leaves the whole module to the CPU.
     """

@@ -47,13 +47,7 @@ def input_names(model: PreTrainedModel) -> tuple[str, ...]:
 
 
 def example_inputs(inputs: tuple[str, ...], *, rows: int, columns: int) -> tuple[torch.Tensor, ...]:
-    """Returns inputs to trace with; half of each row is padding, so that the mask matters.
-
-    Args:
-        inputs: names of the module's arguments, in order.
-        rows: the batch size.
-        columns: the sequence length in tokens.
-    """
+    """Returns inputs to trace with; half of each row is padding, so that the mask matters."""
     tensors = {name: torch.zeros(rows, columns, dtype=torch.int64) for name in inputs}
     tensors["input_ids"] += torch.arange(columns) % 7
     tensors["attention_mask"][:, : max(1, columns // 2)] = 1

@@ -19,11 +19,6 @@ OPSET_VERSION: Final = 20
 def export_onnx(model: PreTrainedModel, task: str, path: Path) -> tuple[str, ...]:
     """Writes the graph of a model, the same bytes on every machine.
 
-    Args:
-        model: with the head of the task; its weights are float32.
-        task: one of the manifest's tasks.
-        path: the ONNX file; its directory exists.
-
     Returns:
         The names of the graph's inputs, in order.
     """

@@ -48,13 +48,6 @@ def check_graph(
 ) -> Parity:
     """Checks the graph of one bucket.
 
-    Args:
-        run: computes a batch with the graph; receives all inputs of the manifest.
-        module: the module that the graph was made from.
-        inputs: names of the module's arguments, in order.
-        order: gives the batch size and the task.
-        tokens: the bucket's sequence length.
-
     Raises:
         CompileError: the graph's outputs differ from the module's.
     """

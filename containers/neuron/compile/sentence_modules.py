@@ -24,9 +24,7 @@ def read_pooling(directory: Path, problems: list[str]) -> tuple[str, bool]:
     Without modules.json the pooling is the mean of the tokens, which most encoders were trained
     for.
 
-    Args:
-        directory: the checkpoint.
-        problems: modules that the container does not support are appended here.
+    Modules that the container does not support are appended to `problems`.
     """
     path = directory / _MODULES_FILE
     if not path.is_file():

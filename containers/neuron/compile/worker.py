@@ -68,10 +68,6 @@ def main(order: WorkerCommand, scratch: Path) -> int:
 def compile_order(order: WorkerCommand, scratch: Path) -> None:
     """Writes the model directory of a checkpoint.
 
-    Args:
-        order: the checkpoint, the target and the shapes.
-        scratch: an empty directory.
-
     Raises:
         CompileError: the checkpoint or this Python is not suitable.
     """

@@ -14,11 +14,6 @@ from containers.serving.predictor import ModelLoadError
 def open_session(model_dir: Path, manifest: Manifest, *, threads: int) -> Session:
     """Loads the graphs of all buckets.
 
-    Args:
-        model_dir: holds the manifest's graphs.
-        manifest: names the runtime, the graphs, their inputs and outputs.
-        threads: threads that share one operator on the CPU.
-
     Raises:
         ModelLoadError: the runtime is not installed, or refuses a graph.
     """

@@ -42,11 +42,6 @@ def load_model(checkpoint: Checkpoint, precision: Precision) -> T5ForConditional
 def export_graphs(model: T5ForConditionalGeneration, directory: Path, precision: Precision) -> None:
     """Writes encoder.onnx and decoder.onnx, and large weights beside them.
 
-    Args:
-        model: has the precision of the graphs.
-        directory: receives the files.
-        precision: type of weights, caches and logits.
-
     Raises:
         ExportError: the model is of another family.
     """
@@ -56,11 +51,6 @@ def export_graphs(model: T5ForConditionalGeneration, directory: Path, precision:
 
 def verify(directory: Path, model: T5ForConditionalGeneration, config: SequenceConfig) -> Parity:
     """Checks that the graphs' tokens and logits equal the model's.
-
-    Args:
-        directory: holds both graphs; external data lies beside them.
-        model: the model that the graphs were exported from, in their precision.
-        config: gives the vocabulary and the decoder's first token.
 
     Returns:
         The number of compared tokens, and the largest difference.

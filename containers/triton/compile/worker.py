@@ -34,11 +34,6 @@ def main(scratch: Path, environ: Mapping[str, str]) -> int:
 def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> None:
     """Writes the model directory of a checkpoint.
 
-    Args:
-        job: the checkpoint, the target and the limits.
-        gpu: this machine's GPU; None builds no engines.
-        scratch: an empty directory.
-
     Raises:
         CompileError: the checkpoint or the machine is not suitable.
     """

@@ -32,6 +32,20 @@ class Journal:
     calls: list[dict[str, Any]] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
 
+    def called(
+        self,
+        prompts: list[str],
+        top_k: Any,
+        top_p: Any,
+        temperature: Any,
+        repetition_penalty: Any,
+        **more: Any,
+    ) -> None:
+        sampling = {"top_k": top_k, "top_p": top_p, "temperature": temperature}
+        self.calls.append(
+            {"prompts": prompts, "repetition_penalty": repetition_penalty, **sampling, **more}
+        )
+
 
 def module(name: str, **members: Any) -> ModuleType:
     result = ModuleType(name)
@@ -246,15 +260,8 @@ class T5OfFasterTransformer:
         repetition_penalty: float = 1.0,
         random_seed: int = 0,
     ) -> list[str]:
-        self._journal.calls.append(
-            {
-                "prompts": inputs,
-                "top_k": top_k,
-                "top_p": top_p,
-                "temperature": temperature,
-                "repetition_penalty": repetition_penalty,
-                "seed": random_seed,
-            }
+        self._journal.called(
+            inputs, top_k, top_p, temperature, repetition_penalty, seed=random_seed
         )
         if (top_k, top_p) == (1, 0.0):
             return [continued(prompt, max_seq_len) for prompt in inputs]
@@ -283,15 +290,7 @@ class GptOfFasterTransformer:
     ) -> list[Any]:
         assert beam_width == 1
         assert random_seed.shape == (batch_size,)
-        self._journal.calls.append(
-            {
-                "prompts": inputs,
-                "top_k": top_k,
-                "top_p": top_p,
-                "temperature": temperature,
-                "repetition_penalty": repetition_penalty,
-            }
-        )
+        self._journal.called(inputs, top_k, top_p, temperature, repetition_penalty)
         texts = [
             continued(prompt, output_len)
             if (top_k, top_p) == (1, 0.0)
@@ -321,15 +320,7 @@ class TritonOfFasterTransformer:
         repetition_penalty: list[float],
         random_seed: list[int],
     ) -> list[str]:
-        self._journal.calls.append(
-            {
-                "prompts": inputs,
-                "top_k": runtime_top_k,
-                "top_p": runtime_top_p,
-                "temperature": temperature,
-                "repetition_penalty": repetition_penalty,
-            }
-        )
+        self._journal.called(inputs, runtime_top_k, runtime_top_p, temperature, repetition_penalty)
         assert len(temperature) == len(repetition_penalty) == len(inputs)
         texts = [
             continued(prompt, length) if (top_k, top_p) == (1, 0.0) else drawn(prompt, length, seed)

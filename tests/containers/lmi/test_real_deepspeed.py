@@ -28,6 +28,7 @@ pytestmark = [
 
 GPT2_SAMPLE = Path("samples/gpt2-autocomplete/model")
 BERT_SAMPLE = Path("samples/bert-qa/model")
+NEW_TOKENS = 6
 PROMPTS = ["The maximum number of", "You can", "A list of the tags that are"]
 
 
@@ -44,7 +45,7 @@ def started(server: Server, model: Path, **options: str) -> Server:
 
 
 def request(*texts: str, **parameters: Any) -> dict[str, Any]:
-    return {"inputs": list(texts), "parameters": {"max_new_tokens": 12, **parameters}}
+    return {"inputs": list(texts), "parameters": {"max_new_tokens": NEW_TOKENS, **parameters}}
 
 
 def greedy(model: Path, text: str) -> str:
@@ -53,7 +54,7 @@ def greedy(model: Path, text: str) -> str:
     network = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     prompt = tokenizer(text, return_tensors="pt")
     tokens = network.generate(
-        **prompt, max_new_tokens=12, do_sample=False, pad_token_id=tokenizer.eos_token_id
+        **prompt, max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=tokenizer.eos_token_id
     )
     generated: str = tokenizer.decode(
         tokens[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True

@@ -1,8 +1,8 @@
 """A predictor with workers on stand-ins of the device, and what it answers."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from containers.neuron.settings import EncoderSettings
 from containers.neuron.workers import RestartPolicy
 from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine
 
+Loaded = Callable[..., AbstractContextManager[EncoderPredictor]]
+
 
 @contextmanager
-def loaded(
+def loaded_predictor(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     *,

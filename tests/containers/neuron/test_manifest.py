@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 
-from containers.neuron.manifest import (
-    Expectations,
-    Manifest,
-    check_manifest,
-    read_manifest,
-    write_manifest,
-)
+from containers.neuron.compatibility import check_manifest
+from containers.neuron.manifest import Manifest, read_manifest, write_manifest
 from containers.neuron.model_directory import check_files, check_graphs, read_config
+from containers.neuron.settings import EncoderSettings
 from containers.serving.predictor import ModelLoadError
 
 VERSIONS = {"torch": "1.13.1", "torch-neuron": "1.13.1.2.11.13.0", "neuron-cc": "1.24.0.0"}
@@ -32,7 +28,9 @@ MANIFEST = Manifest(
     versions=VERSIONS,
     compiler_arguments=("--fast-math", "none"),
 )
-EXPECTED = Expectations("question-answering", 128, 6, 1, "bf16")
+SETTINGS = EncoderSettings(
+    task="question-answering", sequence_length=128, pipeline_cores=1, dtype="bf16"
+)
 REMEDY = "publish the model again, which compiles it anew"
 
 
@@ -58,14 +56,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         "32": "model-32.pt",
         "128": "model-128.pt",
     }
-
-
-def test_a_missing_one_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelLoadError) as caught:
-        read_manifest(tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path} lacks neuron.json, which tells what the model was compiled for: {REMEDY}"
-    )
 
 
 def test_every_bad_field_is_named_at_once(tmp_path: Path) -> None:
@@ -120,19 +110,20 @@ def test_a_sequence_length_is_a_plain_number(tmp_path: Path, length: str) -> Non
 
 
 def test_what_fits_serves() -> None:
-    check_manifest(MANIFEST, EXPECTED, VERSIONS)
+    check_manifest(MANIFEST, SETTINGS, 6, VERSIONS)
     # What the environment does not say, the manifest does; what only compiles may be missing.
-    nothing = Expectations(None, None, 6, None, None)
-    check_manifest(MANIFEST, nothing, VERSIONS | {"neuron-cc": "1.24.0.0"})
+    check_manifest(MANIFEST, EncoderSettings(), 6, VERSIONS | {"neuron-cc": "1.24.0.0"})
     without_compiler = {name: VERSIONS[name] for name in ("torch", "torch-neuron")}
-    check_manifest(MANIFEST, nothing, without_compiler)
+    check_manifest(MANIFEST, EncoderSettings(), 6, without_compiler)
 
 
 def test_every_mismatch_is_in_one_line() -> None:
-    expected = Expectations("embeddings", 256, 8, 16, "fp32")
+    settings = EncoderSettings(
+        task="embeddings", sequence_length=256, pipeline_cores=16, dtype="fp32"
+    )
     versions = {"torch": "2.9.0", "neuron-cc": "1.23.0.0"}
     with pytest.raises(ModelLoadError) as caught:
-        check_manifest(MANIFEST, expected, versions)
+        check_manifest(MANIFEST, settings, 8, versions)
     assert str(caught.value) == (
         "the model compiled for inf1 cannot serve here: "
         "its task is question-answering, and SLIPWAY_TASK is embeddings; "
@@ -149,16 +140,16 @@ def test_every_mismatch_is_in_one_line() -> None:
 
 def test_a_smaller_batch_than_compiled_is_a_mismatch_on_neuron() -> None:
     with pytest.raises(ModelLoadError, match="its batch_size is 6, and SLIPWAY_MAX_BATCH_SIZE is"):
-        check_manifest(MANIFEST, dataclasses.replace(EXPECTED, batch_size=4), VERSIONS)
+        check_manifest(MANIFEST, SETTINGS, 4, VERSIONS)
 
 
 def test_a_sample_for_the_cpu_stands_for_any_number_of_cores() -> None:
     sample = dataclasses.replace(
         MANIFEST, target="cpu", runtime="onnxruntime", dtype="fp32", batch_size=64, versions={}
     )
-    check_manifest(sample, dataclasses.replace(EXPECTED, pipeline_cores=16), {})
+    check_manifest(sample, dataclasses.replace(SETTINGS, pipeline_cores=16), 6, {})
     with pytest.raises(ModelLoadError) as caught:
-        check_manifest(sample, dataclasses.replace(EXPECTED, batch_size=65), {})
+        check_manifest(sample, SETTINGS, 65, {})
     assert "its batch_size is 64, and SLIPWAY_MAX_BATCH_SIZE is 65" in str(caught.value)
 
 
@@ -220,4 +211,4 @@ def test_the_guides_example_is_one(tmp_path: Path) -> None:
     guide = Path(__file__).parents[3] / "docs" / "guides" / "neuron.md"
     [example] = re.findall(r"```json\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
     (tmp_path / "neuron.json").write_text(example)
-    check_manifest(read_manifest(tmp_path), EXPECTED, VERSIONS)
+    check_manifest(read_manifest(tmp_path), SETTINGS, 6, VERSIONS)

@@ -1,7 +1,6 @@
 """Exported graphs compute what their models do, whatever is padded."""
 
 import functools
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,23 +13,18 @@ from containers.neuron.manifest import TASK_OUTPUTS, Manifest
 from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.neuron.tokenization import Row
 from containers.serving.predictor import ModelLoadError
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
 for name in ("onnx", "onnxscript"):
     load(name, group="torch")
 
-from containers.neuron.compile.modules import EncoderModule, example_inputs, input_names  # noqa: E402
+from containers.neuron.compile.modules import EncoderModule  # noqa: E402
 from containers.neuron.compile.onnx_graph import export_onnx  # noqa: E402
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 SIZES = {
     "vocab_size": 50,
@@ -152,31 +146,6 @@ def test_a_graph_of_another_task_is_refused(export: Export) -> None:
         "model.onnx is not the manifest's graph: input token_type_ids is not in the manifest; "
         "output start_logits is missing; output end_logits is missing"
     )
-
-
-def test_torchscript_on_the_cpu_computes_the_same_in_fixed_shapes(tmp_path: Path) -> None:
-    task = "question-answering"
-    model = make_model("Bert", "QuestionAnswering")
-    inputs = input_names(model)
-    for bucket in (8, 16):
-        with warnings.catch_warnings():
-            # Of branches that the trace takes once for all; what follows shows which matter.
-            warnings.simplefilter("ignore", torch.jit.TracerWarning)
-            traced = torch.jit.trace(
-                EncoderModule(model, task, inputs),
-                example_inputs(inputs, rows=2, columns=bucket),
-                check_trace=False,
-            )
-        traced.save(str(tmp_path / f"model-{bucket}.pt"))
-    graphs = {8: "model-8.pt", 16: "model-16.pt"}
-    session = TorchScriptSession(tmp_path, manifest(task, inputs, "torchscript", graphs), threads=1)
-    for bucket in (8, 16):
-        arrays = batch_arrays(ROWS, bucket=bucket, batch_size=2, pad_token_id=0)
-        outputs = session.run(arrays)
-        for number, row in enumerate(ROWS):
-            expected = computed_alone(model, task, inputs, row)
-            for found, wanted in zip(outputs.values(), expected, strict=True):
-                np.testing.assert_allclose(found[number, : len(row)], wanted, atol=1e-5)
 
 
 def test_what_is_no_graph_is_refused_with_its_name(tmp_path: Path) -> None:

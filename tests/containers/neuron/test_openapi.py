@@ -24,7 +24,7 @@ from containers.serving.errors import InvalidRequestError
 from containers.serving.objects import request_description
 from containers.serving.settings import ServingSettings
 from embedded_aws.hosting.families import PROGRAMS
-from tests.containers.neuron.loaded_predictor import answer, loaded
+from tests.containers.neuron.loaded_predictor import Loaded, answer
 from tests.containers.neuron.running_program import client_of, serving
 
 SAMPLE = Path("samples/bert-qa/model")
@@ -81,12 +81,10 @@ def test_it_is_a_valid_openapi_document(task: str, limits: RequestLimits) -> Non
 
 
 @pytest.mark.parametrize("task", REQUESTS)
-def test_its_examples_are_answered(
-    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_examples_are_answered(task: str, loaded: Loaded) -> None:
     document = openapi_document(task, LIMITS)
     labels = ("O", "B-X") if task == "token-classification" else ("NO", "YES")
-    with loaded(tmp_path, monkeypatch, task=task, labels=labels) as predictor:
+    with loaded(task=task, labels=labels) as predictor:
         for example in examples_of(document).values():
             found = answer(predictor, **example)
             schema_of(document, "Answers").validate(found)

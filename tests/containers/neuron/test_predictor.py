@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from containers.neuron.predictor import EncoderPredictor, installed_versions
+from containers.neuron.compatibility import installed_versions
+from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.settings import EncoderSettings
 from containers.neuron.workers import RestartPolicy
 from containers.serving.errors import InvalidRequestError
 from containers.serving.metrics import Metrics, Record
 from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
-from tests.containers.neuron.loaded_predictor import answer, loaded
+from tests.containers.neuron.loaded_predictor import Loaded, answer
 from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine, runtime
 from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.servers import captured_logs, running_server, until
@@ -42,10 +43,8 @@ def expected_span(question: str, context: str) -> tuple[int, int]:
     return encoding.offsets[-first][0], encoding.offsets[-last][1]
 
 
-def test_a_question_is_answered_with_the_models_best_span(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with loaded(tmp_path, monkeypatch) as predictor:
+def test_a_question_is_answered_with_the_models_best_span(loaded: Loaded) -> None:
+    with loaded() as predictor:
         assert isinstance(predictor, ConcurrentPredictor)
         inputs = {"question": "Who wrote it?", "context": CONTEXT}
         parameters = {"align_to_words": False}
@@ -60,12 +59,10 @@ def test_a_question_is_answered_with_the_models_best_span(
         assert best[0] == found
 
 
-def test_a_long_context_is_answered_out_of_all_its_windows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_context_is_answered_out_of_all_its_windows(loaded: Loaded) -> None:
     # The last program is the first with a full stop, which the stand-in likes best.
     context = "the first program " * 20 + "Ada wrote it ."
-    with loaded(tmp_path, monkeypatch) as predictor:
+    with loaded() as predictor:
         rows = predictor.parse(
             json.dumps({"inputs": {"question": "who", "context": context}}).encode()
         )
@@ -75,10 +72,8 @@ def test_a_long_context_is_answered_out_of_all_its_windows(
         assert context[found["start"] : found["end"]] == found["answer"] != ""
 
 
-def test_texts_are_classified_and_their_lists_stay_lists(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with loaded(tmp_path, monkeypatch, task="sequence-classification") as predictor:
+def test_texts_are_classified_and_their_lists_stay_lists(loaded: Loaded) -> None:
+    with loaded(task="sequence-classification") as predictor:
         one = answer(predictor, inputs="ada wrote it")
         assert list(one[0]) == ["label", "score"]
         assert one[0]["label"] in ("NO", "YES")
@@ -92,11 +87,9 @@ def test_texts_are_classified_and_their_lists_stay_lists(
         assert cut == answer(predictor, inputs="ada " * 30)
 
 
-def test_entities_of_a_long_text_do_not_depend_on_its_windows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entities_of_a_long_text_do_not_depend_on_its_windows(loaded: Loaded) -> None:
     labels = ("B-A", "B-B")
-    with loaded(tmp_path, monkeypatch, task="token-classification", labels=labels) as predictor:
+    with loaded(task="token-classification", labels=labels) as predictor:
         sentence = "Ada Lovelace wrote the first program. "
         [short] = [answer(predictor, inputs=sentence.strip())]
         long = answer(predictor, inputs=sentence * 12)
@@ -110,12 +103,10 @@ def test_entities_of_a_long_text_do_not_depend_on_its_windows(
         assert answer(predictor, inputs=[" ", "ada"])[0] == []
 
 
-def test_embeddings_are_pooled_without_padding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_embeddings_are_pooled_without_padding(loaded: Loaded) -> None:
     import numpy as np
 
-    with loaded(tmp_path, monkeypatch, task="embeddings") as predictor:
+    with loaded(task="embeddings") as predictor:
         [vector] = answer(predictor, inputs="ada wrote it")
         ids = np.array([bert_tokenizer(WORDS).encode("ada wrote it").ids])
         [tokens] = runtime.computed("embeddings", ids, np.ones_like(ids))
@@ -124,11 +115,9 @@ def test_embeddings_are_pooled_without_padding(
         assert sum(value**2 for value in normalized) == pytest.approx(1)
 
 
-def test_a_request_with_more_windows_than_the_queue_holds_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_with_more_windows_than_the_queue_holds_is_refused(loaded: Loaded) -> None:
     with (
-        loaded(tmp_path, monkeypatch, max_inputs=4) as predictor,
+        loaded(max_inputs=4) as predictor,
         pytest.raises(InvalidRequestError) as caught,
     ):
         answer(predictor, inputs={"question": "who", "context": "ada " * 100})
@@ -138,8 +127,8 @@ def test_a_request_with_more_windows_than_the_queue_holds_is_refused(
     )
 
 
-def test_inf2_has_a_runtime_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with loaded(tmp_path, monkeypatch, target="inf2", workers=2, cores=2) as predictor:
+def test_inf2_has_a_runtime_of_its_own(loaded: Loaded) -> None:
+    with loaded(target="inf2", workers=2, cores=2) as predictor:
         assert (predictor.concurrent_batches, predictor.batches_ahead) == (2, 2)
         found = answer(predictor, inputs={"question": "who", "context": CONTEXT})
         assert found["answer"] in CONTEXT
@@ -239,9 +228,9 @@ async def test_a_server_whose_workers_keep_dying_ends(
     [((9, 2, 9), [0, 1, 2]), ((2, 9, 2), [0, 2])],
 )
 def test_a_device_fills_its_free_rows_with_shorter_texts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lengths: tuple[int, ...], chosen: list[int]
+    loaded: Loaded, lengths: tuple[int, ...], chosen: list[int]
 ) -> None:
-    with loaded(tmp_path, monkeypatch, max_batch_size=4, buckets=(8, 32)) as predictor:
+    with loaded(max_batch_size=4, buckets=(8, 32)) as predictor:
         waiting = [row for length in lengths for row in predictor.parse(body_of(length))]
         assert predictor.choose(waiting, 4) == chosen
 
@@ -284,15 +273,15 @@ def outputs_of(predictor: EncoderPredictor, **body: Any) -> list[Any]:
     ],
 )
 def test_a_long_answer_is_known_before_it_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, short: Any, long: Any
+    loaded: Loaded, task: str, short: Any, long: Any
 ) -> None:
-    with loaded(tmp_path, monkeypatch, task=task) as predictor:
+    with loaded(task=task) as predictor:
         assert not predictor.renders_long(outputs_of(predictor, **short))
         assert predictor.renders_long(outputs_of(predictor, **long))
 
 
-def test_the_numbers_of_vectors_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with loaded(tmp_path, monkeypatch, task="embeddings") as predictor:
+def test_the_numbers_of_vectors_count(loaded: Loaded) -> None:
+    with loaded(task="embeddings") as predictor:
         [vector] = outputs_of(predictor, inputs=CONTEXT)
         of_bert_base = vector * (768 // len(vector))
         assert not predictor.renders_long([of_bert_base])

@@ -10,8 +10,14 @@ import pytest
 
 from containers.neuron.workers import BatchFailedError, RestartPolicy
 from containers.serving.predictor import ModelLostError
-from tests.containers.neuron.machine import compiled_model, make_machine, runtime
-from tests.containers.neuron.worker_pools import COLUMNS, PATIENCE_SECONDS, batch, check, workers
+from tests.containers.neuron.machine import runtime
+from tests.containers.neuron.worker_pools import (
+    PATIENCE_SECONDS,
+    batch,
+    check,
+    instance,
+    workers,
+)
 from tests.support.servers import LogCapture, captured_logs
 from tests.support.waiting import eventually
 
@@ -25,8 +31,7 @@ def log() -> Iterator[LogCapture]:
 
 
 def test_a_batch_that_waited_in_a_dead_worker_is_not_to_blame(tmp_path: Path) -> None:
-    machine = make_machine(tmp_path, cores=1)
-    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    machine, model = instance(tmp_path, cores=1)
     with workers(machine, model, count=1, lanes_ahead=1) as pool:
         computing, waiting = pool._take(), pool._take()
         [process_id] = pool.process_ids()
@@ -43,8 +48,7 @@ def test_a_batch_that_waited_in_a_dead_worker_is_not_to_blame(tmp_path: Path) ->
 def test_a_worker_that_dies_loses_no_batch_and_leaves_its_cores_to_the_next(
     tmp_path: Path, log: LogCapture
 ) -> None:
-    machine = make_machine(tmp_path, cores=4)
-    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    machine, model = instance(tmp_path, cores=4)
     with workers(machine, model, count=4) as pool:
         before = pool.process_ids()
         check(pool, runtime.CRASH_ONCE_ID)
@@ -68,8 +72,7 @@ def test_a_worker_that_dies_loses_no_batch_and_leaves_its_cores_to_the_next(
 def test_a_batch_that_two_workers_die_of_is_answered_with_an_error(
     tmp_path: Path, log: LogCapture
 ) -> None:
-    machine = make_machine(tmp_path, cores=4)
-    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    machine, model = instance(tmp_path, cores=4)
     with workers(machine, model, count=4) as pool:
         with pytest.raises(BatchFailedError) as caught:
             pool.compute(batch(runtime.CRASH_ID))
@@ -81,8 +84,7 @@ def test_a_batch_that_two_workers_die_of_is_answered_with_an_error(
 def test_a_worker_that_dies_idle_is_replaced_before_anybody_notices(
     tmp_path: Path, log: LogCapture
 ) -> None:
-    machine = make_machine(tmp_path, cores=2)
-    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    machine, model = instance(tmp_path, cores=2)
     with workers(machine, model, count=2) as pool:
         os.kill(pool.process_ids()[0], signal.SIGTERM)  # which is the program's to decide about
         check(pool, 1)
@@ -97,10 +99,7 @@ def test_a_worker_that_dies_idle_is_replaced_before_anybody_notices(
 def test_all_batches_of_a_pipeline_that_dies_are_computed_again(
     tmp_path: Path, log: LogCapture
 ) -> None:
-    machine = make_machine(tmp_path, cores=8)
-    model = compiled_model(
-        tmp_path / "model", buckets=(COLUMNS,), pipeline_cores=4, stage_seconds=0.05
-    )
+    machine, model = instance(tmp_path, cores=8, pipeline_cores=4, stage_seconds=0.05)
     with (
         workers(machine, model, count=2, cores=4, lanes=12) as pool,
         ThreadPoolExecutor(24) as threads,
@@ -121,8 +120,7 @@ def test_all_batches_of_a_pipeline_that_dies_are_computed_again(
 def test_what_the_runtime_refuses_is_an_error_and_the_worker_is_replaced(
     tmp_path: Path, log: LogCapture
 ) -> None:
-    machine = make_machine(tmp_path, cores=1)
-    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    machine, model = instance(tmp_path, cores=1)
     with workers(machine, model, count=1) as pool:
         with pytest.raises(BatchFailedError, match=r"^RuntimeError: nrt_execute status=1203$"):
             pool.compute(batch(runtime.FAIL_ID))
@@ -132,8 +130,7 @@ def test_what_the_runtime_refuses_is_an_error_and_the_worker_is_replaced(
 
 
 def test_a_worker_that_hangs_is_killed(tmp_path: Path, log: LogCapture) -> None:
-    machine = make_machine(tmp_path, cores=1)
-    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    machine, model = instance(tmp_path, cores=1)
     with workers(machine, model, count=1, batch_timeout_seconds=1.5) as pool:
         with pytest.raises(BatchFailedError) as caught:
             pool.compute(batch(runtime.HANG_ID))
@@ -143,8 +140,7 @@ def test_a_worker_that_hangs_is_killed(tmp_path: Path, log: LogCapture) -> None:
 
 
 def test_too_many_deaths_end_it(tmp_path: Path) -> None:
-    machine = make_machine(tmp_path, cores=2)
-    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    machine, model = instance(tmp_path, cores=2)
     policy = RestartPolicy(most_deaths=2, window_seconds=PATIENCE_SECONDS, first_pause_seconds=0.0)
     with workers(machine, model, count=2, policy=policy) as pool:
         with pytest.raises(BatchFailedError):
@@ -158,8 +154,7 @@ def test_too_many_deaths_end_it(tmp_path: Path) -> None:
 
 
 def test_who_waits_for_a_worker_hears_that_there_will_be_none(tmp_path: Path) -> None:
-    machine = make_machine(tmp_path, cores=1)
-    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    machine, model = instance(tmp_path, cores=1)
     policy = RestartPolicy(most_deaths=0)
     with (
         workers(machine, model, count=1, policy=policy) as pool,

@@ -1,6 +1,7 @@
 """Workers on an instance with stand-ins of the device, and batches for them."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,17 @@ import numpy as np
 from containers.neuron.lanes import WorkerCommand
 from containers.neuron.placement import placements
 from containers.neuron.workers import RestartPolicy, WorkerPool
-from tests.containers.neuron.machine import NeuronMachine, runtime
+from tests.containers.neuron.machine import NeuronMachine, compiled_model, make_machine, runtime
 
 PATIENCE_SECONDS = 60.0
 QUICK = RestartPolicy(most_deaths=6, first_pause_seconds=0.01)
 BATCH, COLUMNS = 2, 16
+
+
+def instance(tmp_path: Path, *, cores: int, **model: Any) -> tuple[NeuronMachine, Path]:
+    """Makes an instance, and a model with one bucket for it."""
+    machine = make_machine(tmp_path, cores=cores)
+    return machine, compiled_model(tmp_path / "model", buckets=(COLUMNS,), **model)
 
 
 @contextmanager
@@ -38,7 +45,7 @@ def workers(
         start_timeout_seconds=PATIENCE_SECONDS,
         batch_timeout_seconds=batch_timeout_seconds,
     )
-    pool = WorkerPool(placements(count, cores), command, policy)
+    pool = WorkerPool(placements(count, cores), command, policy, Future())
     try:
         pool.start()
         yield pool

@@ -28,8 +28,5 @@ class GatedPredictor:
 
 
 if __name__ == "__main__":
-    if os.environ.get("LOOP") == "asyncio":
-        # As if uvloop were not installed.
-        sys.modules["uvloop"] = None  # type: ignore[assignment]
     configure_logging("INFO", sys.stdout)
     run_until_terminated(GatedPredictor(), ServingSettings.read(EnvironmentReader(os.environ)))

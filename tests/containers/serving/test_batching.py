@@ -1,66 +1,19 @@
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from containers.serving.batching import Batcher
 from containers.serving.errors import (
     InvalidRequestError,
     ModelFailureError,
-    NotReadyError,
     QueueFullError,
-    RequestExpiredError,
 )
-from tests.support.servers import EchoPredictor, until
+from tests.containers.serving.harness import NEVER_SECONDS, batching
+from tests.support.servers import EchoPredictor
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
-
-# A wait of this length would hit the time-out of the test that should not wait.
-NEVER_SECONDS = 60.0
-
-
-class Harness:
-    def __init__(self, batcher: Batcher[Any, Any], predictor: EchoPredictor) -> None:
-        self.batcher = batcher
-        self.predictor = predictor
-
-    def submit(self, *values: Any, seconds: float = NEVER_SECONDS) -> asyncio.Task[Any]:
-        deadline = asyncio.get_running_loop().time() + seconds
-        return asyncio.create_task(self.batcher.submit(values, deadline=deadline))
-
-    async def occupy(self, value: str = "first") -> asyncio.Task[Any]:
-        """Keeps the executor busy with a batch of its own."""
-        task = self.submit(value)
-        await until(lambda: [value] in self.predictor.batches)
-        return task
-
-    async def queued(self, length: int) -> None:
-        await until(lambda: self.batcher.queue_length == length)
-
-
-@contextlib.asynccontextmanager
-async def batching(
-    predictor: EchoPredictor, *, size: int = 8, delay_seconds: float = 0.0, queue: int = 16
-) -> AsyncIterator[Harness]:
-    with ThreadPoolExecutor(1) as executor:
-        batcher: Batcher[Any, Any] = Batcher(
-            predict=predictor.predict,
-            executor=executor,
-            max_batch_size=size,
-            max_batch_delay_seconds=delay_seconds,
-            max_queue_length=queue,
-        )
-        running = asyncio.create_task(batcher.run())
-        try:
-            yield Harness(batcher, predictor)
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
-            predictor.release(100)
 
 
 async def test_a_lone_input_on_an_idle_server_does_not_wait_for_the_delay() -> None:
@@ -127,34 +80,6 @@ async def test_the_wait_after_a_batch_ends_with_the_delay() -> None:
     assert harness.predictor.batches == [["first"], ["a"]]
 
 
-async def test_an_expired_request_costs_no_compute() -> None:
-    async with batching(EchoPredictor(gated=True)) as harness:
-        first = await harness.occupy()
-        late = harness.submit("late", seconds=0.01)
-        with pytest.raises(
-            RequestExpiredError, match="The answer was not ready within the time limit"
-        ):
-            await late
-        assert harness.batcher.queue_length == 0
-        last = harness.submit("last")
-        harness.predictor.release(2)
-        await asyncio.gather(first, last)
-    assert harness.predictor.batches == [["first"], ["last"]]
-
-
-async def test_a_cancelled_request_frees_its_places_and_costs_no_compute() -> None:
-    async with batching(EchoPredictor(gated=True), queue=2) as harness:
-        first = await harness.occupy()
-        gone = harness.submit("gone", "gone too")
-        await harness.queued(2)
-        gone.cancel()
-        await asyncio.wait([gone])
-        last = harness.submit("x", "y")
-        harness.predictor.release(2)
-        await asyncio.gather(first, last)
-    assert harness.predictor.batches == [["first"], ["x", "y"]]
-
-
 async def test_a_full_queue_refuses_the_whole_request() -> None:
     async with batching(EchoPredictor(gated=True), queue=3) as harness:
         first = await harness.occupy()
@@ -197,16 +122,6 @@ async def test_a_predictor_that_loses_an_output_is_a_model_failure() -> None:
     async with batching(Forgetful()) as harness:
         with pytest.raises(ModelFailureError):
             await harness.submit("a", "b")
-
-
-async def test_stopping_fails_what_waits_and_what_computes() -> None:
-    predictor = EchoPredictor(gated=True)
-    async with batching(predictor) as harness:
-        tasks = [await harness.occupy(), harness.submit("waiting")]
-        await harness.queued(1)
-    for task in tasks:
-        with pytest.raises(NotReadyError, match=r"^The server is stopping\.$"):
-            await task
 
 
 @pytest.mark.parametrize(("clients", "batches"), [(1, 24), (4, 6), (8, 3), (16, 3)])

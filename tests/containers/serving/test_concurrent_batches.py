@@ -1,17 +1,16 @@
 """Several batches at a time: what a model with several devices asks of the batcher."""
 
 import asyncio
-import contextlib
 import threading
-from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
-from containers.serving.batching import Batcher
 from containers.serving.errors import ModelFailureError, NotReadyError
 from containers.serving.predictor import ConcurrentPredictor, ModelLostError
+from tests.containers.serving.harness import NEVER_SECONDS, batching
 from tests.support.servers import (
     PATIENCE_SECONDS,
     EchoPredictor,
@@ -22,8 +21,6 @@ from tests.support.servers import (
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
-
-NEVER_SECONDS = 60.0
 
 
 class SeveralPredictor(EchoPredictor):
@@ -78,40 +75,6 @@ class SeveralPredictor(EchoPredictor):
 
     def close(self) -> None:
         self.is_closed = True
-
-
-class Harness:
-    def __init__(self, batcher: Batcher[Any, Any], running: asyncio.Task[None]) -> None:
-        self.batcher = batcher
-        self.running = running
-
-    def submit(self, *values: Any, seconds: float = NEVER_SECONDS) -> asyncio.Task[Any]:
-        deadline = asyncio.get_running_loop().time() + seconds
-        return asyncio.create_task(self.batcher.submit(values, deadline=deadline))
-
-
-@contextlib.asynccontextmanager
-async def batching(
-    predictor: SeveralPredictor, *, size: int = 8, delay_seconds: float = 0.0, queue: int = 64
-) -> AsyncIterator[Harness]:
-    with ThreadPoolExecutor(16) as executor:
-        batcher: Batcher[Any, Any] = Batcher(
-            predict=predictor.predict,
-            executor=executor,
-            max_batch_size=size,
-            max_batch_delay_seconds=delay_seconds,
-            max_queue_length=queue,
-            concurrent_batches=lambda: predictor.concurrent_batches,
-            batches_ahead=lambda: predictor.batches_ahead,
-            choose=predictor.choose,
-        )
-        running = asyncio.create_task(batcher.run())
-        try:
-            yield Harness(batcher, running)
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
-            predictor.release(100)
 
 
 def test_it_is_told_from_other_predictors() -> None:

@@ -4,73 +4,21 @@ import asyncio
 import contextlib
 import random
 import re
-from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from containers.serving.continuous import ContinuousBatcher
 from containers.serving.errors import (
-    InvalidRequestError,
     ModelFailureError,
     NotReadyError,
     QueueFullError,
     RequestExpiredError,
 )
-from containers.serving.tickets import BatchedOutputs
+from tests.containers.serving.harness import NEVER_SECONDS, batching
 from tests.support.servers import CountdownPredictor, until
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
-
-# A wait of this length would hit the time-out of the test that should not wait.
-NEVER_SECONDS = 60.0
-
-
-class Harness:
-    def __init__(self, batcher: ContinuousBatcher[Any, Any], predictor: CountdownPredictor) -> None:
-        self.batcher = batcher
-        self.predictor = predictor
-
-    def submit(self, *values: Any, seconds: float = NEVER_SECONDS) -> asyncio.Task[Any]:
-        deadline = asyncio.get_running_loop().time() + seconds
-        return asyncio.create_task(self.batcher.submit(values, deadline=deadline))
-
-    def stream(self, value: Any, *, seconds: float = NEVER_SECONDS) -> Any:
-        deadline = asyncio.get_running_loop().time() + seconds
-        return self.batcher.stream((value,), deadline=deadline)
-
-    async def begun(self, steps: int) -> None:
-        """Waits until that many steps have begun."""
-        await until(lambda: len(self.predictor.steps) == steps)
-
-    async def queued(self, length: int) -> None:
-        await until(lambda: self.batcher.queue_length == length)
-
-    def run_freely(self) -> None:
-        self.predictor.release(10_000)
-
-
-@contextlib.asynccontextmanager
-async def batching(
-    predictor: CountdownPredictor, *, size: int = 8, delay_seconds: float = 0.0, queue: int = 16
-) -> AsyncIterator[Harness]:
-    with ThreadPoolExecutor(1) as executor:
-        batcher: ContinuousBatcher[Any, Any] = ContinuousBatcher(
-            predictor=predictor,
-            executor=executor,
-            max_batch_size=size,
-            max_batch_delay_seconds=delay_seconds,
-            max_queue_length=queue,
-        )
-        running = asyncio.create_task(batcher.run())
-        try:
-            yield Harness(batcher, predictor)
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
-            predictor.release(10_000)
 
 
 async def test_what_arrives_joins_before_the_next_step() -> None:
@@ -172,20 +120,6 @@ async def test_a_failure_ends_all_that_were_in_the_batch_and_nobody_else() -> No
         assert (await after).outputs == ("after",)
 
 
-async def test_the_queue_is_bounded() -> None:
-    async with batching(CountdownPredictor(gated=True), size=1, queue=2) as harness:
-        accepted = [harness.submit(("a", 1))]
-        await harness.begun(1)
-        accepted.append(harness.submit(("b", 1), ("c", 1)))
-        await harness.queued(2)
-        with pytest.raises(QueueFullError, match="The queue holds 2 of at most 2 inputs"):
-            await harness.submit(("d", 1))
-        with pytest.raises(InvalidRequestError, match="holds 3 inputs; the limit is 2"):
-            await harness.submit(*[("e", 1)] * 3)
-        harness.run_freely()
-        await asyncio.gather(*accepted)
-
-
 async def test_what_would_wait_too_long_is_refused_at_once() -> None:
     async with batching(CountdownPredictor(gated=True), size=1, queue=500) as harness:
         # Sixteen inputs that took a while each: then the estimate is known.
@@ -245,40 +179,6 @@ async def test_the_wait_for_others_ends_and_what_goes_on_does_not_stop_for_it() 
         harness.predictor.release(2)
         assert (await lone).outputs == ("lone",)
         several[0].cancel()
-
-
-async def test_pieces_arrive_while_the_rest_is_computed() -> None:
-    async with batching(CountdownPredictor(gated=True)) as harness:
-        items = harness.stream(("a", 3))
-        seen = []
-        for _ in range(3):
-            harness.predictor.release()
-            seen.append(await anext(items))
-        assert seen == [b'data:"a3"\n\n', b'data:"a2"\n\n', b'data:"a1"\n\n']
-        end = await anext(items)
-        assert isinstance(end, BatchedOutputs)
-        assert end.outputs == ("a",)
-        with pytest.raises(StopAsyncIteration):
-            await anext(items)
-
-
-async def test_a_stream_that_is_closed_leaves_the_batch() -> None:
-    async with batching(CountdownPredictor(gated=True)) as harness:
-        items = harness.stream(("gone", 10_000))
-        harness.predictor.release()
-        await anext(items)
-        await items.aclose()
-        harness.predictor.release()
-        await until(lambda: harness.predictor.left == ["gone"])
-
-
-async def test_a_stream_ends_with_the_error() -> None:
-    async with batching(CountdownPredictor(gated=True)) as harness:
-        items = harness.stream(("late", 10_000), seconds=0.1)
-        harness.predictor.release()
-        assert await anext(items) == b'data:"late10000"\n\n'
-        with pytest.raises(RequestExpiredError):
-            await anext(items)
 
 
 async def test_stopping_ends_every_request() -> None:

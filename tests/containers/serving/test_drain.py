@@ -36,20 +36,15 @@ class Process:
         self.popen.stdin.flush()
 
 
-@pytest.fixture(params=["uvloop", pytest.param("asyncio", marks=pytest.mark.size("all"))])
-def event_loop(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
-def start(event_loop: str) -> Iterator[Callable[..., Process]]:
+def start() -> Iterator[Callable[..., Process]]:
     started: list[subprocess.Popen[str]] = []
 
     def run(**environment: str) -> Process:
         popen = subprocess.Popen(
             [sys.executable, "-m", "tests.containers.serving.gated_program"],
             cwd=ROOT,
-            env=os.environ | {"SAGEMAKER_BIND_TO_PORT": "0", "LOOP": event_loop} | environment,
+            env=os.environ | {"SAGEMAKER_BIND_TO_PORT": "0"} | environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -63,14 +58,9 @@ def start(event_loop: str) -> Iterator[Callable[..., Process]]:
         popen.communicate()
 
 
-def test_sigterm_during_a_request_answers_it_and_exits_0(
-    start: Callable[..., Process], event_loop: str
-) -> None:
+def test_sigterm_during_a_request_answers_it_and_exits_0(start: Callable[..., Process]) -> None:
     process = start()
-    listening = process.until_event("listening")
-    port = listening["port"]
-    # The log tells a fall back to asyncio.
-    assert listening["event_loop"] == event_loop
+    port = process.until_event("listening")["port"]
     process.until_event("model_loaded")
     url = f"http://127.0.0.1:{port}"
     with ThreadPoolExecutor(1) as pool, httpx.Client(trust_env=False) as client:

@@ -173,25 +173,6 @@ async def test_a_body_without_end_is_cut_off() -> None:
         assert (await running.post("next")).json() == ["next"]
 
 
-async def test_a_full_queue_is_503_with_retry_after() -> None:
-    predictor = EchoPredictor(gated=True)
-    async with running_server(predictor, max_queue_length=1, max_batch_size=1) as running:
-        first = asyncio.create_task(running.post("a"))
-        await until(lambda: predictor.batches == [["a"]])
-        queued = asyncio.create_task(running.post("b"))
-        await until(lambda: running.server.service.requests_in_flight == 2)
-        refused = await running.post("c")
-        assert_error(
-            refused,
-            503,
-            "overloaded",
-            "The queue holds 1 of at most 1 inputs; retry later.",
-        )
-        assert refused.headers["retry-after"] == "1"
-        predictor.release(2)
-        assert [(await task).json() for task in (first, queued)] == [["a"], ["b"]]
-
-
 async def test_many_refusals_are_paced_and_a_lone_one_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

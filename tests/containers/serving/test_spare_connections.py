@@ -24,7 +24,8 @@ async def test_a_full_queue_refuses_before_it_parses() -> None:
             for _ in range(3):
                 refused = await running.client.post("/invocations", content=b"this is not JSON")
                 assert refused.status_code == 503
-                assert refused.headers["retry-after"]
+                assert refused.headers["retry-after"] == "1"
+                assert refused.json()["error"]["code"] == "overloaded"
             predictor.release(2)
             assert [(await each).status_code for each in (first, second)] == [200, 200]
     # Not a line for each.

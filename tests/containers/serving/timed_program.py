@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import uvloop
+
 from containers.serving.logs import configure_logging
-from containers.serving.server import ModelServer, event_loop_factory
+from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
 
 BATCH_SECONDS = 0.025
@@ -44,5 +46,5 @@ if __name__ == "__main__":
     # Log lines are written as in a container, and nobody reads them here.
     with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
         configure_logging("INFO", nowhere)
-        with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve())

@@ -106,28 +106,3 @@ def test_every_source_can_be_compiled_by_the_oldest_bases_python():
     for path in image_files(ROOT, "triton"):
         if path.suffix == ".py":
             ast.parse(path.read_text("utf-8"), feature_version=(3, 10))
-
-
-@pytest.mark.parametrize(
-    "planted",
-    [
-        "import datetime\nnow = datetime.datetime.now(datetime.UTC)",
-        "raise ExceptionGroup('several', [])",
-        "import hashlib\nhashlib.file_digest(file, 'sha256')",
-    ],
-)
-def test_a_planted_newer_name_is_found(planted: str):
-    assert too_new(planted) != []
-
-
-def test_planted_newer_syntax_is_found():
-    with pytest.raises(SyntaxError):
-        too_new("try:\n    f()\nexcept* OSError:\n    pass")
-
-
-def test_an_import_for_types_alone_is_none(tmp_path: Path):
-    path = tmp_path / "module.py"
-    path.write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from typing import Self\n"
-    )
-    assert list(imports(path)) == [("typing", "TYPE_CHECKING")]

@@ -17,9 +17,8 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.hosting.families import (
-    container_environment,
-)
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import container_environment
 from embedded_aws.hosting.families.lmi import djl_serving
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.launch.ports import PortPool
@@ -38,6 +37,7 @@ from tests.support.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[4]
 HANDLER = "containers/lmi/handler"
+SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
 STAND_INS = Path(__file__).parent / "stand_ins"
 BUCKET = "artifacts"
 PLACE = replace(shared_place(LOCAL), bucket=BUCKET)
@@ -178,6 +178,15 @@ def put_weights(
     for name, content in weights.items():
         key = f"artifacts/{digest}/files/{name}"
         s3.put_object(Bucket=BUCKET, Key=key, Body=content)
+
+
+def put_sample(aws_url: str, digest: str) -> dict[str, bytes]:
+    """Puts the sample model where packages name it as their weights; returns its files."""
+    clients = LoopbackClients(connection_to(aws_url))
+    weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
+    put_weights(clients.client("s3", "us-east-1"), weights, digest)
+    clients.close()
+    return weights
 
 
 def stand_in_path(library: str) -> str:

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
-from tests.support.accounts import connection_to
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(180)]
 
-SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 DIGEST = "ab" * 32
 COMPLETIONS = {
     "Amazon S3 bucket": " name for the Amazon S3 bucket.",
@@ -27,10 +24,7 @@ def deepspeed_itself(
     home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DjlServing]:
     servers.require("torch", "transformers", "deepspeed")
-    clients = LoopbackClients(connection_to(aws_url))
-    weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
-    servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
-    clients.close()
+    servers.put_sample(aws_url, DIGEST)
     config = servers.config_for(
         home, "deepspeed", max_batch_size=4, max_batch_delay_milliseconds=1000
     )

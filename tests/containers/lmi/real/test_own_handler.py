@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
-from tests.support.accounts import connection_to
 
 pytestmark = [
     pytest.mark.djl_serving,
@@ -23,7 +21,6 @@ pytestmark = [
     pytest.mark.djl_version(at_least="0.36.0"),
 ]
 
-SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 DIGEST = "ef" * 32
 
 
@@ -32,11 +29,7 @@ def own_handler(
     home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DjlServing]:
     servers.require("torch", "transformers", "peft", "PIL")
-
-    clients = LoopbackClients(connection_to(aws_url))
-    weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
-    servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
-    clients.close()
+    servers.put_sample(aws_url, DIGEST)
     config = servers.config_without_code(
         home, entry_point="djl_python.huggingface", rolling_batch="disable"
     )

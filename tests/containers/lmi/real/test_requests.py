@@ -14,7 +14,6 @@ from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import (
     BATCHES_OF_FOUR,
-    BATCHES_OF_ONE,
     DjlServing,
     Home,
     Start,
@@ -38,11 +37,6 @@ def one_by_one(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> D
 @pytest.fixture(scope="module", params=["deepspeed", "fastertransformer"])
 def in_batches(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> DjlServing:
     return serve_over_stand_ins(request.param, options=LIMITS, **BATCHES_OF_FOUR)
-
-
-@pytest.fixture(scope="module", params=["deepspeed", "fastertransformer"])
-def in_batches_of_one(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> DjlServing:
-    return serve_over_stand_ins(request.param, options=LIMITS, **BATCHES_OF_ONE)
 
 
 def generated(*texts: str) -> list[dict[str, str]]:
@@ -129,16 +123,6 @@ def test_a_bad_request_fails_no_other_of_its_batch_over_a_stand_in(in_batches: D
             assert answer.document["error"]["code"] == "invalid_request"
         assert in_batches.generated_since(before) == [["abc"] * len(good)]
     assert in_batches.log.count(WORKER_STARTED) == 1
-
-
-def test_a_batch_of_one_bad_request_gets_its_status_over_a_stand_in(
-    in_batches_of_one: DjlServing,
-) -> None:
-    answer = in_batches_of_one.post({"inputs": []})
-    assert (answer.status, answer.document["error"]["message"]) == (
-        400,
-        "inputs is an empty array: it must hold at least one string.",
-    )
 
 
 @pytest.mark.parametrize("retry_threshold", [None, 10])

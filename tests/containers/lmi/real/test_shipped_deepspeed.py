@@ -116,37 +116,3 @@ def test_gpt_j_6b_honours_parameters_with_our_handler(
     server, texts = gpt_j_6b
     answer = server.post({"inputs": PROMPTS[0], "parameters": parameters})
     assert generated(answer) == texts[expected]
-
-
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
-        (
-            # The config's `max_tokens`; the model itself has 512 positions.
-            {"inputs": "a" + " a" * 199, "parameters": {"max_new_tokens": 200}},
-            "Input 0 has 200 tokens and max_new_tokens is 200: together they exceed the model's "
-            "384 positions; at most 184 new tokens fit.",
-        ),
-        (
-            {"inputs": "a", "parameters": {"num_beams": 4}},
-            "Unknown parameter 'num_beams'; allowed: max_new_tokens, do_sample, temperature, "
-            "top_k, top_p, seed, repetition_penalty, return_full_text.",
-        ),
-        (
-            b"{",
-            "The body is not valid JSON: Expecting property name enclosed in double quotes at "
-            "line 1 column 2.",
-        ),
-    ],
-)
-def test_gpt_j_6b_refuses_bad_bodies_with_our_handler(
-    gpt_j_6b: Served, bad: Any, reason: str
-) -> None:
-    server, texts = gpt_j_6b
-    answer = server.post(bad)
-    assert (answer.status, answer.document) == (
-        400,
-        {"error": {"code": "invalid_request", "message": reason}},
-    )
-    assert generated(server.post({"inputs": PROMPTS[1]})) == texts[PROMPTS[1]]
-    assert server.log.count("Python engine started.") == 1

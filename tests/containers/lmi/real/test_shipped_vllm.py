@@ -17,14 +17,12 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing
-from tests.support.accounts import connection_to
 from tests.support.situations import lmi
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.vllm, pytest.mark.timeout(600)]
@@ -32,7 +30,6 @@ pytestmark = [pytest.mark.djl_serving, pytest.mark.vllm, pytest.mark.timeout(600
 VERSION = "0.36.0"
 SHIPPED = ["qwen2-7b-vllm", "qwen2-7b-two-gpus"]
 PYTHON = servers.ROOT / "build" / "vllm" / "bin" / "python"
-SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 DIGEST = "ed" * 32
 # Imports of vLLM and torch, in the worker and in the engine's process: 45 to 90 seconds were seen.
 START_SECONDS = 400.0
@@ -124,10 +121,7 @@ def on_a_cpu(name: str, directory: Path, *edits: tuple[str, str]) -> ModelConfig
 def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Starts a server on a shipped package, once for all tests."""
     home = servers.home_of(VERSION)
-    clients = LoopbackClients(connection_to(aws_url))
-    weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
-    servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
-    clients.close()
+    servers.put_sample(aws_url, DIGEST)
     # What vLLM finds out about a model's class, which takes it a process, for all servers here.
     cache = tmp_path_factory.mktemp("vllm-cache")
     with ExitStack() as stack:

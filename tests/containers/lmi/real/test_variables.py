@@ -6,7 +6,6 @@ finds the weights in the model's directory, as SageMaker places them, and reache
 """
 
 import contextlib
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,18 +13,19 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.server import EmbeddedAws
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.facts.lmi.versions import model_of_variables
 from slipway.publishing.families.lmi.package import require_plain_weights
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.endpoints import REGION, REGISTRY
+from tests.containers.lmi.real.endpoints import (
+    REGION,
+    REGISTRY,
+    Endpoint,
+    another_embedded_aws,
+)
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import DjlServing, Home
-from tests.support.accounts import SECRET_ACCESS_KEY, connection_to
-from tests.support.roles import make_role
 from tests.support.situations import lmi
 from tests.support.waiting import eventually
 
@@ -34,7 +34,6 @@ pytestmark = [
     pytest.mark.djl_version(at_least=model_of_variables()[1]),
 ]
 
-SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 DIGEST, SLEEPER_DIGEST = "ab" * 32, "ba" * 32
 WEIGHTS_URI = f"s3://{servers.BUCKET}/artifacts/{DIGEST}/files/"
 SETTINGS: dict[str, Any] = {
@@ -66,10 +65,7 @@ def both(
 ) -> Iterator[tuple[DjlServing, DjlServing]]:
     """A server that was told by a package, and one by variables."""
     servers.require("torch", "transformers", "peft", "PIL")
-    clients = LoopbackClients(connection_to(aws_url))
-    weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
-    servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
-    clients.close()
+    weights = servers.put_sample(aws_url, DIGEST)
     by_file = config(home, "file", **request.param)
     by_variables = config(home, "environment", **request.param)
     told = lmi(by_variables).environment_with(has_settings=True)
@@ -174,57 +170,23 @@ def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
     home: Home, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """From what the template has: an image, variables and weights, on the embedded AWS."""
-    programs = {"djl-inference": home.program}
-    with EmbeddedAws(
-        port=0,
-        secret_access_key=SECRET_ACCESS_KEY,
-        directory=tmp_path_factory.mktemp("aws"),
-        programs=programs,
-    ) as aws:
-        clients = LoopbackClients(aws.connection)
+    directory = tmp_path_factory.mktemp("aws")
+    with another_embedded_aws(directory, {"djl-inference": home.program}) as clients:
         weights = {**servers.WEIGHTS, "model.py": SLEEPER}
         servers.put_weights(clients.client("s3", REGION), weights, SLEEPER_DIGEST)
-        iam, sagemaker = clients.client("iam", REGION), clients.client("sagemaker", REGION)
-        with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
-            make_role(iam, "lmi")
         told = lmi(
             servers.config_without_code(home, configuration="environment", **ONE_BY_ONE)
         ).environment_with(has_settings=True)
-        sagemaker.create_model(
-            ModelName="told",
-            ExecutionRoleArn="arn:aws:iam::123456789012:role/lmi",
+        endpoint = Endpoint(clients)
+        endpoint.configure(
+            "told",
+            f"{REGISTRY}/djl-inference:{home.version}",
+            f"s3://{servers.BUCKET}/artifacts/{SLEEPER_DIGEST}/files/",
+            told,
             EnableNetworkIsolation=True,
-            PrimaryContainer={
-                "Image": f"{REGISTRY}/djl-inference:{home.version}",
-                "Environment": told,
-                "ModelDataSource": {
-                    "S3DataSource": {
-                        "S3Uri": f"s3://{servers.BUCKET}/artifacts/{SLEEPER_DIGEST}/files/",
-                        "S3DataType": "S3Prefix",
-                        "CompressionType": "None",
-                    }
-                },
-            },
         )
-        variant = {
-            "VariantName": "AllTraffic",
-            "ModelName": "told",
-            "InstanceType": "ml.g5.2xlarge",
-            "InitialInstanceCount": 1,
-        }
-        sagemaker.create_endpoint_config(EndpointConfigName="told", ProductionVariants=[variant])
-        sagemaker.create_endpoint(EndpointName="told", EndpointConfigName="told")
-
-        def settled() -> Any:
-            described = sagemaker.describe_endpoint(EndpointName="told")
-            return described if not described["EndpointStatus"].endswith("ing") else None
-
-        described = eventually(settled, 120)
-        assert described["EndpointStatus"] == "InService", described
-        runtime = clients.client("sagemaker-runtime", REGION)
-        answer = runtime.invoke_endpoint(EndpointName="told", Body=b'{"seconds": 0}')
-        assert json.load(answer["Body"]) == {"slept": 0}
-        clients.close()
+        endpoint.create("told")
+        assert endpoint.answer({"seconds": 0}) == {"slept": 0}
 
 
 @pytest.mark.parametrize("without", [(), ("SERVING_RETRY_THRESHOLD",)], ids=["all", "no retries"])

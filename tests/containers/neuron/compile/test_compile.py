@@ -23,7 +23,7 @@ from containers.serving.predictor import ModelLoadError
 from tests.containers.neuron.compile.jobs import VERSIONS, NeuronJob, write_versions
 from tests.containers.neuron.machine import runtime
 from tests.support.compile_jobs import ROOT
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 
@@ -37,11 +37,8 @@ from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
 )
 
 pytestmark = [
-    pytest.mark.torch,
+    *TORCH_MARKS,
     pytest.mark.timeout(600),
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 QUESTION = {"inputs": {"question": "Who wrote it?", "context": "Ada Lovelace wrote the program."}}
@@ -89,8 +86,8 @@ def device(directory: Path, modules: Path, cores: int) -> dict[str, str]:
     }
 
 
-def answer(predictor: EncoderPredictor, body: Any = QUESTION) -> Any:
-    values = predictor.parse(json.dumps(body).encode())
+def answer(predictor: EncoderPredictor) -> Any:
+    values = predictor.parse(json.dumps(QUESTION).encode())
     outputs = [output for value in values for output in predictor.predict([value])]
     return json.loads(predictor.render(outputs))
 
@@ -288,10 +285,5 @@ def test_the_cpus_graphs_are_served(
     assert manifest.runtime == runtime_name
     # One graph takes every length; those of TorchScript have one each.
     assert len(set(manifest.graphs.values())) == (1 if runtime_name == "onnxruntime" else 2)
-    body = {"inputs": {"question": "Who?", "context": "Ada Lovelace wrote it."}}
     with served(scratch, {"PYTHONPATH": str(ROOT)}, monkeypatch) as predictor:
-        (value,) = predictor.parse(json.dumps(body).encode())
-        start, end = computed_alone(model, "question-answering", value.row)
-        decoded = predictor._task.decode(value, {"start_logits": start, "end_logits": end})
-        expected = json.loads(predictor._task.render([decoded]))
-        assert_same_answer(answer(predictor, body), expected)
+        assert_same_answer(answer(predictor), expected_answer(predictor, model))

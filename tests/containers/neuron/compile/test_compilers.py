@@ -8,7 +8,7 @@ import pytest
 from containers.jobs.report import CompileError
 from containers.neuron.compile.worker_command import WorkerCommand
 from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS, write_versions
-from tests.support.groups import need
+from tests.support.groups import TORCH_MARKS, need
 
 need("torch")
 
@@ -20,11 +20,8 @@ from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
 )
 
 pytestmark = [
-    pytest.mark.torch,
+    *TORCH_MARKS,
     pytest.mark.timeout(600),
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 

@@ -76,15 +76,6 @@ class TestAsAJob:
             "in the compiler image: it is the one for inf1"
         )
 
-    def test_the_image_of_another_family(self, job: NeuronJob) -> None:
-        job.set_hyperparameters(target="inf2", dtype="bf16")
-        job.hide("torch", "transformers", "safetensors", "torch_neuronx")
-        assert job.run() == 1
-        assert job.failure == (
-            "compiling for inf2 needs torch, transformers, safetensors, torch-neuronx, "
-            "neuronx-cc: run the job in the compiler image: it is the one for inf2"
-        )
-
 
 class TestHyperparameters:
     @pytest.mark.parametrize(

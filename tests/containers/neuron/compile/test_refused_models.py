@@ -10,7 +10,7 @@ import pytest
 
 from containers.jobs.report import CompileError
 from containers.neuron.manifest import MANIFEST_FILE
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 safetensors_torch = load("safetensors.torch", group="torch")
@@ -24,11 +24,8 @@ from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
 )
 
 pytestmark = [
-    pytest.mark.torch,
+    *TORCH_MARKS,
     pytest.mark.timeout(600),
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 

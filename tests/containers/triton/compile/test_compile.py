@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 if TYPE_CHECKING:
     from transformers import T5ForConditionalGeneration
@@ -41,12 +41,7 @@ from tests.containers.triton.checkpoints import write_checkpoint  # noqa: E402
 from tests.containers.triton.compile.jobs import HYPERPARAMETERS  # noqa: E402
 from tests.support.compile_jobs import PATIENCE_SECONDS, ROOT, Job  # noqa: E402
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 NEW_TOKENS = 12
 # Beams and a limit that no graph has, and the end of text.

@@ -37,18 +37,13 @@ from tests.containers.tensorrt.t5_models import (
     random_t5,
 )
 from tests.containers.triton.checkpoints import write_checkpoint_files
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 from tests.support.servers import captured_logs
 
 load("torch", group="torch")
 load("onnxscript", group="torch")
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 # Every limit is another number.
 ROWS, SOURCE, NEW = 6, 11, 9

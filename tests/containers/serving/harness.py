@@ -1,0 +1,64 @@
+"""A batcher that runs, on a predictor whose batches or steps a test lets through one by one."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from containers.serving.batching import Batcher
+from containers.serving.continuous import ContinuousBatcher
+from tests.support.servers import CountdownPredictor, until
+
+# A wait of this length would hit the time-out of the test that should not wait.
+NEVER_SECONDS = 60.0
+
+
+class Harness:
+    def __init__(self, batcher: Any, predictor: Any, running: asyncio.Task[None]) -> None:
+        self.batcher = batcher
+        self.predictor = predictor
+        self.running = running
+
+    def submit(self, *values: Any, seconds: float = NEVER_SECONDS) -> asyncio.Task[Any]:
+        deadline = asyncio.get_running_loop().time() + seconds
+        return asyncio.create_task(self.batcher.submit(values, deadline=deadline))
+
+    async def occupy(self, value: str = "first") -> asyncio.Task[Any]:
+        """Keeps the executor busy with a batch of its own."""
+        task = self.submit(value)
+        await until(lambda: [value] in self.predictor.batches)
+        return task
+
+    async def begun(self, steps: int) -> None:
+        """Waits until that many steps have begun."""
+        await until(lambda: len(self.predictor.steps) == steps)
+
+    async def queued(self, length: int) -> None:
+        await until(lambda: self.batcher.queue_length == length)
+
+    def run_freely(self) -> None:
+        self.predictor.release(10_000)
+
+
+@contextlib.asynccontextmanager
+async def batching(
+    predictor: Any, *, size: int = 8, delay_seconds: float = 0.0, queue: int = 64
+) -> AsyncIterator[Harness]:
+    batcher_type: Any = ContinuousBatcher if isinstance(predictor, CountdownPredictor) else Batcher
+    with ThreadPoolExecutor(16) as executor:
+        batcher = batcher_type(
+            predictor,
+            executor=executor,
+            max_batch_size=size,
+            max_batch_delay_seconds=delay_seconds,
+            max_queue_length=queue,
+        )
+        running = asyncio.create_task(batcher.run())
+        harness = Harness(batcher, predictor, running)
+        try:
+            yield harness
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+            harness.run_freely()
