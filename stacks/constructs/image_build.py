@@ -29,7 +29,7 @@ _BUILD_TIMEOUT_MINUTES = 45
 _QUEUED_TIMEOUT_MINUTES = 10
 # Far more than the longest call of CodeBuild's API, or the longest answer, takes.
 _FUNCTION_TIMEOUT_SECONDS = 60
-_PROGRAMS = Path(__file__).parents[1] / "image_build"
+_SCRIPT = Path(__file__).parents[1] / "build_scripts" / "build_image.sh"
 # CodeBuild's guide lists IN_PROGRESS, SUCCEEDED, FAILED and STOPPED as statuses of a state change.
 # It lists TIMED_OUT and FAULT for phases only; the API's model has them for builds as well
 # (https://docs.aws.amazon.com/codebuild/latest/userguide/sample-build-notifications.html, read on
@@ -185,7 +185,7 @@ class ImageBuild(Construct):
     def _function(self, project: codebuild.CfnProject) -> lambda_.CfnFunction:
         return add_handler_function(
             self,
-            program=_PROGRAMS / "handler.py",
+            module="image_build",
             description="Slipway: starts builds and tells CloudFormation how they ended",
             timeout_seconds=_FUNCTION_TIMEOUT_SECONDS,
             role_description="Starts builds of images and tells CloudFormation how they ended",
@@ -247,7 +247,7 @@ def build_specification() -> str:
 
     The script may therefore exit in any way.
     """
-    script = (_PROGRAMS / "build.sh").read_text("utf-8")
+    script = _SCRIPT.read_text("utf-8")
     return json.dumps(
         {"version": 0.2, "phases": {"build": {"commands": [f"bash -c {shlex.quote(script)}"]}}}
     )

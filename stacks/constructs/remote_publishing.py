@@ -26,7 +26,7 @@ _QUEUED_TIMEOUT_MINUTES = 60
 _FUNCTION_TIMEOUT_SECONDS = 60
 # Otherwise CloudFormation would wait for an hour if the function died without an answer.
 _SERVICE_TIMEOUT_SECONDS = 300
-_PROGRAMS = Path(__file__).parents[1] / "remote_publishing"
+_CHECK = Path(__file__).parents[1] / "build_scripts" / "check_source.py"
 
 
 class RemotePublishingProject(Construct):
@@ -136,7 +136,7 @@ class RemotePublishingProject(Construct):
         """Adds the function that stops the builds before the project is deleted."""
         function = add_handler_function(
             self,
-            program=_PROGRAMS / "handler.py",
+            module="remote_publishing",
             description="Slipway: stops the builds of a project that is deleted",
             timeout_seconds=_FUNCTION_TIMEOUT_SECONDS,
             role_description="Stops the builds of a project that is deleted",
@@ -169,7 +169,7 @@ def build_specification() -> str:
 
     Every step runs in one shell. The files of the source run only after the check of their digest.
     """
-    check = (_PROGRAMS / "check_source.py").read_text("utf-8")
+    check = _CHECK.read_text("utf-8")
     install = [
         f"python -I -c {shlex.quote(check)}",
         # A mirror's certificates take the place of the public ones for pip alone.

@@ -3,8 +3,6 @@
 Only CloudFormation knows these functions: Lambda's API, which is moto's, does not show them.
 """
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 import uuid
 from typing import Any
 

@@ -3,8 +3,6 @@
 The physical id is the ARN, which has the name in lower case; an attribute has the name itself.
 """
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import call, selected

@@ -1,7 +1,5 @@
 """Encryption keys and their aliases."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (

@@ -83,12 +83,11 @@ class LambdaRuntime:
         output: list[str] = []
         module_name = handler.rpartition(".")[0]
         try:
-            module = load_module(package, module_name)
+            module = load_module(package, module_name, output.append)
         except PackageError as error:
             raise ResourceFailedError(
                 f"Unable to import module '{module_name}' of the function's package: {error}"
             ) from None
-        module.__dict__["print"] = lambda *words, **_: output.append(" ".join(map(str, words)))
         entry = getattr(module, _ENTRY, None)
         if entry is None:
             raise ResourceFailedError(

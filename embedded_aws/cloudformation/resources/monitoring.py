@@ -1,7 +1,5 @@
 """Alarms, dashboards and log groups."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Buckets and bucket policies."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

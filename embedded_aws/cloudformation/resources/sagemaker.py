@@ -3,8 +3,6 @@
 Their physical ids are ARNs, which have the name in lower case; an attribute has the name itself.
 """
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Notification topics, their policies and subscriptions."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .surroundings import Client
+from ..answers import Client
 from .targets import DIMENSION, resource_id
 
 _TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"

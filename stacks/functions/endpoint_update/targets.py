@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .surroundings import Client, RefusedError, Wait
+from ..answers import Client, RefusedError, Wait
 
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 _NAMESPACE = "sagemaker"

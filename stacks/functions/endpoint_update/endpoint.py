@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..answers import Client, RefusedError, Wait
 from .alarms import point_alarms
 from .packing import pack, unpack
 from .stack import Stack
-from .surroundings import Client, RefusedError, Wait
 from .targets import Targets
 
 _IN_PROGRESS = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
