@@ -20,14 +20,7 @@ from stacks.model_stack import ModelStack
 
 
 class EndpointStack(ModelStack):
-    """A model with an endpoint of its own.
-
-    Args:
-        scope: the app.
-        construct_id: the model's name, which users type.
-        plan: the resolved config.
-        env: the plan's account and region, for the CDK CLI.
-    """
+    """A model with an endpoint of its own."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment

@@ -7,12 +7,7 @@ _FUNCTIONS = Path(__file__).with_name("functions")
 
 
 def copy_function(module: str, folder: Path) -> None:
-    """Copies a function's sources and what it shares, without the caches beside them.
-
-    Args:
-        module: the module of `stacks/functions` that has `handler`.
-        folder: the root of the function's imports.
-    """
+    """Copies what the function of a module imports into a folder, without the caches beside it."""
     name = module.partition(".")[0]
     for pattern in ("__init__.py", "answers.py", f"{name}.py", f"{name}/*.py"):
         for source in sorted(_FUNCTIONS.glob(pattern)):

@@ -18,10 +18,7 @@ class GuestStack(ModelStack):
     host's stack would refuse changes of the host as long as there is a guest.
 
     Args:
-        scope: the app.
-        construct_id: the model's name, which users type.
         plan: the resolved config, with a host and a component.
-        env: the plan's account and region, for the CDK CLI.
 
     Raises:
         ValueError: the plan has no component.

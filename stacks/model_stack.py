@@ -31,12 +31,6 @@ class ModelStack(cdk.Stack):
         vpc: the network of the containers; None for SageMaker's own.
         role_arn: the role that SageMaker runs the model with.
         rights: what this role may do for settings, if the stack makes it.
-
-    Args:
-        scope: the app.
-        construct_id: the model's name, which users type.
-        plan: the resolved config.
-        env: the plan's account and region, for the CDK CLI.
     """
 
     def __init__(

@@ -24,13 +24,7 @@ _NO_CHANGES = (
 
 
 class ChangeSetApi:
-    """Creates, shows, executes and deletes change sets.
-
-    Args:
-        store: every stack.
-        stack_operations: starts the operations.
-        reader: reads requests.
-    """
+    """Creates, shows, executes and deletes change sets."""
 
     def __init__(
         self, store: StackStore, stack_operations: StackOperations, reader: RequestReader

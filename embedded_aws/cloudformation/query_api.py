@@ -31,13 +31,7 @@ _HELD_SECONDS = 20.0
 
 
 class QueryApi:
-    """Shows stacks and their contents.
-
-    Args:
-        store: every stack.
-        registry: the emulated resource types.
-        reader: reads requests.
-    """
+    """Shows stacks and their contents."""
 
     def __init__(
         self, store: StackStore, registry: ResourceRegistry, reader: RequestReader

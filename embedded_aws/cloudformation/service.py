@@ -19,9 +19,6 @@ from embedded_aws.identity import ACCOUNT_ID
 class CloudFormation:
     """CloudFormation of the embedded AWS.
 
-    Args:
-        clients: clients of this server, through which resources are made.
-
     Attributes:
         api: the WSGI application that answers CloudFormation's requests.
     """

@@ -33,13 +33,7 @@ def find_stack(
 
 
 class StackApi:
-    """Creates, updates, rolls back and deletes stacks.
-
-    Args:
-        store: every stack.
-        stack_operations: starts the operations.
-        reader: reads requests.
-    """
+    """Creates, updates, rolls back and deletes stacks."""
 
     def __init__(
         self, store: StackStore, stack_operations: StackOperations, reader: RequestReader

@@ -23,11 +23,7 @@ _INCOMPLETE = Refusal(
 
 
 class ObjectFront:
-    """S3's front: checks the digests of a request.
-
-    Args:
-        storage: answers the requests that pass.
-    """
+    """S3's front: checks the digests of a request."""
 
     def __init__(self, storage: WSGIApplication) -> None:
         self._storage = storage

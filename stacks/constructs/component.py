@@ -28,9 +28,6 @@ class ScaledComponent(Construct):
     SageMaker would keep a component whose endpoint is gone.
 
     Args:
-        scope: the endpoint's stack.
-        construct_id: name within the scope.
-        component: the resolved component.
         variant: whose instances hold the copies.
         endpoint_name: of the endpoint, which may be another stack's.
         hosted: the model of the copies, and their log group.

@@ -21,8 +21,6 @@ class FoundationGuard(Construct):
     """A function, and the custom resource that has it called before anything else is deployed.
 
     Args:
-        scope: the foundation.
-        construct_id: name within the scope.
         environment: project and bucket that are compared.
 
     Attributes:

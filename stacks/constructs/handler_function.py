@@ -21,12 +21,7 @@ _LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
 
 @dataclass(frozen=True)
 class HandlerFunction:
-    """A function that answers CloudFormation.
-
-    Args:
-        resource: the function.
-        role: the role that the function runs with.
-    """
+    """A function that answers CloudFormation."""
 
     resource: lambda_.CfnFunction
     role: iam.Role

@@ -24,10 +24,6 @@ class HostedModel(Construct):
         model: the model, which an inference component names in place of a variant.
 
     Args:
-        scope: the model's stack.
-        construct_id: name within the scope.
-        plan: the resolved config.
-        role_arn: the role that SageMaker runs the container with.
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
         vpc: the network of the containers; None for SageMaker's own.
         rights: what the role may do for settings of this endpoint.
@@ -80,10 +76,6 @@ class HostedEndpoint(HostedModel):
         endpoint: the endpoint.
 
     Args:
-        scope: the endpoint's stack.
-        construct_id: name within the scope.
-        plan: the resolved config.
-        role_arn: the role that SageMaker runs the container with.
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
         vpc: the network of the containers; None for SageMaker's own.
         capture: which requests and answers are written to S3; None for none.

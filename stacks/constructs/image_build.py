@@ -60,11 +60,7 @@ class ImageBuild(Construct):
     """A CodeBuild project, and the function that starts it and answers CloudFormation.
 
     Args:
-        scope: the image's stack.
-        construct_id: name within the scope.
-        images: the images to build; all go into one repository.
         sources: the build's folder, as an asset.
-        dockerfile: path in that folder.
         after: resources that must exist before a build starts.
         settings: mirrors that the build downloads from, and the network that it runs in.
         ca_bundle: the mirrors' certificate authorities if they are not public.

@@ -33,13 +33,6 @@ class RemotePublishingProject(Construct):
     """A CodeBuild project, its role and log, and the function that ends builds with the project.
 
     Args:
-        scope: the foundation.
-        construct_id: name within the scope.
-        environment: account, region and names.
-        settings: the environment's `remote_publishing`.
-        place: the environment's artifacts.
-        artifact_key_arn: the key that encrypts them.
-        compile_role_arn: the role that compile jobs get.
         log_key_arn: the key of the log groups; None for CloudWatch Logs' own.
     """
 

@@ -39,10 +39,6 @@ class ScalingMetric:
     """A metric that a policy follows.
 
     Args:
-        namespace: in CloudWatch.
-        name: MetricName.
-        statistic: of a minute.
-        dimensions: names and values.
         predefined_type: Application Auto Scaling's own name for it; None without one.
     """
 
@@ -64,7 +60,6 @@ class ScalingPolicy(ABC):
 
     Args:
         construct_id: id of the policy; its name follows from it.
-        metric: which the policy follows.
     """
 
     construct_id: str
@@ -106,8 +101,6 @@ class TrackingPolicy(ScalingPolicy):
 
     Args:
         target_value: in the metric's unit.
-        scale_in_cooldown_seconds: pause after removing instances.
-        scale_out_cooldown_seconds: pause after adding instances.
     """
 
     target_value: float
@@ -149,8 +142,6 @@ class StepPolicy(ScalingPolicy):
 
     Args:
         steps: from which value of the metric, and how many instances; in ascending order.
-        cooldown_seconds: pause after adding instances.
-        description: of the alarm that carries the policy out.
         evaluation_periods: minutes at the lowest step's value that raise the alarm.
     """
 

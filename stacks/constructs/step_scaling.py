@@ -34,10 +34,7 @@ class StepScaling(Construct):
     generates it. The function around the endpoint's update may change alarms of that name.
 
     Args:
-        scope: the scaling of a variant.
-        construct_id: name within the scope.
         policy: the steps, and the metric that they follow.
-        target_id: reference to the scalable target.
 
     Attributes:
         alarm: carries the policy out, once a minute while it is raised.

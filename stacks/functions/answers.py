@@ -26,7 +26,6 @@ class Outcome(NamedTuple):
     """What was done.
 
     Args:
-        reason: one sentence.
         made_id: the PhysicalResourceId of a new resource, where it depends on the work.
     """
 

@@ -22,14 +22,7 @@ _WAITING = "SLIPWAY_ANSWER_TO"
 
 
 def handle(event: Event, client: Client, answer: Answer, _wait: Wait) -> None:
-    """Handles a request of CloudFormation, or an event of EventBridge that a build is over.
-
-    Args:
-        event: the request or the event.
-        client: returns boto3's client of a service.
-        answer: sends the answer to the request's ResponseURL.
-        _wait: not used.
-    """
+    """Handles a request of CloudFormation, or an event of EventBridge that a build is over."""
     codebuild = client("codebuild")
     if "RequestType" in event:
         _requested(event, codebuild, answer)

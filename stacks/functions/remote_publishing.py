@@ -15,14 +15,7 @@ _IN_PROGRESS = "IN_PROGRESS"
 
 
 def handle(event: Event, client: Client, answer: Answer, _wait: Wait) -> None:
-    """Handles a request of CloudFormation and answers it.
-
-    Args:
-        event: the request of the custom resource.
-        client: returns boto3's client of a service.
-        answer: sends the answer to the request's ResponseURL.
-        _wait: not used.
-    """
+    """Handles a request of CloudFormation and answers it."""
 
     def stop() -> Outcome:
         if event["RequestType"] == "Delete":

@@ -107,11 +107,6 @@ class LambdaRuntime:
     def invoke(self, context: ResourceContext, arn: str, event: Mapping[str, Any]) -> Any:
         """Runs a function and returns its answer.
 
-        Args:
-            context: the resource that the function is called for; limits the function's waits.
-            arn: from `deploy`.
-            event: the request, as CloudFormation sends it to custom resources.
-
         Raises:
             ResourceFailedError: there is no such function, or it ended without an answer.
         """

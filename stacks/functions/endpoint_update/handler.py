@@ -38,14 +38,7 @@ _LONGEST_PHYSICAL_ID = 1024
 
 
 def handle(event: Event, client: Client, answer: Answer, wait: Wait) -> None:
-    """Handles a request of CloudFormation and answers it.
-
-    Args:
-        event: the request of a custom resource.
-        client: returns boto3's client of a service.
-        answer: sends the answer to the request's ResponseURL.
-        wait: waits for that many seconds.
-    """
+    """Handles a request of CloudFormation and answers it."""
     own_id = f"{event['ResourceProperties']['EndpointName']}-{event['LogicalResourceId']}-"
     respond(event, answer, own_id, lambda: _settle(event, own_id, client, wait))
 
