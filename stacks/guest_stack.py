@@ -31,15 +31,7 @@ class GuestStack(ModelStack):
         if plan.component is None:
             raise ValueError(f"{plan.name} has no copies")
         (variant,) = plan.variants
-        hosted = HostedModel(
-            self,
-            "Hosting",
-            plan=plan,
-            role_arn=self.role_arn,
-            log_key_arn=self.log_key_arn,
-            vpc=self.vpc,
-            rights=self.rights,
-        )
+        hosted = HostedModel(self, "Hosting", plan=plan, surroundings=self.surroundings)
         alarms = VariantAlarms(self, "Alarms", plan=plan, variant=variant, topic_arn=self.topic_arn)
         scaled = ScaledComponent(
             self,

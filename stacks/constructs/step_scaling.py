@@ -24,6 +24,35 @@ def add_policy(
     return resource
 
 
+def add_alarm(
+    scope: Construct,
+    construct_id: str,
+    policy: StepPolicy,
+    resource: autoscaling.CfnScalingPolicy,
+) -> cloudwatch.CfnAlarm:
+    """Adds the alarm that carries a step policy out, and returns it."""
+    return cloudwatch.CfnAlarm(
+        scope,
+        construct_id,
+        alarm_description=policy.description,
+        namespace=policy.metric.namespace,
+        metric_name=policy.metric.name,
+        dimensions=[
+            cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value)
+            for name, value in policy.metric.dimensions.items()
+        ],
+        statistic=policy.metric.statistic,
+        period=PERIOD_SECONDS,
+        evaluation_periods=policy.evaluation_periods,
+        # The lowest step begins at the threshold itself.
+        comparison_operator="GreaterThanOrEqualToThreshold",
+        threshold=policy.threshold,
+        # Without data there is no load.
+        treat_missing_data=REQUESTS.missing_data,
+        alarm_actions=[resource.ref],
+    )
+
+
 class StepScaling(Construct):
     """A step policy of a scalable target, with its alarm.
 
@@ -45,23 +74,4 @@ class StepScaling(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         resource = add_policy(self, policy=policy, target_id=target_id)
-        self.alarm = cloudwatch.CfnAlarm(
-            self,
-            "Alarm",
-            alarm_description=policy.description,
-            namespace=policy.metric.namespace,
-            metric_name=policy.metric.name,
-            dimensions=[
-                cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value)
-                for name, value in policy.metric.dimensions.items()
-            ],
-            statistic=policy.metric.statistic,
-            period=PERIOD_SECONDS,
-            evaluation_periods=policy.evaluation_periods,
-            # The lowest step begins at the threshold itself.
-            comparison_operator="GreaterThanOrEqualToThreshold",
-            threshold=policy.threshold,
-            # Without data there is no load.
-            treat_missing_data=REQUESTS.missing_data,
-            alarm_actions=[resource.ref],
-        )
+        self.alarm = add_alarm(self, "Alarm", policy, resource)
