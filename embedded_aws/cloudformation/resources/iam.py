@@ -86,12 +86,7 @@ class RoleHandler(ResourceHandler):
             else:
                 client.delete_role_permissions_boundary(RoleName=physical_id)
         self._set_policies(client, physical_id, old, new)
-        update_tags(
-            old,
-            new,
-            remove=lambda keys: client.untag_role(RoleName=physical_id, TagKeys=keys),
-            add=lambda tags: call(client, "TagRole", {"RoleName": physical_id, "Tags": tags}),
-        )
+        update_tags(client, physical_id, old, new, add="TagRole", remove="UntagRole")
         role = client.get_role(RoleName=physical_id)["Role"]
         return {"Arn": role["Arn"], "RoleId": role["RoleId"]}
 

@@ -8,9 +8,9 @@ from embedded_aws.cloudformation.resources.api_calls import (
     call,
     document_text,
     ignoring,
+    removed_tags,
     selected,
     tag_list,
-    update_tags,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -197,11 +197,7 @@ def _tag_specifications(kind: str, properties: Properties) -> list[dict[str, Any
 
 
 def _update_tags(client: Any, resource_id: str, old: Properties, new: Properties) -> None:
-    update_tags(
-        old,
-        new,
-        remove=lambda keys: client.delete_tags(
-            Resources=[resource_id], Tags=[{"Key": key} for key in keys]
-        ),
-        add=lambda tags: call(client, "CreateTags", {"Resources": [resource_id], "Tags": tags}),
-    )
+    if removed := removed_tags(old, new):
+        client.delete_tags(Resources=[resource_id], Tags=[{"Key": key} for key in removed])
+    if tags := tag_list(new):
+        call(client, "CreateTags", {"Resources": [resource_id], "Tags": tags})

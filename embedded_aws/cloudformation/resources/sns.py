@@ -6,7 +6,6 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from embedded_aws.cloudformation.resources.api_calls import (
-    allowed_members,
     call,
     document_text,
     ignoring,
@@ -46,7 +45,7 @@ class TopicHandler(ResourceHandler):
     """AWS::SNS::Topic."""
 
     type_name = "AWS::SNS::Topic"
-    properties = frozenset({*_TOPIC_ATTRIBUTES, "Subscription", "Tags", "TopicName"})
+    properties = frozenset({*_TOPIC_ATTRIBUTES, "Tags", "TopicName"})
     name_property = "TopicName"
     attributes = frozenset({"TopicArn", "TopicName"})
     tags = TagStyle.LIST
@@ -65,16 +64,12 @@ class TopicHandler(ResourceHandler):
         attributes = _attribute_texts(properties, _TOPIC_ATTRIBUTES)
         request = {"Name": name, "Attributes": attributes, "Tags": tag_list(properties)}
         arn: str = call(client, "CreateTopic", request)["TopicArn"]
-        context.initiated(arn)
-        for subscription in properties.get("Subscription", []):
-            allowed_members(subscription, ("Endpoint", "Protocol"), "Subscription")
-            client.subscribe(TopicArn=arn, **subscription)
         return Physical(arn, {"TopicArn": arn, "TopicName": name})
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Changes attributes, subscriptions and tags."""
+        """Changes attributes and tags."""
         client = context.client("sns")
         for key in _TOPIC_ATTRIBUTES:
             if changed(old, new, key):
@@ -83,35 +78,13 @@ class TopicHandler(ResourceHandler):
                     AttributeName=key,
                     AttributeValue=document_text(new.get(key, "")),
                 )
-        if changed(old, new, "Subscription"):
-            self._resubscribe(client, physical_id, new)
-        update_tags(
-            old,
-            new,
-            remove=lambda keys: client.untag_resource(ResourceArn=physical_id, TagKeys=keys),
-            add=lambda tags: call(
-                client, "TagResource", {"ResourceArn": physical_id, "Tags": tags}
-            ),
-        )
+        update_tags(client, physical_id, old, new)
         return {"TopicArn": physical_id, "TopicName": physical_id.rpartition(":")[2]}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls DeleteTopic, which also deletes its subscriptions."""
         with ignoring("NotFound", "NotFoundException"):
             context.client("sns").delete_topic(TopicArn=physical_id)
-
-    def _resubscribe(self, client: Any, arn: str, new: Properties) -> None:
-        wanted = {
-            (item["Protocol"], item["Endpoint"]): item for item in new.get("Subscription", [])
-        }
-        present = client.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
-        for item in present:
-            if (item["Protocol"], item["Endpoint"]) not in wanted:
-                client.unsubscribe(SubscriptionArn=item["SubscriptionArn"])
-        known = {(item["Protocol"], item["Endpoint"]) for item in present}
-        for key, item in wanted.items():
-            if key not in known:
-                client.subscribe(TopicArn=arn, **item)
 
 
 class TopicPolicyHandler(ResourceHandler):
