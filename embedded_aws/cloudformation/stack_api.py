@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller, Operation
+from embedded_aws.api import ApiError, Caller
 from embedded_aws.cloudformation.request_reader import RequestReader
 from embedded_aws.cloudformation.stack import UPDATABLE, Stack, StackStore, now
 from embedded_aws.cloudformation.stack_operations import StackOperations
@@ -33,7 +33,10 @@ def find_stack(
 
 
 class StackApi:
-    """Creates, updates, rolls back and deletes stacks."""
+    """Creates, updates, rolls back and deletes stacks.
+
+    Each public method is the operation of its name, as in the other two classes.
+    """
 
     def __init__(
         self, store: StackStore, stack_operations: StackOperations, reader: RequestReader
@@ -41,18 +44,6 @@ class StackApi:
         self._store = store
         self._stack_operations = stack_operations
         self._reader = reader
-
-    def operations(self) -> dict[str, Operation]:
-        """Returns the API's operations by name."""
-        return {
-            "CancelUpdateStack": self.cancel_update_stack,
-            "ContinueUpdateRollback": self.continue_update_rollback,
-            "CreateStack": self.create_stack,
-            "DeleteStack": self.delete_stack,
-            "RollbackStack": self.rollback_stack,
-            "UpdateStack": self.update_stack,
-            "UpdateTerminationProtection": self.update_termination_protection,
-        }
 
     def create_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles CreateStack."""

@@ -37,14 +37,10 @@ class FunctionHandler(ResourceHandler):
     type_name = "AWS::Lambda::Function"
     properties = frozenset(
         {
-            "Architectures",
             "Code",
             "Description",
             "Handler",
-            "KmsKeyArn",
             "LoggingConfig",
-            "MemorySize",
-            "ReservedConcurrentExecutions",
             "Role",
             "Runtime",
             "Tags",

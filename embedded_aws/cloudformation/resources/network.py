@@ -25,10 +25,6 @@ from embedded_aws.cloudformation.resources.base import (
 # Template member -> the API's list and member.
 _PEERS = {
     "CidrIp": ("IpRanges", "CidrIp"),
-    "CidrIpv6": ("Ipv6Ranges", "CidrIpv6"),
-    "DestinationPrefixListId": ("PrefixListIds", "PrefixListId"),
-    "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
-    "SourcePrefixListId": ("PrefixListIds", "PrefixListId"),
     "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
 }
 # The rule that EC2 gives a group without egress rules.

@@ -1,6 +1,6 @@
 """Notification topics, their policies and subscriptions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -9,6 +9,7 @@ from embedded_aws.cloudformation.resources.api_calls import (
     call,
     document_text,
     ignoring,
+    selected,
     tag_list,
     update_tags,
 )
@@ -23,22 +24,7 @@ from embedded_aws.cloudformation.resources.base import (
     changed,
 )
 
-_TOPIC_ATTRIBUTES = (
-    "ContentBasedDeduplication",
-    "DisplayName",
-    "FifoTopic",
-    "KmsMasterKeyId",
-    "SignatureVersion",
-    "TracingConfig",
-)
-_SUBSCRIPTION_ATTRIBUTES = (
-    "DeliveryPolicy",
-    "FilterPolicy",
-    "FilterPolicyScope",
-    "RawMessageDelivery",
-    "RedrivePolicy",
-    "SubscriptionRoleArn",
-)
+_TOPIC_ATTRIBUTES = ("DisplayName", "KmsMasterKeyId")
 
 
 class TopicHandler(ResourceHandler):
@@ -61,7 +47,7 @@ class TopicHandler(ResourceHandler):
         else:
             # The API would return the existing topic; CloudFormation refuses it.
             raise ResourceFailedError(f"{name} already exists")
-        attributes = _attribute_texts(properties, _TOPIC_ATTRIBUTES)
+        attributes = selected(properties, *_TOPIC_ATTRIBUTES)
         request = {"Name": name, "Attributes": attributes, "Tags": tag_list(properties)}
         arn: str = call(client, "CreateTopic", request)["TopicArn"]
         return Physical(arn, {"TopicArn": arn, "TopicName": name})
@@ -76,7 +62,7 @@ class TopicHandler(ResourceHandler):
                 client.set_topic_attributes(
                     TopicArn=physical_id,
                     AttributeName=key,
-                    AttributeValue=document_text(new.get(key, "")),
+                    AttributeValue=new.get(key, ""),
                 )
         update_tags(client, physical_id, old, new)
         return {"TopicArn": physical_id, "TopicName": physical_id.rpartition(":")[2]}
@@ -128,43 +114,19 @@ class SubscriptionHandler(ResourceHandler):
     """AWS::SNS::Subscription."""
 
     type_name = "AWS::SNS::Subscription"
-    properties = frozenset({*_SUBSCRIPTION_ATTRIBUTES, "Endpoint", "Protocol", "TopicArn"})
+    properties = frozenset({"Endpoint", "Protocol", "TopicArn"})
     attributes = frozenset({"Arn"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls Subscribe."""
-        attributes = _attribute_texts(properties, _SUBSCRIPTION_ATTRIBUTES)
-        request = {
-            "TopicArn": properties["TopicArn"],
-            "Protocol": properties["Protocol"],
-            "Endpoint": properties.get("Endpoint"),
-            "Attributes": attributes,
-            "ReturnSubscriptionArn": True,
-        }
+        """Calls Subscribe; any other subscription is a new one."""
+        request = {**properties, "ReturnSubscriptionArn": True}
         arn: str = call(context.client("sns"), "Subscribe", request)["SubscriptionArn"]
         return Physical(arn, {"Arn": arn})
-
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Changes the subscription's attributes."""
-        for key in _SUBSCRIPTION_ATTRIBUTES:
-            if changed(old, new, key):
-                context.client("sns").set_subscription_attributes(
-                    SubscriptionArn=physical_id,
-                    AttributeName=key,
-                    AttributeValue=document_text(new.get(key, "")),
-                )
-        return {"Arn": physical_id}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls Unsubscribe."""
         with ignoring("NotFound", "NotFoundException"):
             context.client("sns").unsubscribe(SubscriptionArn=physical_id)
-
-
-def _attribute_texts(properties: Properties, names: Iterable[str]) -> dict[str, str]:
-    return {name: document_text(properties[name]) for name in names if name in properties}
 
 
 def _default_policy(context: ResourceContext, arn: str) -> Mapping[str, Any]:
