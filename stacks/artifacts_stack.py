@@ -19,15 +19,7 @@ from stacks.role_boundary import limit_roles
 
 
 class ArtifactsStack(cdk.Stack):
-    """One per isolated model, deployed after the foundation and before anything is published.
-
-    Args:
-        scope: the app.
-        construct_id: `artifacts-NAME`.
-        config: the model's config.
-        environment: account and region.
-        env: the same account and region, for the CDK CLI.
-    """
+    """One per isolated model, deployed after the foundation and before anything is published."""
 
     def __init__(
         self,

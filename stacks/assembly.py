@@ -48,7 +48,6 @@ class Selection:
     """The selection on the command line, as CDK context.
 
     Args:
-        environment: name of the environment.
         models: patterns (fnmatch) of the selected models.
         allow_unpublished: whether models without a published artifact are synthesised.
         deploys: whether the CDK CLI may deploy or compare stacks; False for `cdk destroy`.
@@ -97,11 +96,6 @@ class Selection:
 
 def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
     """Adds the foundation, every selected model's stack and the images they need to the app.
-
-    Args:
-        app: receives the stacks.
-        project: gives configs, environments, locks and image sources.
-        selection: the environment and the models.
 
     Raises:
         UserError: the environment is invalid, or a pattern matches no model.
@@ -260,14 +254,7 @@ class _Images:
 def plan_stack(
     scope: cdk.App, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
 ) -> ModelStack:
-    """Returns the stack of a plan: with an endpoint, or with copies on another model's endpoint.
-
-    Args:
-        scope: the app.
-        construct_id: the model's name, which users type.
-        plan: the resolved config.
-        env: the plan's account and region, for the CDK CLI.
-    """
+    """Returns the stack of a plan: with an endpoint, or with copies on another model's endpoint."""
     kind = EndpointStack if plan.host is None else GuestStack
     return kind(scope, construct_id, plan=plan, env=env)
 

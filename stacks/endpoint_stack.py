@@ -20,14 +20,7 @@ from stacks.model_stack import ModelStack
 
 
 class EndpointStack(ModelStack):
-    """A model with an endpoint of its own.
-
-    Args:
-        scope: the app.
-        construct_id: the model's name, which users type.
-        plan: the resolved config.
-        env: the plan's account and region, for the CDK CLI.
-    """
+    """A model with an endpoint of its own."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
@@ -43,14 +36,13 @@ class EndpointStack(ModelStack):
             self,
             "Hosting",
             plan=plan,
-            role_arn=self.role_arn,
-            log_key_arn=self.log_key_arn,
-            vpc=self.vpc,
+            surroundings=self.surroundings,
             capture=capture,
             queue=queue,
-            rights=self.rights,
         )
-        update = EndpointUpdate(self, "EndpointUpdate", plan=plan, log_key_arn=self.log_key_arn)
+        update = EndpointUpdate(
+            self, "EndpointUpdate", plan=plan, log_key_arn=self.surroundings.log_key_arn
+        )
         # The last step before the endpoint: if another step fails, nothing was deregistered.
         update.before.node.add_dependency(hosting.log_group, hosting.config)
         hosting.endpoint.node.add_dependency(update.before)
@@ -112,6 +104,10 @@ class EndpointStack(ModelStack):
         if plan.guests and plan.execution_role_arn is None:
             # A parameter, because an export could not change while there is a guest.
             ssm.CfnParameter(
-                self, "RoleOfCopies", name=plan.role_parameter, type="String", value=self.role_arn
+                self,
+                "RoleOfCopies",
+                name=plan.role_parameter,
+                type="String",
+                value=self.surroundings.role_arn,
             )
         self.conclude()

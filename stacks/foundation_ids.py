@@ -22,13 +22,7 @@ def construct_id_of(name: str) -> str:
 
 
 def read_id(stack: cdk.Stack, parameter_prefix: str, name: str) -> str:
-    """Adds the parameter that reads an id, and returns its value, a token.
-
-    Args:
-        stack: the stack that reads the id.
-        parameter_prefix: prefix of the environment's parameters.
-        name: name of the id, behind the prefix.
-    """
+    """Adds the parameter that reads an id, and returns its value, a token."""
     parameter = cdk.CfnParameter(
         stack,
         construct_id_of(name),

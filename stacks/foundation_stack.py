@@ -46,14 +46,7 @@ _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
 class FoundationStack(cdk.Stack):
-    """One per environment, deployed first, destroyed last; the artifact bucket outlives it.
-
-    Args:
-        scope: the app.
-        construct_id: `foundation`.
-        environment: account, region and the addresses that are notified.
-        env: the same account and region, for the CDK CLI.
-    """
+    """One per environment, deployed first, destroyed last; the artifact bucket outlives it."""
 
     def __init__(
         self,

@@ -18,10 +18,7 @@ class GuestStack(ModelStack):
     host's stack would refuse changes of the host as long as there is a guest.
 
     Args:
-        scope: the app.
-        construct_id: the model's name, which users type.
         plan: the resolved config, with a host and a component.
-        env: the plan's account and region, for the CDK CLI.
 
     Raises:
         ValueError: the plan has no component.
@@ -34,15 +31,7 @@ class GuestStack(ModelStack):
         if plan.component is None:
             raise ValueError(f"{plan.name} has no copies")
         (variant,) = plan.variants
-        hosted = HostedModel(
-            self,
-            "Hosting",
-            plan=plan,
-            role_arn=self.role_arn,
-            log_key_arn=self.log_key_arn,
-            vpc=self.vpc,
-            rights=self.rights,
-        )
+        hosted = HostedModel(self, "Hosting", plan=plan, surroundings=self.surroundings)
         alarms = VariantAlarms(self, "Alarms", plan=plan, variant=variant, topic_arn=self.topic_arn)
         scaled = ScaledComponent(
             self,

@@ -47,12 +47,6 @@ def images_to_build(
     One image serves and the other compiles. All of them are built, whatever models were selected.
     The stack's content then does not depend on the selection, and the first model on an accelerator
     does not wait for a build.
-
-    Args:
-        environment: gives account and region of the registry.
-        family: the container that the images are of.
-        digest: fingerprint of its sources.
-        bases: from `Project.image_bases`.
     """
     images: list[ImageToBuild] = []
     for base in bases:
@@ -75,15 +69,8 @@ class ImageStack(cdk.Stack):
     them has the repository in its stack, and all of them build into it.
 
     Args:
-        scope: the app.
-        construct_id: `image-FAMILY`.
-        environment: account, region and keys.
-        family: the container.
-        root: the project, with the sources.
-        digest: the sources' fingerprint.
         images: result of `images_to_build`; at least one.
         owner: name of the environment whose stack has the repository.
-        env: the environment's account and region, for the CDK CLI.
     """
 
     def __init__(

@@ -5,11 +5,11 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.config.sections.keys import ARTIFACT_KEY
-from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rights import Key
 from stacks.constructs.execution_role import ExecutionRole
+from stacks.constructs.hosting import Surroundings
 from stacks.constructs.mode_rights import ModeRights
 from stacks.foundation_ids import (
     ARTIFACT_KEY_ARN,
@@ -27,16 +27,7 @@ class ModelStack(cdk.Stack):
         plan: the resolved config.
         key_arn: the key of the artifacts; None if nothing in the stack needs it.
         topic_arn: the topic that alarms notify.
-        log_key_arn: the key of log groups; None for CloudWatch Logs' own.
-        vpc: the network of the containers; None for SageMaker's own.
-        role_arn: the role that SageMaker runs the model with.
-        rights: what this role may do for settings, if the stack makes it.
-
-    Args:
-        scope: the app.
-        construct_id: the model's name, which users type.
-        plan: the resolved config.
-        env: the plan's account and region, for the CDK CLI.
+        surroundings: what the stack gives to the containers.
     """
 
     def __init__(
@@ -56,14 +47,9 @@ class ModelStack(cdk.Stack):
         limit_roles(self, plan.permissions_boundary_arn)
         self.key_arn = self._artifact_key_arn(plan) if _uses_artifact_key(plan) else None
         self.topic_arn = read_id(self, plan.parameter_prefix, NOTIFICATION_TOPIC_ARN)
-        self.log_key_arn = plan.log_key
-        if plan.log_key == ARTIFACT_KEY:
-            # The environment's key, whose policy lets CloudWatch Logs use it.
-            self.log_key_arn = self.key_arn
-            if plan.artifact_place.is_isolated:
-                self.log_key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
-        self.vpc = self._vpc(plan)
-        self.role_arn, self.rights = self._role(plan, self.key_arn or "", self.vpc)
+        log_key_arn, vpc = self._log_key_arn(plan), self._vpc(plan)
+        role_arn, rights = self._role(plan, vpc)
+        self.surroundings = Surroundings(role_arn, rights, vpc, log_key_arn)
 
     def conclude(self) -> None:
         """Adds the plan's warnings, and the outputs that every stack of a model has."""
@@ -85,9 +71,21 @@ class ModelStack(cdk.Stack):
             )
 
     def _artifact_key_arn(self, plan: DeploymentPlan) -> str:
+        place = plan.artifact_place
+        if not place.is_isolated:
+            return read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+        # Another logical id than the shared key's, because the CDK CLI keeps a parameter's old
+        # value, whatever its new default is.
+        return self._read("OwnArtifactKeyArn", place.key_parameter, "model's own", place.stack_id)
+
+    def _log_key_arn(self, plan: DeploymentPlan) -> str | None:
+        """Returns the key of log groups; None for CloudWatch Logs' own."""
+        if plan.log_key != ARTIFACT_KEY:
+            return plan.log_key
+        # The environment's key, whose policy lets CloudWatch Logs use it.
         if plan.artifact_place.is_isolated:
-            return self._own_key_arn(plan.artifact_place)
-        return read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+            return read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+        return self.key_arn
 
     def _vpc(self, plan: DeploymentPlan) -> sagemaker.CfnModel.VpcConfigProperty | None:
         """Returns the network of the containers."""
@@ -101,18 +99,17 @@ class ModelStack(cdk.Stack):
         )
 
     def _role(
-        self,
-        plan: DeploymentPlan,
-        artifact_key_arn: str,
-        vpc: sagemaker.CfnModel.VpcConfigProperty | None,
+        self, plan: DeploymentPlan, vpc: sagemaker.CfnModel.VpcConfigProperty | None
     ) -> tuple[str, list[ModeRights]]:
         """Returns the ARN of the role, and what it may do for settings if the stack makes it."""
         if plan.execution_role_arn is not None:
             return plan.execution_role_arn, []
         if plan.host is not None:
-            return self._role_of_host(plan), []
+            # SageMaker runs every copy on the endpoint with this role.
+            parameter = plan.role_parameter
+            return self._read("HostExecutionRoleArn", parameter, "host's", plan.host), []
         groups = () if vpc is None else tuple(vpc.security_group_ids)
-        context = RoleContext(self.partition, Key(artifact_key_arn), groups)
+        context = RoleContext(self.partition, Key(self.key_arn or ""), groups)
         serving, *modes = execution_rights(plan, context)
         # An isolated model has another logical id. CloudFormation updates a role before the
         # endpoint, so the same role with other rights would cut off the running fleet. Another role
@@ -120,15 +117,6 @@ class ModelStack(cdk.Stack):
         role_id = "OwnExecutionRole" if plan.artifact_place.is_isolated else "ExecutionRole"
         role = ExecutionRole(self, role_id, plan=plan, serving=serving).role
         return role.role_arn, [ModeRights(self, policy, role=role) for policy in modes]
-
-    def _role_of_host(self, plan: DeploymentPlan) -> str:
-        """Returns the ARN of the role with which SageMaker runs every copy on the endpoint."""
-        return self._read("HostExecutionRoleArn", plan.role_parameter, "host's", plan.host or "")
-
-    def _own_key_arn(self, place: ArtifactPlace) -> str:
-        # Another logical id than the shared key's, because the CDK CLI keeps a parameter's old
-        # value, whatever its new default is.
-        return self._read("OwnArtifactKeyArn", place.key_parameter, "model's own", place.stack_id)
 
     def _read(self, construct_id: str, name: str, whose: str, stack_id: str) -> str:
         """Returns the value of a parameter in SSM that another model's or key's stack writes."""

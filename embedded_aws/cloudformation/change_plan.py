@@ -82,16 +82,6 @@ def plan_changes(
 ) -> tuple[DesiredState, ChangePlan]:
     """Compares a stack with its desired state.
 
-    Args:
-        identity: the stack.
-        desired: the state to reach.
-        current: the stack's resources, by logical id.
-        deployed: the state of the last deployment; None for a new stack.
-        outputs: the stack's outputs.
-        registry: the emulated resource types.
-        lookups: values from outside the stack.
-        find_existing: finds resources that are imported instead of created.
-
     Returns:
         The desired state with the exports and the resources that it imports, and the plan.
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller, Operation
+from embedded_aws.api import ApiError, Caller
 from embedded_aws.cloudformation.request_reader import RequestReader
 from embedded_aws.cloudformation.stack import ChangeSet, Stack, StackStore, now
 from embedded_aws.cloudformation.stack_api import find_stack, rollback_disabled
@@ -24,13 +24,7 @@ _NO_CHANGES = (
 
 
 class ChangeSetApi:
-    """Creates, shows, executes and deletes change sets.
-
-    Args:
-        store: every stack.
-        stack_operations: starts the operations.
-        reader: reads requests.
-    """
+    """Creates, shows, executes and deletes change sets."""
 
     def __init__(
         self, store: StackStore, stack_operations: StackOperations, reader: RequestReader
@@ -38,16 +32,6 @@ class ChangeSetApi:
         self._store = store
         self._stack_operations = stack_operations
         self._reader = reader
-
-    def operations(self) -> dict[str, Operation]:
-        """Returns the API's operations by name."""
-        return {
-            "CreateChangeSet": self.create_change_set,
-            "DeleteChangeSet": self.delete_change_set,
-            "DescribeChangeSet": self.describe_change_set,
-            "ExecuteChangeSet": self.execute_change_set,
-            "ListChangeSets": self.list_change_sets,
-        }
 
     def create_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles CreateChangeSet."""

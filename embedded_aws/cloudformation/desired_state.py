@@ -48,13 +48,7 @@ class DesiredState:
     def evaluator(
         self, identity: StackIdentity, resources: ResourceScope, lookups: Lookups
     ) -> Evaluator:
-        """Returns an evaluator of this state's values for one stack.
-
-        Args:
-            identity: gives the pseudo parameters, such as AWS::StackName.
-            resources: answers Ref and Fn::GetAtt of the stack's resources.
-            lookups: values from outside the stack.
-        """
+        """Returns an evaluator of this state's values for one stack."""
         values: dict[str, Any] = {name: item.value for name, item in self.parameters.items()}
         values |= {
             "AWS::AccountId": identity.account_id,

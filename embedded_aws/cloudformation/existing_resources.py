@@ -22,9 +22,7 @@ class ExistingResources:
     """Finds what a stack may import.
 
     Args:
-        clients: clients of this server.
         store: every stack, since a resource of another stack is not imported.
-        identity: the stack that imports.
     """
 
     def __init__(

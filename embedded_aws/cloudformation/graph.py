@@ -84,11 +84,7 @@ def creation_order(dependencies: Mapping[str, frozenset[str]]) -> tuple[str, ...
 
 
 class CircularDependencyError(Exception):
-    """Resources depend on each other in a circle.
-
-    Args:
-        logical_ids: the resources on circles.
-    """
+    """Resources depend on each other in a circle."""
 
     def __init__(self, logical_ids: tuple[str, ...]) -> None:
         super().__init__(", ".join(logical_ids))

@@ -65,10 +65,7 @@ class Evaluator:
 
     Args:
         values: parameters and pseudo parameters by name.
-        mappings: the template's Mappings section.
         conditions: the template's Conditions section, unevaluated.
-        resources: the stack's resources.
-        lookups: exports, parameter store and zones.
     """
 
     def __init__(

@@ -11,13 +11,7 @@ _NAMES_PER_CALL = 10
 
 
 class ServerLookups:
-    """Reads exports, the parameter store and the zones of this server.
-
-    Args:
-        clients: clients of this server.
-        store: every stack.
-        region: region of the stack.
-    """
+    """Reads exports, the parameter store and the zones of this server."""
 
     def __init__(self, clients: LoopbackClients, store: StackStore, region: str) -> None:
         self._clients = clients

@@ -46,12 +46,6 @@ def parameter_values(
 ) -> dict[str, ParameterValue]:
     """Gives every parameter its value.
 
-    Args:
-        definitions: the template's Parameters section.
-        submitted: the request's parameters (ParameterKey, ParameterValue, UsePreviousValue).
-        previous: the values the stack was last deployed with.
-        read_parameters: reads the parameter store.
-
     Raises:
         ApiError: a value is missing, unknown, not allowed, or not in the parameter store.
     """

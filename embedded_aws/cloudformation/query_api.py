@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller, Operation, without_none
+from embedded_aws.api import ApiError, Caller, without_none
 from embedded_aws.cloudformation.request_reader import IAM_TYPES, RequestReader
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
 from embedded_aws.cloudformation.stack import StackStore
@@ -31,13 +31,7 @@ _HELD_SECONDS = 20.0
 
 
 class QueryApi:
-    """Shows stacks and their contents.
-
-    Args:
-        store: every stack.
-        registry: the emulated resource types.
-        reader: reads requests.
-    """
+    """Shows stacks and their contents."""
 
     def __init__(
         self, store: StackStore, registry: ResourceRegistry, reader: RequestReader
@@ -45,23 +39,6 @@ class QueryApi:
         self._store = store
         self._registry = registry
         self._reader = reader
-
-    def operations(self) -> dict[str, Operation]:
-        """Returns the API's operations by name."""
-        return {
-            "DescribeEvents": self.describe_events,
-            "DescribeStackEvents": self.describe_stack_events,
-            "DescribeStackResource": self.describe_stack_resource,
-            "DescribeStackResources": self.describe_stack_resources,
-            "DescribeStacks": self.describe_stacks,
-            "GetTemplate": self.get_template,
-            "GetTemplateSummary": self.get_template_summary,
-            "ListExports": self.list_exports,
-            "ListImports": self.list_imports,
-            "ListStackResources": self.list_stack_resources,
-            "ListStacks": self.list_stacks,
-            "ValidateTemplate": self.validate_template,
-        }
 
     def describe_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles DescribeStacks."""

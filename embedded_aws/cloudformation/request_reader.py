@@ -30,13 +30,7 @@ IAM_TYPES = {*_NAMED_IAM_PROPERTIES, "AWS::IAM::Policy"}
 
 
 class RequestReader:
-    """Turns a request into a desired state, and finds the changes that lead to it.
-
-    Args:
-        clients: clients of this server.
-        registry: the emulated resource types.
-        store: every stack.
-    """
+    """Turns a request into a desired state, and finds the changes that lead to it."""
 
     def __init__(
         self, clients: LoopbackClients, registry: ResourceRegistry, store: StackStore
@@ -56,11 +50,6 @@ class RequestReader:
     ) -> Template:
         """Returns the template that a request contains or refers to.
 
-        Args:
-            caller: gives the region.
-            parameters: the request: TemplateBody, TemplateURL or UsePreviousTemplate.
-            stack: has the previous template; None for a new stack.
-
         Raises:
             ApiError: there is no template, it cannot be read, or it is malformed.
         """
@@ -78,11 +67,6 @@ class RequestReader:
         self, caller: Caller, parameters: Mapping[str, Any], stack: Stack | None
     ) -> DesiredState:
         """Returns the desired state: the request's template with its values.
-
-        Args:
-            caller: gives account and region.
-            parameters: the request: template, parameters, tags and capabilities.
-            stack: has previous values; None for a new stack.
 
         Raises:
             ApiError: the template or a value is not acceptable.
@@ -119,12 +103,6 @@ class RequestReader:
         import_existing: bool = False,
     ) -> tuple[DesiredState, ChangePlan]:
         """Compares the desired state with the stack.
-
-        Args:
-            identity: the stack.
-            desired: the state to reach.
-            stack: the present stack; None for a new stack.
-            import_existing: whether resources that exist under their names are imported.
 
         Raises:
             ApiError: the state cannot be reached.

@@ -41,7 +41,6 @@ class StepFailedError(Exception):
     """A resource failed; its event is recorded.
 
     Args:
-        reason: the event's reason.
         touched: whether the resource may have been changed.
     """
 
@@ -60,13 +59,7 @@ class OperationContext:
 
 
 class ResourceSteps:
-    """Creates, updates and deletes the resources of one stack during one operation.
-
-    Args:
-        context: clients, types and stacks.
-        stack: the stack.
-        interrupt: ends the operation's waits.
-    """
+    """Creates, updates and deletes the resources of one stack during one operation."""
 
     def __init__(self, context: OperationContext, stack: Stack, interrupt: Interrupt) -> None:
         self.context = context
@@ -232,11 +225,6 @@ class ResourceSteps:
 
     def fail(self, planned: StackResource, verb: str, reason: str) -> None:
         """Fails a resource whose handler was never called.
-
-        Args:
-            planned: the resource.
-            verb: beginning of the status: `CREATE` or `UPDATE`.
-            reason: the event's reason.
 
         Raises:
             StepFailedError: always.

@@ -1,8 +1,10 @@
 """CloudFormation's API."""
 
+from botocore import xform_name
 from moto.core.config import default_user_config
+from moto.core.utils import get_service_model
 
-from embedded_aws.api import ServiceApi
+from embedded_aws.api import Operation, ServiceApi
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.change_set_api import ChangeSetApi
 from embedded_aws.cloudformation.query_api import QueryApi
@@ -17,9 +19,6 @@ from embedded_aws.cloudformation.stack_operations import StackOperations
 class CloudFormation:
     """CloudFormation of the embedded AWS.
 
-    Args:
-        clients: clients of this server, through which resources are made.
-
     Attributes:
         api: the WSGI application that answers CloudFormation's requests.
     """
@@ -31,10 +30,16 @@ class CloudFormation:
         registry = ResourceRegistry(resource_handlers())
         self._stack_operations = StackOperations(clients, registry, store)
         reader = RequestReader(clients, registry, store)
-        operations = {
-            **StackApi(store, self._stack_operations, reader).operations(),
-            **ChangeSetApi(store, self._stack_operations, reader).operations(),
-            **QueryApi(store, registry, reader).operations(),
+        answering = (
+            StackApi(store, self._stack_operations, reader),
+            ChangeSetApi(store, self._stack_operations, reader),
+            QueryApi(store, registry, reader),
+        )
+        operations: dict[str, Operation] = {
+            name: getattr(each, xform_name(name))
+            for name in get_service_model("cloudformation").operation_names
+            for each in answering
+            if hasattr(each, xform_name(name))
         }
         self.api = ServiceApi("cloudformation", operations, validation_code="ValidationError")
 

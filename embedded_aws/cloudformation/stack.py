@@ -184,16 +184,7 @@ class Stack:
         reason: str | None = None,
         properties: Mapping[str, Any] | None = None,
     ) -> None:
-        """Appends an event.
-
-        Args:
-            logical_id: the resource, or the stack's name for events of the stack itself.
-            physical_id: empty while there is none.
-            type_name: the resource type, or `AWS::CloudFormation::Stack`.
-            status: for example `CREATE_IN_PROGRESS`.
-            reason: shown as ResourceStatusReason.
-            properties: the resource's evaluated properties.
-        """
+        """Appends an event."""
         unique = str(uuid.uuid4())
         # Clients order events by their time in milliseconds, so no two events may share one.
         moment = now()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller, Operation
+from embedded_aws.api import ApiError, Caller
 from embedded_aws.cloudformation.request_reader import RequestReader
 from embedded_aws.cloudformation.stack import UPDATABLE, Stack, StackStore, now
 from embedded_aws.cloudformation.stack_operations import StackOperations
@@ -35,10 +35,7 @@ def find_stack(
 class StackApi:
     """Creates, updates, rolls back and deletes stacks.
 
-    Args:
-        store: every stack.
-        stack_operations: starts the operations.
-        reader: reads requests.
+    Each public method is the operation of its name, as in the other two classes.
     """
 
     def __init__(
@@ -47,18 +44,6 @@ class StackApi:
         self._store = store
         self._stack_operations = stack_operations
         self._reader = reader
-
-    def operations(self) -> dict[str, Operation]:
-        """Returns the API's operations by name."""
-        return {
-            "CancelUpdateStack": self.cancel_update_stack,
-            "ContinueUpdateRollback": self.continue_update_rollback,
-            "CreateStack": self.create_stack,
-            "DeleteStack": self.delete_stack,
-            "RollbackStack": self.rollback_stack,
-            "UpdateStack": self.update_stack,
-            "UpdateTerminationProtection": self.update_termination_protection,
-        }
 
     def create_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles CreateStack."""

@@ -24,8 +24,6 @@ class StackDeployment:
     """One create or update of a stack.
 
     Args:
-        steps: acts on single resources.
-        desired: the state to reach.
         retain_except_on_create: whether a rollback deletes new resources even if their policy
             retains them.
     """

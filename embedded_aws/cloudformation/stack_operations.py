@@ -29,13 +29,7 @@ _STOP_SECONDS = 10
 
 
 class StackOperations:
-    """Starts, cancels and ends the operations on stacks.
-
-    Args:
-        clients: clients of this server.
-        registry: the resource types there are.
-        store: every stack.
-    """
+    """Starts, cancels and ends the operations on stacks."""
 
     def __init__(
         self, clients: LoopbackClients, registry: ResourceRegistry, store: StackStore

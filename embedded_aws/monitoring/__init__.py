@@ -4,7 +4,7 @@ moto stores the alarms and the metric data and answers requests for them; this p
 alarms. An alarm passes through it in this order:
 
 - `api` refuses an alarm that cannot be evaluated, before moto stores it;
-- `definitions` reads what an alarm compares, with `expressions` and `metric_math` for its formulas;
+- `definitions` reads what an alarm compares, with `metric_math` for its formulas;
 - `samples` turns metric data into data points;
 - `evaluation` decides the state from the data points, and `reasons` explains it: pure functions;
 - `states` changes the state, `notifications` tells the alarm's topics, and `history` lists the

@@ -4,15 +4,14 @@ Refusals use CloudWatch's own wording if users have quoted it.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring import metric_math
-from embedded_aws.monitoring.expressions import ExpressionError, Node, names_in, parse
-from embedded_aws.monitoring.metric_math import Series
+from embedded_aws.monitoring.metric_math import Formula, FormulaError, names_in, parse
 from embedded_aws.monitoring.samples import STATISTICS, percentile_of
 
 DAY_SECONDS = 86_400
@@ -117,7 +116,7 @@ class AlarmDefinition:
     """
 
     metrics: Mapping[str, MetricSource]
-    expressions: Mapping[str, Node]
+    expressions: Mapping[str, Formula]
     watched: str
     period_seconds: int
     evaluation_periods: int
@@ -203,7 +202,7 @@ def _single_metric(given: Mapping[str, Any]) -> tuple[dict[str, MetricSource], i
 
 def _queries(
     given: Mapping[str, Any],
-) -> tuple[dict[str, MetricSource], dict[str, Node], str, int]:
+) -> tuple[dict[str, MetricSource], dict[str, Formula], str, int]:
     for name in _SINGLE_METRIC:
         if name in given:
             raise AlarmRefusedError(f"{name} should not be set if list of Metrics is set.")
@@ -214,7 +213,7 @@ def _queries(
     if len(returned) != 1:
         raise AlarmRefusedError("Exactly one element of the metrics list should return data.")
     metrics: dict[str, MetricSource] = {}
-    formulas: dict[str, Node] = {}
+    formulas: dict[str, Formula] = {}
     periods: set[int] = set()
     for query in queries:
         identifier = query.get("Id") or ""
@@ -247,9 +246,7 @@ def _queries(
         )
     watched = str(returned[0]["Id"])
     (period_seconds,) = periods
-    expressions = _ordered(formulas, metrics)
-    _check_kinds(expressions, metrics, watched, period_seconds)
-    return metrics, expressions, watched, period_seconds
+    return metrics, _ordered(formulas, metrics), watched, period_seconds
 
 
 def _metric_stat(described: Mapping[str, Any]) -> MetricSource:
@@ -263,55 +260,32 @@ def _metric_stat(described: Mapping[str, Any]) -> MetricSource:
     )
 
 
-def _parsed(identifier: str, expression: str) -> Node:
+def _parsed(identifier: str, expression: str) -> Formula:
     try:
         return parse(expression)
-    except ExpressionError as error:
+    except FormulaError as error:
         raise AlarmRefusedError(
             f'The embedded AWS cannot evaluate "{identifier}" ({expression}): {error}.'
         ) from None
 
 
-def _ordered(formulas: Mapping[str, Node], metrics: Iterable[str]) -> dict[str, Node]:
+def _ordered(formulas: Mapping[str, Formula], metrics: Container[str]) -> dict[str, Formula]:
     """Sorts formulas so that each comes after the formulas that it refers to."""
-    known = {*metrics}
-    ordered: dict[str, Node] = {}
-    while len(ordered) < len(formulas):
-        ready = {
-            identifier: node
-            for identifier, node in formulas.items()
-            if identifier not in ordered and known.issuperset(names_in(node))
-        }
-        if not ready:
-            _refuse_unknown(formulas, known)
-        ordered.update(ready)
-        known.update(ready)
-    return ordered
-
-
-def _refuse_unknown(formulas: Mapping[str, Node], known: set[str]) -> None:
-    waiting = {i: node for i, node in formulas.items() if i not in known}
-    for identifier, node in waiting.items():
-        for name in names_in(node):
-            if name not in known and name not in formulas:
+    for identifier, formula in formulas.items():
+        for name in sorted(names_in(formula)):
+            if name not in metrics and name not in formulas:
                 raise AlarmRefusedError(f'"{identifier}" refers to "{name}", which is no Id.')
-    raise AlarmRefusedError(f"These expressions refer to one another: {', '.join(waiting)}.")
-
-
-def _check_kinds(
-    expressions: Mapping[str, Node],
-    metrics: Iterable[str],
-    watched: str,
-    period_seconds: int,
-) -> None:
-    """Evaluates without data, because whether a formula makes sense does not depend on the data."""
-    empty = dict.fromkeys(metrics, Series((None,)))
+    sorter = TopologicalSorter(
+        {
+            identifier: names_in(formula) & formulas.keys()
+            for identifier, formula in formulas.items()
+        }
+    )
     try:
-        results = metric_math.evaluate(empty, expressions, period_seconds=period_seconds)
-    except ExpressionError as error:
-        raise AlarmRefusedError(f"The embedded AWS cannot evaluate {error}.") from None
-    if not isinstance(results[watched], Series):
-        raise AlarmRefusedError(f'"{watched}" does not give a single time series.')
+        return {identifier: formulas[identifier] for identifier in sorter.static_order()}
+    except CycleError as error:
+        circle = ", ".join(sorted({*error.args[1]}))
+        raise AlarmRefusedError(f"These expressions refer to one another: {circle}.") from None
 
 
 def _dimensions(holder: Mapping[str, Any]) -> frozenset[tuple[str, str]]:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from embedded_aws.monitoring import metric_math
 from embedded_aws.monitoring.definitions import AlarmDefinition, Comparison, Missing
-from embedded_aws.monitoring.metric_math import Series
+from embedded_aws.monitoring.metric_math import compute
 from embedded_aws.monitoring.samples import Samples
 
 # CloudWatch retrieves more periods than it evaluates, to find points when the latest are missing.
@@ -83,23 +82,17 @@ def datapoints_of(
         samples: maps a metric's Id to its samples in each period, oldest first.
         starts: beginning of each period.
     """
-    metrics = {
-        identifier: Series(
-            tuple(period.statistic(source.statistic) for period in samples[identifier])
-        )
+    results = {
+        identifier: tuple(period.statistic(source.statistic) for period in samples[identifier])
         for identifier, source in definition.metrics.items()
     }
-    results = metric_math.evaluate(
-        metrics, definition.expressions, period_seconds=definition.period_seconds
-    )
-    watched = results[definition.watched]
-    if not isinstance(watched, Series):
-        raise TypeError(f"{definition.watched} is not a time series")
+    for identifier, formula in definition.expressions.items():
+        results[identifier] = compute(formula, results)
     counted = samples.get(definition.watched)
     counts = [period.count for period in counted] if counted else [None] * len(starts)
     return [
         Datapoint(start, value, None if value is None else count)
-        for start, value, count in zip(starts, watched.points, counts, strict=True)
+        for start, value, count in zip(starts, results[definition.watched], counts, strict=True)
     ]
 
 

@@ -49,8 +49,6 @@ class AlarmEvaluator:
     """Evaluates the alarms of every region.
 
     Args:
-        states: changes the states.
-        clock: returns seconds since the epoch.
         refresh: publishes the values that this server has measured since.
         scale: carries out a scaling policy after each evaluation in which its alarm is raised, as
             CloudWatch does. It gets the region, the policy's ARN, and the value and threshold.

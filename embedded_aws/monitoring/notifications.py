@@ -91,11 +91,7 @@ def notification_of(alarm: Any, old_state: str) -> Notification | None:
 
 
 class Notifier:
-    """Carries out actions.
-
-    Args:
-        clients: calls SNS.
-    """
+    """Carries out actions."""
 
     def __init__(self, clients: LoopbackClients) -> None:
         self._clients = clients

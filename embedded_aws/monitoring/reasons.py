@@ -48,13 +48,7 @@ def _decided_by_missing(definition: AlarmDefinition, verdict: Verdict) -> bool:
 
 
 def reason_data(definition: AlarmDefinition, verdict: Verdict, *, queried_at: datetime) -> str:
-    """Returns the StateReasonData, a JSON object.
-
-    Args:
-        definition: the alarm.
-        verdict: the result of its evaluation.
-        queried_at: time of the evaluation, in UTC.
-    """
+    """Returns the StateReasonData, a JSON object."""
     existing = [point for point in reversed(verdict.evaluated) if point.value is not None]
     data: dict[str, Any] = {"version": _VERSION, "queryDate": timestamp(queried_at)}
     if existing:

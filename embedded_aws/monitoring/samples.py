@@ -34,12 +34,9 @@ class PeriodOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
     It never changes once moto's back end has it; a fuller one replaces it.
 
     Args:
-        namespace: the metric's namespace.
-        name: MetricName.
         dimensions: the metric's dimensions, in the form of PutMetricData.
         start_seconds: beginning of the period, in seconds since the epoch.
         timestamp: UTC without a time zone, as moto keeps it; within the period.
-        unit: the values' unit.
         total: exact sum of the values.
         low: exact lowest value.
         high: exact highest value.

@@ -14,7 +14,6 @@ class Monitoring:
     """CloudWatch.
 
     Args:
-        clients: calls SNS.
         refresh: publishes the values that this server has measured since.
         clock: returns seconds since the epoch; tests move it.
         scale: carries out a scaling policy, see `AlarmEvaluator`.

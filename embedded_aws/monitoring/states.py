@@ -17,12 +17,7 @@ _UNCHECKED = "Unchecked: Initial alarm creation"
 
 
 class AlarmStates:
-    """Changes states.
-
-    Args:
-        notifier: carries out the actions of a change.
-        clock: returns seconds since the epoch.
-    """
+    """Changes states."""
 
     def __init__(self, notifier: Notifier, clock: Callable[[], float]) -> None:
         self._notifier = notifier
@@ -61,12 +56,7 @@ class AlarmStates:
 
     @contextmanager
     def set_by_user(self, alarms: dict[str, Any], name: str) -> Iterator[None]:
-        """Carries out the actions of a SetAlarmState that happens inside the block.
-
-        Args:
-            alarms: moto's alarms of a region.
-            name: AlarmName; the alarm may not exist.
-        """
+        """Carries out the actions of a SetAlarmState that happens inside the block."""
         notification = None
         with self._lock:
             before = alarms[name].state_value if name in alarms else None

@@ -7,17 +7,29 @@ import binascii
 import hashlib
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-from embedded_aws.objects.refusal import Refusal
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-_BAD_REQUEST: Final = "400 Bad Request"
+
 _MD5_BYTES: Final = 16
 # Other values of the header say that the body is not signed, or signed in parts.
 _SHA256_CHARACTERS: Final = 64
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An error of S3; https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html.
+
+    Attributes:
+        code: S3's name of the error; the status of each is 400.
+        message: S3's words.
+    """
+
+    code: str
+    message: str
 
 
 def _crc32(body: bytes) -> bytes:
@@ -41,19 +53,15 @@ def find_wrong_digest(environ: WSGIEnvironment, body: bytes) -> Refusal | None:
     if md5 is not None:
         stated = _decode(md5)
         if stated is None or len(stated) != _MD5_BYTES:
-            return Refusal(
-                _BAD_REQUEST, "InvalidDigest", "The Content-MD5 you specified was invalid."
-            )
+            return Refusal("InvalidDigest", "The Content-MD5 you specified was invalid.")
         if stated != hashlib.md5(body, usedforsecurity=False).digest():
             return Refusal(
-                _BAD_REQUEST,
                 "BadDigest",
                 "The Content-MD5 you specified did not match what we received.",
             )
     sha256 = environ.get("HTTP_X_AMZ_CONTENT_SHA256", "")
     if len(sha256) == _SHA256_CHARACTERS and sha256.lower() != hashlib.sha256(body).hexdigest():
         return Refusal(
-            _BAD_REQUEST,
             "XAmzContentSHA256Mismatch",
             "The provided 'x-amz-content-sha256' header does not match what was computed.",
         )
@@ -67,13 +75,11 @@ def find_wrong_digest(environ: WSGIEnvironment, body: bytes) -> Refusal | None:
         stated, computed = _decode(header), digest(body)
         if stated is None or len(stated) != len(computed):
             return Refusal(
-                _BAD_REQUEST,
                 "InvalidRequest",
                 f"Value for x-amz-checksum-{name.lower()} header is invalid.",
             )
         if stated != computed:
             return Refusal(
-                _BAD_REQUEST,
                 "BadDigest",
                 f"The {name} you specified did not match the calculated checksum.",
             )

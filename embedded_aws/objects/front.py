@@ -8,26 +8,20 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from embedded_aws.objects.digests import find_wrong_digest
-from embedded_aws.objects.refusal import Refusal
+from embedded_aws.objects.digests import Refusal, find_wrong_digest
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 
 _INCOMPLETE = Refusal(
-    "400 Bad Request",
     "IncompleteBody",
     "You did not provide the number of bytes specified by the Content-Length HTTP header",
 )
 
 
 class ObjectFront:
-    """S3's front: checks the digests of a request.
-
-    Args:
-        storage: answers the requests that pass.
-    """
+    """S3's front: checks the digests of a request."""
 
     def __init__(self, storage: WSGIApplication) -> None:
         self._storage = storage
@@ -59,7 +53,7 @@ def _refuse(
         f"<RequestId>{environ['slipway.request_id']}</RequestId></Error>"
     ).encode()
     start_response(
-        refusal.status,
+        "400 Bad Request",
         [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))],
     )
     return [body]

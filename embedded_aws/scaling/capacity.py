@@ -46,11 +46,6 @@ def capacity(sagemaker: Any, resource_id: str) -> int | None:
 def set_capacity(sagemaker: Any, resource_id: str, count: int) -> None:
     """Changes the capacity of a target.
 
-    Args:
-        sagemaker: boto3's client.
-        resource_id: of the scalable target.
-        count: the new number of instances or copies.
-
     Raises:
         ClientError: SageMaker refuses the change.
     """

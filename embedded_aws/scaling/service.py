@@ -35,7 +35,6 @@ class Scaling:
     """The scheduled actions of every region, in the order of their times, and the policies.
 
     Args:
-        clients: calls SageMaker.
         clock: returns seconds since the epoch; tests move it.
     """
 
@@ -99,11 +98,7 @@ class Scaling:
     def carry_out(self, region: str, policy_arn: str, value: float, threshold: float) -> None:
         """Carries out a policy whose alarm is raised, unless it changed the capacity just before.
 
-        Args:
-            region: the policy's region.
-            policy_arn: the policy; one that was deleted does nothing.
-            value: the latest value of the alarm's metric.
-            threshold: the alarm's threshold.
+        A policy that was deleted does nothing.
         """
         backend = applicationautoscaling_backends[ACCOUNT_ID][region]
         policies = list(backend.policies.values())

@@ -23,11 +23,7 @@ class VariantAlarms(Construct):
     circular in a rollout.
 
     Args:
-        scope: the endpoint's stack.
-        construct_id: name within the scope.
         plan: thresholds and names.
-        variant: the variant that is watched.
-        topic_arn: the topic that is notified.
         names: the alarms to make, by their names in `rollout.rollback_alarms`.
         config_name: the endpoint configuration of the only fleet that is watched; None for every
             fleet of the endpoint.

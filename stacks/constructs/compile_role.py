@@ -27,10 +27,6 @@ class CompileRole(Construct):
     them to bring the weights in and the result out.
 
     Args:
-        scope: the foundation, or the stack of an isolated model.
-        construct_id: name within the scope.
-        environment: account, region and names.
-        artifact_key_arn: the key that encrypts the artifacts.
         place: bucket and prefix of the artifacts.
     """
 

@@ -1,7 +1,6 @@
 """An inference component, the scaling of its copies, and the alarm that wakes it."""
 
 from aws_cdk import aws_applicationautoscaling as autoscaling
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
@@ -9,11 +8,12 @@ from slipway.config.alarm_kinds import REQUESTS
 from slipway.planning.component import WAKE_METRIC, ComponentPlan
 from slipway.planning.plan import VariantPlan
 from stacks.constructs.hosting import HostedModel
+from stacks.constructs.scaling_policies import ScalingMetric, StepPolicy, TrackingPolicy
 from stacks.constructs.scheduled_actions import scheduled_actions
+from stacks.constructs.step_scaling import add_alarm, add_policy
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
-_PERIOD_SECONDS = 60
 
 
 class ScaledComponent(Construct):
@@ -28,9 +28,6 @@ class ScaledComponent(Construct):
     SageMaker would keep a component whose endpoint is gone.
 
     Args:
-        scope: the endpoint's stack.
-        construct_id: name within the scope.
-        component: the resolved component.
         variant: whose instances hold the copies.
         endpoint_name: of the endpoint, which may be another stack's.
         hosted: the model of the copies, and their log group.
@@ -76,72 +73,9 @@ class ScaledComponent(Construct):
             scheduled_actions=scheduled_actions(component.schedules),
         )
         target.add_resource_dependency(self.copies)
-        self._track_load(component, target)
-        self._wake(component, target)
-
-    def _track_load(self, component: ComponentPlan, target: autoscaling.CfnScalableTarget) -> None:
-        construct_id, name, metric, value = _tracked(component)
-        autoscaling.CfnScalingPolicy(
-            self,
-            construct_id,
-            policy_name=name,
-            policy_type="TargetTrackingScaling",
-            scaling_target_id=target.ref,
-            target_tracking_scaling_policy_configuration=(
-                autoscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty(
-                    target_value=value,
-                    predefined_metric_specification=(
-                        autoscaling.CfnScalingPolicy.PredefinedMetricSpecificationProperty(
-                            predefined_metric_type=metric
-                        )
-                    ),
-                    scale_in_cooldown=component.scale_in_cooldown_seconds,
-                    scale_out_cooldown=component.scale_out_cooldown_seconds,
-                )
-            ),
-        )
-
-    def _wake(self, component: ComponentPlan, target: autoscaling.CfnScalableTarget) -> None:
-        policy = autoscaling.CfnScalingPolicy(
-            self,
-            "Wake",
-            policy_name="wake",
-            policy_type="StepScaling",
-            scaling_target_id=target.ref,
-            step_scaling_policy_configuration=(
-                autoscaling.CfnScalingPolicy.StepScalingPolicyConfigurationProperty(
-                    adjustment_type="ChangeInCapacity",
-                    metric_aggregation_type="Maximum",
-                    cooldown=component.wake_cooldown_seconds,
-                    step_adjustments=[
-                        autoscaling.CfnScalingPolicy.StepAdjustmentProperty(
-                            metric_interval_lower_bound=0, scaling_adjustment=1
-                        )
-                    ],
-                )
-            ),
-        )
-        cloudwatch.CfnAlarm(
-            self,
-            "Asleep",
-            alarm_description=f"{component.name}: a request found no copy, and wakes the endpoint",
-            namespace=REQUESTS.namespace,
-            metric_name=WAKE_METRIC,
-            dimensions=[
-                cloudwatch.CfnAlarm.DimensionProperty(
-                    name="InferenceComponentName", value=component.name
-                )
-            ],
-            statistic="Sum",
-            period=_PERIOD_SECONDS,
-            evaluation_periods=1,
-            # The example of AWS's guide has GreaterThanThreshold: one lonely request would fail and
-            # not wake the endpoint.
-            comparison_operator="GreaterThanOrEqualToThreshold",
-            threshold=1,
-            treat_missing_data=REQUESTS.missing_data,
-            alarm_actions=[policy.ref],
-        )
+        add_policy(self, policy=_tracking_policy(component), target_id=target.ref)
+        wake = _wake_policy(component)
+        add_alarm(self, "Asleep", wake, add_policy(self, policy=wake, target_id=target.ref))
 
 
 def _specification(
@@ -166,20 +100,41 @@ def _specification(
     )
 
 
-def _tracked(component: ComponentPlan) -> tuple[str, str, str, float]:
-    """Returns the id and the name of the policy, its predefined metric, and the value to hold."""
+def _tracking_policy(component: ComponentPlan) -> TrackingPolicy:
     if component.target_concurrent_requests_per_copy is not None:
-        return (
-            "ConcurrentRequestsPerCopy",
-            "concurrent-requests-per-copy",
-            "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution",
-            component.target_concurrent_requests_per_copy,
-        )
-    if component.target_invocations_per_copy_per_minute is None:
+        construct_id, name = "ConcurrentRequestsPerCopy", "ConcurrentRequestsPerCopyHighResolution"
+        target = component.target_concurrent_requests_per_copy
+    elif component.target_invocations_per_copy_per_minute is not None:
+        construct_id = name = "InvocationsPerCopy"
+        target = component.target_invocations_per_copy_per_minute
+    else:
         raise ValueError("the plan has no scaling target")
-    return (
-        "InvocationsPerCopy",
-        "invocations-per-copy",
-        "SageMakerInferenceComponentInvocationsPerCopy",
-        component.target_invocations_per_copy_per_minute,
+    return TrackingPolicy(
+        construct_id,
+        _metric(component, construct_id, "Sum", f"SageMakerInferenceComponent{name}"),
+        target,
+        component.scale_in_cooldown_seconds,
+        component.scale_out_cooldown_seconds,
     )
+
+
+def _wake_policy(component: ComponentPlan) -> StepPolicy:
+    """Returns the policy that adds the first copy.
+
+    Its alarm takes one request. The example of AWS's guide has GreaterThanThreshold: one lonely
+    request would fail and not wake the endpoint.
+    """
+    return StepPolicy(
+        "Wake",
+        _metric(component, WAKE_METRIC, "Sum"),
+        ((1, 1),),
+        component.wake_cooldown_seconds,
+        f"{component.name}: a request found no copy, and wakes the endpoint",
+    )
+
+
+def _metric(
+    component: ComponentPlan, name: str, statistic: str, predefined_type: str | None = None
+) -> ScalingMetric:
+    dimensions = {"InferenceComponentName": component.name}
+    return ScalingMetric(REQUESTS.namespace, name, statistic, dimensions, predefined_type)

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -21,7 +20,6 @@ from stacks.constructs.statements import acknowledge_wildcards, allow
 RESOURCE_TYPE = "Custom::SlipwayScaling"
 # Begins the ids of the constructs that scale variants.
 SCALING_ID = "Scaling"
-_PROGRAM = Path(__file__).parents[1] / "endpoint_update"
 # The longest time that Lambda allows: the function waits for an endpoint that is being scaled.
 _FUNCTION_TIMEOUT_SECONDS = 900
 # Otherwise CloudFormation would wait for an hour if the function died without an answer.
@@ -36,8 +34,6 @@ class EndpointUpdate(Construct):
     an endpoint with autoscaling needs. `add_alarms` adds the call after step policies' alarms.
 
     Args:
-        scope: the endpoint's stack.
-        construct_id: name within the scope.
         plan: the endpoint's variants and their scaling.
         log_key_arn: the key of the function's log group; None for CloudWatch Logs' own.
 
@@ -198,7 +194,7 @@ class EndpointUpdate(Construct):
             statements.append(allow("PointStepAlarms", ["cloudwatch:PutMetricAlarm"], step_alarms))
         function = add_handler_function(
             self,
-            program=_PROGRAM,
+            module="endpoint_update.handler",
             description="Slipway: deregisters scalable targets while their endpoint changes",
             timeout_seconds=_FUNCTION_TIMEOUT_SECONDS,
             role_description="Deregisters scalable targets while their endpoint changes",

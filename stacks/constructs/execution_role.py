@@ -12,9 +12,6 @@ class ExecutionRole(Construct):
     """The role that Slipway makes where a config names no existing role.
 
     Args:
-        scope: the endpoint's stack.
-        construct_id: name within the scope.
-        plan: names the endpoint and its account.
         serving: the rights that every endpoint needs.
     """
 

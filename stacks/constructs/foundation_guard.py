@@ -1,7 +1,5 @@
 """Refuses a deployment over another project's foundation, or over a newer foundation."""
 
-from pathlib import Path
-
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -14,7 +12,6 @@ RESOURCE_TYPE = "Custom::SlipwayFoundation"
 # Raised with each change of the foundation's template, so that an outdated working copy cannot undo
 # the change. tests/golden/foundation-version.json maps templates to versions.
 FOUNDATION_VERSION = 1
-_PROGRAM = Path(__file__).parents[1] / "foundation_guard" / "handler.py"
 _FUNCTION_TIMEOUT_SECONDS = 60
 # Otherwise CloudFormation would wait for an hour if the function died without an answer.
 _SERVICE_TIMEOUT_SECONDS = 300
@@ -24,8 +21,6 @@ class FoundationGuard(Construct):
     """A function, and the custom resource that has it called before anything else is deployed.
 
     Args:
-        scope: the foundation.
-        construct_id: name within the scope.
         environment: project and bucket that are compared.
 
     Attributes:
@@ -54,7 +49,7 @@ class FoundationGuard(Construct):
         bucket_arn = f"arn:{stack.partition}:s3:::{environment.artifact_bucket}"
         return add_handler_function(
             self,
-            program=_PROGRAM,
+            module="foundation_guard",
             description="Slipway: compares owner and version before a foundation is deployed",
             timeout_seconds=_FUNCTION_TIMEOUT_SECONDS,
             role_description="Compares owner and version before a foundation is deployed",

@@ -1,6 +1,5 @@
-"""A Lambda function from a file or a package, with its log group and its role."""
+"""A Lambda function of `stacks/functions`, with its log group and its role."""
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from stacks.constructs.statements import write_logs
+from stacks.function_files import copy_function
 
 _RUNTIME = "python3.14"
 _LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
@@ -21,12 +21,7 @@ _LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
 
 @dataclass(frozen=True)
 class HandlerFunction:
-    """A function that answers CloudFormation.
-
-    Args:
-        resource: the function.
-        role: the role that the function runs with.
-    """
+    """A function that answers CloudFormation."""
 
     resource: lambda_.CfnFunction
     role: iam.Role
@@ -35,7 +30,7 @@ class HandlerFunction:
 def add_handler_function(
     scope: Construct,
     *,
-    program: Path,
+    module: str,
     description: str,
     timeout_seconds: int,
     role_description: str,
@@ -52,7 +47,7 @@ def add_handler_function(
 
     Args:
         scope: the construct that receives the resources.
-        program: the file with `handler`, or a package whose module `handler` has it.
+        module: the module of `stacks/functions` that has `handler`.
         description: shown in Lambda's console.
         timeout_seconds: longest time of a call.
         role_description: shown in IAM's console.
@@ -64,7 +59,7 @@ def add_handler_function(
     """
     log_group = add_log_group(scope, log_id, key_arn=log_key_arn)
     with tempfile.TemporaryDirectory() as folder:
-        handler = _copy_program(program, Path(folder))
+        copy_function(module, Path(folder))
         code = assets.Asset(scope, "Code", path=folder)
     role = iam.Role(
         scope,
@@ -83,7 +78,7 @@ def add_handler_function(
         code=lambda_.CfnFunction.CodeProperty(
             s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key
         ),
-        handler=handler,
+        handler=f"functions.{module}.handler",
         runtime=_RUNTIME,
         role=role.role_arn,
         logging_config=lambda_.CfnFunction.LoggingConfigProperty(
@@ -92,18 +87,6 @@ def add_handler_function(
         timeout=timeout_seconds,
     )
     return HandlerFunction(function, role)
-
-
-def _copy_program(program: Path, folder: Path) -> str:
-    """Copies a function's sources without the caches beside them; returns Lambda's `Handler`."""
-    if not program.is_dir():
-        shutil.copyfile(program, folder / "handler.py")
-        return "handler.handler"
-    package = folder / program.name
-    package.mkdir()
-    for source in sorted(program.glob("*.py")):
-        shutil.copyfile(source, package / source.name)
-    return f"{program.name}.handler.handler"
 
 
 def add_log_group(scope: Construct, construct_id: str, *, key_arn: str | None) -> logs.LogGroup:

@@ -1,6 +1,7 @@
 """Model and log group, endpoint config and endpoint."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_logs as logs
@@ -8,10 +9,26 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.planning.metrics import MetricsPlan
-from slipway.planning.plan import DeploymentPlan, VariantPlan
-from stacks.constructs.component_variant import component_variant
-from stacks.constructs.instance_pools import instance_pools
+from slipway.planning.plan import DeploymentPlan
 from stacks.constructs.mode_rights import ModeRights
+from stacks.constructs.production_variants import production_variant
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a model's stack gives to the containers.
+
+    Args:
+        role_arn: the role that SageMaker runs them with.
+        rights: what the role may do for settings of this endpoint.
+        vpc: their network; None for SageMaker's own.
+        log_key_arn: the key of the log group; None for CloudWatch Logs' own.
+    """
+
+    role_arn: str
+    rights: Sequence[ModeRights]
+    vpc: sagemaker.CfnModel.VpcConfigProperty | None
+    log_key_arn: str | None
 
 
 class HostedModel(Construct):
@@ -22,15 +39,6 @@ class HostedModel(Construct):
     Attributes:
         log_group: receives the containers' output.
         model: the model, which an inference component names in place of a variant.
-
-    Args:
-        scope: the model's stack.
-        construct_id: name within the scope.
-        plan: the resolved config.
-        role_arn: the role that SageMaker runs the container with.
-        log_key_arn: the key of the log group; None for CloudWatch Logs' own.
-        vpc: the network of the containers; None for SageMaker's own.
-        rights: what the role may do for settings of this endpoint.
     """
 
     def __init__(
@@ -39,10 +47,7 @@ class HostedModel(Construct):
         construct_id: str,
         *,
         plan: DeploymentPlan,
-        role_arn: str,
-        log_key_arn: str | None,
-        vpc: sagemaker.CfnModel.VpcConfigProperty | None,
-        rights: Sequence[ModeRights],
+        surroundings: Surroundings,
     ) -> None:
         super().__init__(scope, construct_id)
         self.log_group = logs.CfnLogGroup(
@@ -50,23 +55,23 @@ class HostedModel(Construct):
             "LogGroup",
             log_group_name=plan.log_group_name,
             retention_in_days=plan.log_retention_days,
-            kms_key_id=log_key_arn,
+            kms_key_id=surroundings.log_key_arn,
         )
         # Otherwise SageMaker would create the group, with no retention and outside the stack.
         self.log_group.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
         self.model = sagemaker.CfnModel(
             self,
             "Model",
-            execution_role_arn=role_arn,
+            execution_role_arn=surroundings.role_arn,
             enable_network_isolation=plan.network_isolation,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 image=plan.image.uri,
                 environment=dict(sorted(plan.container_environment.items())),
                 model_data_source=_model_data(plan),
             ),
-            vpc_config=vpc,
+            vpc_config=surroundings.vpc,
         )
-        for each in rights:
+        for each in surroundings.rights:
             self.model.add_resource_dependency(each.policy)
 
 
@@ -80,15 +85,8 @@ class HostedEndpoint(HostedModel):
         endpoint: the endpoint.
 
     Args:
-        scope: the endpoint's stack.
-        construct_id: name within the scope.
-        plan: the resolved config.
-        role_arn: the role that SageMaker runs the container with.
-        log_key_arn: the key of the log group; None for CloudWatch Logs' own.
-        vpc: the network of the containers; None for SageMaker's own.
         capture: which requests and answers are written to S3; None for none.
         queue: settings of an asynchronous endpoint; None for another.
-        rights: what the role may do for settings of this endpoint.
     """
 
     def __init__(
@@ -97,22 +95,11 @@ class HostedEndpoint(HostedModel):
         construct_id: str,
         *,
         plan: DeploymentPlan,
-        role_arn: str,
-        log_key_arn: str | None,
-        vpc: sagemaker.CfnModel.VpcConfigProperty | None,
+        surroundings: Surroundings,
         capture: sagemaker.CfnEndpointConfig.DataCaptureConfigProperty | None,
         queue: sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty | None,
-        rights: Sequence[ModeRights],
     ) -> None:
-        super().__init__(
-            scope,
-            construct_id,
-            plan=plan,
-            role_arn=role_arn,
-            log_key_arn=log_key_arn,
-            vpc=vpc,
-            rights=rights,
-        )
+        super().__init__(scope, construct_id, plan=plan, surroundings=surroundings)
         component = plan.component
         self.config = sagemaker.CfnEndpointConfig(
             self,
@@ -122,19 +109,14 @@ class HostedEndpoint(HostedModel):
             # file's count.
             "FixedEndpointConfig" if plan.autoscaling is None else "EndpointConfig",
             production_variants=[
-                _production_variant(
-                    variant, self.model, plan.routing_strategy, plan.capacity_reservation_arn
-                )
-                if component is None
-                else component_variant(variant, plan.max_instance_count, plan.routing_strategy)
-                for variant in plan.variants
+                production_variant(plan, variant, self.model) for variant in plan.variants
             ],
             # On a component's instances, these hold for every model.
-            execution_role_arn=None if component is None else role_arn,
+            execution_role_arn=None if component is None else surroundings.role_arn,
             enable_network_isolation=None if component is None else plan.network_isolation,
-            vpc_config=None if component is None else _vpc_of_config(vpc),
+            vpc_config=None if component is None else _vpc_of_config(surroundings.vpc),
             shadow_production_variants=(
-                [_production_variant(plan.shadow, self.model, plan.routing_strategy, None)]
+                [production_variant(plan, plan.shadow, self.model)]
                 if plan.shadow is not None
                 else None
             ),
@@ -144,7 +126,7 @@ class HostedEndpoint(HostedModel):
             async_inference_config=queue,
         )
         if component is not None:
-            for each in rights:
+            for each in surroundings.rights:
                 self.config.add_resource_dependency(each.policy)
         # With autoscaling or copies, an update keeps the fleet's size; otherwise the file decides.
         keeps_size = plan.autoscaling is not None or component is not None
@@ -166,46 +148,6 @@ def _model_data(plan: DeploymentPlan) -> sagemaker.CfnModel.ModelDataSourcePrope
             s3_data_type="S3Prefix",
             compression_type="None",
         )
-    )
-
-
-def _production_variant(
-    variant: VariantPlan,
-    model: sagemaker.CfnModel,
-    routing_strategy: str,
-    reservation_arn: str | None,
-) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
-    pools = instance_pools(variant)
-    return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
-        variant_name=variant.name,
-        model_name=model.attr_model_name,
-        instance_type=None if pools else variant.instance_type,
-        instance_pools=pools,
-        variant_instance_provision_timeout_in_seconds=(variant.instance_provision_timeout_seconds),
-        initial_instance_count=variant.instance_count,
-        initial_variant_weight=variant.weight,
-        routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(
-            routing_strategy=routing_strategy
-        ),
-        capacity_reservation_config=_reservation(reservation_arn),
-        inference_ami_version=variant.inference_ami_version,
-        volume_size_in_gb=variant.volume_size_gb,
-        model_data_download_timeout_in_seconds=variant.model_data_download_timeout_seconds,
-        container_startup_health_check_timeout_in_seconds=(
-            variant.container_startup_health_check_timeout_seconds
-        ),
-    )
-
-
-def _reservation(
-    arn: str | None,
-) -> sagemaker.CfnEndpointConfig.CapacityReservationConfigProperty | None:
-    if arn is None:
-        return None
-    return sagemaker.CfnEndpointConfig.CapacityReservationConfigProperty(
-        # The only preference that there is.
-        capacity_reservation_preference="capacity-reservations-only",
-        ml_reservation_arn=arn,
     )
 
 

@@ -14,14 +14,19 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct, IDependable
 
-from slipway.config.sections.image_builds import PUBLIC_BUILDS, BuildVpc, ImageBuilds
+from slipway.config.sections.image_builds import PUBLIC_BUILDS, ImageBuilds
 from slipway.planning.plan import ImagePlan
-from stacks.constructs.handler_function import add_handler_function, add_log_group
+from stacks.constructs.build_project import (
+    BUILD_IMAGE,
+    INTERFACES_REASON,
+    BuildRole,
+    add_build_project,
+    plain_variables,
+)
+from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.image_build_rights import build_statements, network_interfaces_arn
-from stacks.constructs.statements import acknowledge_wildcards, allow, write_logs
+from stacks.constructs.statements import allow
 
-# It has Docker 28 and buildx.
-_BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
 # 4 cores and 128 GB of disk; NVIDIA's images unpack to more than 10 GB.
 _COMPUTE_TYPE = "BUILD_GENERAL1_MEDIUM"
 # Together they are less than the hour that CloudFormation waits.
@@ -29,7 +34,7 @@ _BUILD_TIMEOUT_MINUTES = 45
 _QUEUED_TIMEOUT_MINUTES = 10
 # Far more than the longest call of CodeBuild's API, or the longest answer, takes.
 _FUNCTION_TIMEOUT_SECONDS = 60
-_PROGRAMS = Path(__file__).parents[1] / "image_build"
+_SCRIPT = Path(__file__).parents[1] / "build_scripts" / "build_image.sh"
 # CodeBuild's guide lists IN_PROGRESS, SUCCEEDED, FAILED and STOPPED as statuses of a state change.
 # It lists TIMED_OUT and FAULT for phases only; the API's model has them for builds as well
 # (https://docs.aws.amazon.com/codebuild/latest/userguide/sample-build-notifications.html, read on
@@ -60,11 +65,7 @@ class ImageBuild(Construct):
     """A CodeBuild project, and the function that starts it and answers CloudFormation.
 
     Args:
-        scope: the image's stack.
-        construct_id: name within the scope.
-        images: the images to build; all go into one repository.
         sources: the build's folder, as an asset.
-        dockerfile: path in that folder.
         after: resources that must exist before a build starts.
         settings: mirrors that the build downloads from, and the network that it runs in.
         ca_bundle: the mirrors' certificate authorities if they are not public.
@@ -114,78 +115,49 @@ class ImageBuild(Construct):
         settings: ImageBuilds,
         ca_bundle: assets.Asset | None,
     ) -> codebuild.CfnProject:
-        log_group = add_log_group(self, "BuildLog", key_arn=self._log_key_arn)
+        first, partition = images[0].image, cdk.Stack.of(self).partition
         statements = build_statements(
             self,
-            images[0].image,
+            first,
             [each.base_image for each in images],
             [sources] if ca_bundle is None else [sources, ca_bundle],
             settings.vpc,
         )
-        role = iam.Role(
-            self,
-            "BuildRole",
-            assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"),
-            description="Builds and pushes images",
-            # Inline, so that the role never exists without its rights.
-            inline_policies={
-                "Building": iam.PolicyDocument(statements=[*statements, write_logs(log_group)])
-            },
-        )
         reasons = {"*": "ECR's log-in token is the account's; the API knows no narrower resource."}
         if settings.vpc is not None:
             reasons["*"] += " Nor does EC2's for the network interfaces of a VPC."
-            first, partition = images[0].image, cdk.Stack.of(self).partition
-            reasons[network_interfaces_arn(partition, first.region, first.account)] = (
-                "CodeBuild makes an interface for each build; conditions name service and subnets."
-            )
-        acknowledge_wildcards(role, reasons)
-        project = codebuild.CfnProject(
+            interfaces = network_interfaces_arn(partition, first.region, first.account)
+            reasons[interfaces] = INTERFACES_REASON
+        return add_build_project(
             self,
-            "Project",
-            description=f"Slipway: builds {images[0].image.repository}",
-            service_role=role.role_arn,
-            encryption_key="alias/aws/s3",
-            artifacts=codebuild.CfnProject.ArtifactsProperty(type="NO_ARTIFACTS"),
-            source=codebuild.CfnProject.SourceProperty(
-                type="S3",
-                location=f"{sources.s3_bucket_name}/{sources.s3_object_key}",
-                build_spec=build_specification(),
+            description=f"Slipway: builds {first.repository}",
+            role=BuildRole(
+                iam.ServicePrincipal("codebuild.amazonaws.com"),
+                "Builds and pushes images",
+                "Building",
+                statements,
+                reasons,
             ),
+            source=f"{sources.s3_bucket_name}/{sources.s3_object_key}",
+            build_specification=build_specification(),
             environment=codebuild.CfnProject.EnvironmentProperty(
                 type="LINUX_CONTAINER",
                 compute_type=_COMPUTE_TYPE,
-                image=_BUILD_IMAGE,
+                image=BUILD_IMAGE,
                 image_pull_credentials_type="CODEBUILD",
                 privileged_mode=True,
-                environment_variables=[
-                    codebuild.CfnProject.EnvironmentVariableProperty(
-                        name=name, value=value, type="PLAINTEXT"
-                    )
-                    for name, value in _variables(dockerfile, settings, ca_bundle).items()
-                ],
+                environment_variables=plain_variables(_variables(dockerfile, settings, ca_bundle)),
             ),
-            vpc_config=None if settings.vpc is None else _vpc_config(settings.vpc),
-            logs_config=codebuild.CfnProject.LogsConfigProperty(
-                cloud_watch_logs=codebuild.CfnProject.CloudWatchLogsConfigProperty(
-                    status="ENABLED", group_name=log_group.log_group_name
-                )
-            ),
-            timeout_in_minutes=_BUILD_TIMEOUT_MINUTES,
-            queued_timeout_in_minutes=_QUEUED_TIMEOUT_MINUTES,
+            vpc=settings.vpc,
+            timeout_minutes=_BUILD_TIMEOUT_MINUTES,
+            queued_timeout_minutes=_QUEUED_TIMEOUT_MINUTES,
+            log_key_arn=self._log_key_arn,
         )
-        cdk.Validations.of(project).acknowledge(
-            cdk.Acknowledgment(
-                id="AwsSolutions::AwsSolutions-CB4",
-                reason="A build leaves no artifact and no cache behind that a key would encrypt.",
-            )
-        )
-        return project
 
     def _function(self, project: codebuild.CfnProject) -> lambda_.CfnFunction:
         return add_handler_function(
             self,
-            program=_PROGRAMS / "handler.py",
+            module="image_build",
             description="Slipway: starts builds and tells CloudFormation how they ended",
             timeout_seconds=_FUNCTION_TIMEOUT_SECONDS,
             role_description="Starts builds of images and tells CloudFormation how they ended",
@@ -247,29 +219,19 @@ def build_specification() -> str:
 
     The script may therefore exit in any way.
     """
-    script = (_PROGRAMS / "build.sh").read_text("utf-8")
+    script = _SCRIPT.read_text("utf-8")
     return json.dumps(
         {"version": 0.2, "phases": {"build": {"commands": [f"bash -c {shlex.quote(script)}"]}}}
     )
 
 
-def _vpc_config(vpc: BuildVpc) -> codebuild.CfnProject.VpcConfigProperty:
-    return codebuild.CfnProject.VpcConfigProperty(
-        vpc_id=vpc.vpc_id,
-        subnets=list(vpc.subnet_ids),
-        security_group_ids=list(vpc.security_group_ids),
-    )
-
-
 def _variables(
     dockerfile: str, settings: ImageBuilds, ca_bundle: assets.Asset | None
-) -> dict[str, str]:
-    """Returns the variables of the project; a mirror's variables only if there is a mirror."""
-    variables: dict[str, str | None] = {
+) -> dict[str, str | None]:
+    return {
         "DOCKERFILE": dockerfile,
         "UV_DEFAULT_INDEX": settings.index_url,
         "UV_PYTHON_INSTALL_MIRROR": settings.python_url,
         "NEURON_INDEX": settings.neuron_index_url,
         "CA_BUNDLE": None if ca_bundle is None else ca_bundle.s3_object_url,
     }
-    return {name: value for name, value in variables.items() if value is not None}

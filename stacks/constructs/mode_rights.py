@@ -21,11 +21,6 @@ class ModeRights(Construct):
 
     Attributes:
         policy: what the model must depend on.
-
-    Args:
-        scope: the endpoint's stack.
-        policy: the rights of one setting.
-        role: the execution role.
     """
 
     def __init__(self, scope: Construct, policy: RightsPolicy, *, role: iam.Role) -> None:

@@ -17,12 +17,6 @@ class EndpointNetwork(Construct):
 
     Attributes:
         security_group_id: of the group that is made; None if the environment names its groups.
-
-    Args:
-        scope: the foundation.
-        construct_id: name within the scope.
-        environment: its names.
-        network: its network.
     """
 
     def __init__(

@@ -20,16 +20,7 @@ def publishing_statements(
     artifact_key_arn: str,
     compile_role_arn: str,
 ) -> tuple[list[iam.PolicyStatement], dict[str, str]]:
-    """Returns the statements of the build's role, and the reason of each wildcard in them.
-
-    Args:
-        partition: of the stack.
-        environment: account, region and names.
-        settings: the environment's `remote_publishing`.
-        place: the environment's artifacts.
-        artifact_key_arn: the key that encrypts them.
-        compile_role_arn: the role that compile jobs get.
-    """
+    """Returns the statements of the build's role, and the reason of each wildcard in them."""
     bucket = f"arn:{partition}:s3:::{place.bucket}"
     here = f"{environment.region}:{environment.account}"
     jobs = f"arn:{partition}:sagemaker:{here}:training-job/compile-*"

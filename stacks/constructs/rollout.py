@@ -28,13 +28,7 @@ class GuardedRollout(Construct):
     The alarms name the endpoint literally, so the endpoint can refer to them.
 
     Args:
-        scope: the endpoint's stack.
-        construct_id: name within the scope.
-        plan: the resolved config.
-        rollout: its rollout.
-        hosting: the endpoint and its configuration.
         alarms: the alarms of each variant, by the variant's name.
-        topic_arn: the topic that is notified.
     """
 
     def __init__(

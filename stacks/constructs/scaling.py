@@ -21,10 +21,7 @@ class VariantScaling(Construct):
     a third starts the first instance of an empty fleet.
 
     Args:
-        scope: the endpoint's stack.
-        construct_id: name within the scope.
         scaling: bounds, target, steps and pauses.
-        endpoint: EndpointName.
         variant: its name and its GPUs.
         after: resources that must exist before the variant is registered.
 

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
 from slipway.config.async_alarms import QUEUE
@@ -39,10 +39,6 @@ class ScalingMetric:
     """A metric that a policy follows.
 
     Args:
-        namespace: in CloudWatch.
-        name: MetricName.
-        statistic: of a minute.
-        dimensions: names and values.
         predefined_type: Application Auto Scaling's own name for it; None without one.
     """
 
@@ -64,9 +60,10 @@ class ScalingPolicy(ABC):
 
     Args:
         construct_id: id of the policy; its name follows from it.
-        metric: which the policy follows.
     """
 
+    # PolicyType; the name of the configuration's member begins with it.
+    policy_type: ClassVar[str]
     construct_id: str
     metric: ScalingMetric
 
@@ -74,11 +71,6 @@ class ScalingPolicy(ABC):
     def name(self) -> str:
         """Returns PolicyName."""
         return re.sub(r"(?<!^)(?=[A-Z])", "-", self.construct_id).lower()
-
-    @property
-    @abstractmethod
-    def policy_type(self) -> str:
-        """Returns PolicyType. The name of the configuration's member begins with it."""
 
     @property
     @abstractmethod
@@ -106,18 +98,12 @@ class TrackingPolicy(ScalingPolicy):
 
     Args:
         target_value: in the metric's unit.
-        scale_in_cooldown_seconds: pause after removing instances.
-        scale_out_cooldown_seconds: pause after adding instances.
     """
 
+    policy_type = "TargetTrackingScaling"
     target_value: float
     scale_in_cooldown_seconds: int
     scale_out_cooldown_seconds: int
-
-    @property
-    def policy_type(self) -> str:
-        """Returns PolicyType."""
-        return "TargetTrackingScaling"
 
     @property
     def configuration(self) -> dict[str, Any]:
@@ -149,20 +135,14 @@ class StepPolicy(ScalingPolicy):
 
     Args:
         steps: from which value of the metric, and how many instances; in ascending order.
-        cooldown_seconds: pause after adding instances.
-        description: of the alarm that carries the policy out.
         evaluation_periods: minutes at the lowest step's value that raise the alarm.
     """
 
+    policy_type = "StepScaling"
     steps: tuple[tuple[float, int], ...]
     cooldown_seconds: int
     description: str
     evaluation_periods: int = 1
-
-    @property
-    def policy_type(self) -> str:
-        """Returns PolicyType."""
-        return "StepScaling"
 
     @property
     def threshold(self) -> float:
@@ -191,11 +171,9 @@ def tracking_policy(
 ) -> TrackingPolicy:
     """Returns the target tracking policy of a variant."""
     dimensions = {"EndpointName": endpoint, "VariantName": variant.name}
+    target = scaling.target_value
     if scaling.target_concurrent_requests_per_instance is not None:
-        construct_id, target = (
-            "ConcurrentRequestsPerInstance",
-            scaling.target_concurrent_requests_per_instance,
-        )
+        construct_id = "ConcurrentRequestsPerInstance"
         metric = ScalingMetric(
             REQUESTS.namespace,
             "ConcurrentRequestsPerModel",
@@ -204,28 +182,23 @@ def tracking_policy(
             "SageMakerVariantConcurrentRequestsPerModelHighResolution",
         )
     elif scaling.target_invocations_per_instance_per_minute is not None:
-        construct_id, target = (
-            "InvocationsPerInstance",
-            scaling.target_invocations_per_instance_per_minute,
-        )
+        construct_id = "InvocationsPerInstance"
         metric = ScalingMetric(
             REQUESTS.namespace,
-            "InvocationsPerInstance",
+            construct_id,
             "Sum",
             dimensions,
             "SageMakerVariantInvocationsPerInstance",
         )
     elif scaling.target_gpu_utilization_percent is not None:
-        # The metric adds up over the GPUs of an instance.
-        construct_id, target = (
-            "GpuUtilization",
-            scaling.target_gpu_utilization_percent * variant.gpu_count,
-        )
+        construct_id = "GpuUtilization"
         metric = ScalingMetric(MACHINES.namespace, "GPUUtilization", "Average", dimensions)
+        # The metric adds up over the GPUs of an instance.
+        target *= variant.gpu_count
     else:
         # AWS's guide tracks the backlog so, and there is no predefined metric:
         # https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-autoscale.html
-        construct_id, target = "BacklogPerInstance", scaling.target_value
+        construct_id = "BacklogPerInstance"
         metric = ScalingMetric(QUEUE.namespace, BACKLOG_PER_INSTANCE, "Average", of_queue(endpoint))
     return TrackingPolicy(
         construct_id,

@@ -24,6 +24,35 @@ def add_policy(
     return resource
 
 
+def add_alarm(
+    scope: Construct,
+    construct_id: str,
+    policy: StepPolicy,
+    resource: autoscaling.CfnScalingPolicy,
+) -> cloudwatch.CfnAlarm:
+    """Adds the alarm that carries a step policy out, and returns it."""
+    return cloudwatch.CfnAlarm(
+        scope,
+        construct_id,
+        alarm_description=policy.description,
+        namespace=policy.metric.namespace,
+        metric_name=policy.metric.name,
+        dimensions=[
+            cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value)
+            for name, value in policy.metric.dimensions.items()
+        ],
+        statistic=policy.metric.statistic,
+        period=PERIOD_SECONDS,
+        evaluation_periods=policy.evaluation_periods,
+        # The lowest step begins at the threshold itself.
+        comparison_operator="GreaterThanOrEqualToThreshold",
+        threshold=policy.threshold,
+        # Without data there is no load.
+        treat_missing_data=REQUESTS.missing_data,
+        alarm_actions=[resource.ref],
+    )
+
+
 class StepScaling(Construct):
     """A step policy of a scalable target, with its alarm.
 
@@ -34,10 +63,7 @@ class StepScaling(Construct):
     generates it. The function around the endpoint's update may change alarms of that name.
 
     Args:
-        scope: the scaling of a variant.
-        construct_id: name within the scope.
         policy: the steps, and the metric that they follow.
-        target_id: reference to the scalable target.
 
     Attributes:
         alarm: carries the policy out, once a minute while it is raised.
@@ -48,23 +74,4 @@ class StepScaling(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         resource = add_policy(self, policy=policy, target_id=target_id)
-        self.alarm = cloudwatch.CfnAlarm(
-            self,
-            "Alarm",
-            alarm_description=policy.description,
-            namespace=policy.metric.namespace,
-            metric_name=policy.metric.name,
-            dimensions=[
-                cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value)
-                for name, value in policy.metric.dimensions.items()
-            ],
-            statistic=policy.metric.statistic,
-            period=PERIOD_SECONDS,
-            evaluation_periods=policy.evaluation_periods,
-            # The lowest step begins at the threshold itself.
-            comparison_operator="GreaterThanOrEqualToThreshold",
-            threshold=policy.threshold,
-            # Without data there is no load.
-            treat_missing_data=REQUESTS.missing_data,
-            alarm_actions=[resource.ref],
-        )
+        self.alarm = add_alarm(self, "Alarm", policy, resource)

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
-SCRIPT = ROOT / "stacks/image_build/build.sh"
+SCRIPT = ROOT / "stacks/build_scripts/build_image.sh"
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 EVERY_KIND = ", ".join(
     [

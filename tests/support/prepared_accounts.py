@@ -3,10 +3,8 @@
 The CLI takes eight seconds for both. tests/docs/test_quickstart.py runs them.
 """
 
-import io
 import json
 import tempfile
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import aws_cdk as cdk
 from slipway.config.environments import Environment
 from stacks.foundation_stack import FoundationStack
 from tests.support.waiting import eventually
+from tests.support.zip_files import zipped
 from tests.synth.assemblies import ROOT, new_app
 
 # Returns a client of a service.
@@ -56,13 +55,10 @@ def publish_packages(client: ClientOf, assembly: Path) -> None:
         source = asset["source"]
         if source["packaging"] != "zip":
             continue
-        package = io.BytesIO()
-        with zipfile.ZipFile(package, "w") as archive:
-            for path in sorted((assembly / source["path"]).iterdir()):
-                archive.write(path, path.name)
+        package = zipped(assembly / source["path"])
         for place in asset["destinations"].values():
             client("s3").put_object(
-                Bucket=place["bucketName"], Key=place["objectKey"], Body=package.getvalue()
+                Bucket=place["bucketName"], Key=place["objectKey"], Body=package
             )
 
 

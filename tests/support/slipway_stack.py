@@ -4,10 +4,9 @@ The template is a golden one, so what runs here is what `cdk synth` renders; the
 stand-in, whose mode lies in the model data.
 """
 
-import io
 import json
 import sys
-import zipfile
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,10 +17,12 @@ from botocore.exceptions import ClientError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.clock import AccountClock
 from embedded_aws.hosting.families.program import ContainerProgram
+from stacks.function_files import copy_function
 from tests.support.accounts import access_to, embedded_aws
 from tests.support.clocks import MovableClock
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.stacks import Stacks
+from tests.support.zip_files import zipped
 
 MODEL = "autoscaling"
 NAME = f"{MODEL}-local"
@@ -33,7 +34,6 @@ SCALING = {
 }
 _TESTS = Path(__file__).parents[1]
 _TEMPLATES = _TESTS / "golden" / "templates"
-_FUNCTION = _TESTS.parent / "stacks" / "endpoint_update"
 _PROGRAM = _TESTS / "embedded" / "hosting" / "stand_in.py"
 # What the foundation lets CloudWatch Logs do with the artifact key.
 _KEY_POLICY = {
@@ -119,16 +119,19 @@ class SlipwayStack:
 
 def publish_functions(stacks: Stacks, template: dict[str, Any]) -> None:
     """Puts the packages of a template's functions where the CDK CLI would put them."""
-    package = io.BytesIO()
-    with zipfile.ZipFile(package, "w") as archive:
-        for source in sorted(_FUNCTION.glob("*.py")):
-            archive.write(source, f"{_FUNCTION.name}/{source.name}")
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Lambda::Function":
             code = resource["Properties"]["Code"]
-            stacks.client("s3").put_object(
-                Bucket=code["S3Bucket"], Key=code["S3Key"], Body=package.getvalue()
-            )
+            package = packaged_function(resource["Properties"]["Handler"])
+            stacks.client("s3").put_object(Bucket=code["S3Bucket"], Key=code["S3Key"], Body=package)
+
+
+def packaged_function(handler: str) -> bytes:
+    """Returns the package of a function as a ZIP file, as the CDK CLI makes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        module = handler.removeprefix("functions.").removesuffix(".handler")
+        copy_function(module, Path(folder))
+        return zipped(Path(folder))
 
 
 def lay_foundation(stacks: Stacks) -> None:

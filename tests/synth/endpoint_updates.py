@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from stacks.endpoint_update import handler
+from stacks.functions.endpoint_update import handler
 
 ENDPOINT = "tiny-local"
 STACK = "arn:aws:cloudformation:eu-west-1:210987654321:stack/tiny-local/0"

@@ -1,4 +1,4 @@
-"""Projects whose models need a TensorRT image, and the stack that builds it."""
+"""Projects whose models need images, and the stacks that build them."""
 
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,34 @@ def synthesise(project: Project, outdir: Path, *models: str, **keywords: Any) ->
     add_stacks(app, project, Selection(**chosen))
     app.synth()
     return Assembly(outdir)
+
+
+def requests(assembly: Assembly, stack: str) -> list[tuple[str, str, str]]:
+    """Lists the images that a stack builds: each one's address, base and target."""
+    found = assembly.resources(stack, "Custom::SlipwayImage").values()
+    return [
+        tuple(resource["Properties"][name] for name in ("ImageUri", "BaseImage", "Target"))
+        for resource in found
+    ]
+
+
+def pulled(assembly: Assembly, stack: str) -> list[str]:
+    """Lists the repositories that a stack's builds may pull from."""
+    return [
+        statement["Resource"]
+        for role in assembly.resources(stack, "AWS::IAM::Role").values()
+        for policy in role["Properties"]["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Sid"] == "PullBases"
+    ]
+
+
+def edited(text: str, *edits: tuple[str, str]) -> str:
+    """Returns a text in which each edit's first part, which is there once, is the second part."""
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
 
 
 def sources(assembly: Assembly) -> str:

@@ -2,13 +2,9 @@
 
 import copy
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-import stacks.endpoint_update
 from tests.synth.endpoint_updates import POLICY, SCALING, Account, ask, resource_id, variant
 
 STEPS = {
@@ -327,21 +323,3 @@ def test_the_id_is_the_same_for_life():
     created = ask(account, "Create", step="After")["PhysicalResourceId"]
     assert created == "tiny-local-EndpointUpdateAfter-"
     assert ask(account, "Update", step="After", PhysicalResourceId="x")["PhysicalResourceId"] == "x"
-
-
-def test_it_runs_alone():
-    """Lambda has the package, the standard library and boto3."""
-    folder = Path(stacks.endpoint_update.__file__).parents[1]
-    script = (
-        "import sys, endpoint_update.handler; "
-        "print(*{name.partition('.')[0] for name in sys.modules})"
-    )
-    command = [
-        sys.executable,
-        "-I",
-        "-c",
-        f"import sys; sys.path.insert(0, {str(folder)!r}); {script}",
-    ]
-    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert "endpoint_update" in loaded
-    assert {"slipway", "stacks", "boto3", "aws_cdk"} & set(loaded) == set()

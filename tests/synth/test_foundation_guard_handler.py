@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from stacks.foundation_guard import handler
+from stacks.functions.foundation_guard import handle
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/one"
 PROPERTIES = {"Project": "search", "Version": "3", "ArtifactBucket": "b", "ArtifactKeyArn": ""}
@@ -63,7 +60,7 @@ def ask(
         **({} if kind == "Create" else {"PhysicalResourceId": "foundation-guard"}),
     }
     account = Account(status, key, error)
-    handler.handle(event, account, lambda *it: answers.append(it), lambda _: None)
+    handle(event, account, lambda *it: answers.append(it), lambda _: None)
     ((url, answer),) = answers
     assert url == "https://answer"
     assert answer["PhysicalResourceId"] == "foundation-guard"
@@ -126,19 +123,3 @@ def test_what_cannot_be_looked_at_is_not_taken_for_absent():
 
 def test_deletion_asks_nobody():
     assert ask("Delete", "never asked") == ("SUCCESS", NOTHING)
-
-
-def test_it_runs_alone_on_the_standard_library_and_boto3():
-    tree = ast.parse(Path(handler.__file__).read_text("utf-8"))
-    imported = {
-        name.partition(".")[0]
-        for node in ast.walk(tree)
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [str(node.module)]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
-    assert imported <= {*sys.stdlib_module_names, "boto3"}

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.stub import Stubber
 
-import stacks.image_build
-from stacks.image_build import handler
+from stacks.functions.image_build import handle
 
 URI = "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/tensorrt:trt10.13-0123456789abcdef"
 OLD_URI = f"{URI.rpartition('-')[0]}-fedcba9876543210"
@@ -103,7 +96,12 @@ class Account:
 
     def handle(self, event: dict[str, Any]) -> None:
         with self.stubber:
-            handler.handle(event, self.codebuild, lambda *answer: self.answers.append(answer))
+            handle(
+                event,
+                {"codebuild": self.codebuild}.__getitem__,
+                lambda *answer: self.answers.append(answer),
+                lambda _: None,
+            )
         self.stubber.assert_no_pending_responses()
 
 
@@ -199,60 +197,3 @@ def test_nobody_is_told_of_a_build_that_was_started_by_hand(account: Account):
     account.stubber.add_response("batch_get_builds", build(VARIABLES[:2]), {"ids": [BUILD]})
     account.handle(news("FAILED"))
     assert account.answers == []
-
-
-def test_an_answer_stays_within_cloudformations_4096_bytes(account: Account):
-    account.stubber.add_client_error("start_build", "Error", "x" * 10_000)
-    account.handle(request("Create"))
-    ((_, content),) = account.answers
-    assert len(json.dumps(content)) < 4096
-    assert len(content["Reason"]) == 2000
-
-
-@pytest.fixture
-def received() -> Iterator[tuple[str, list[tuple[str, str, str | None, bytes]]]]:
-    """The address of a server, and what it was sent."""
-    seen: list[tuple[str, str, str | None, bytes]] = []
-
-    class Bucket(BaseHTTPRequestHandler):
-        def do_PUT(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            seen.append((self.command, self.path, self.headers["Content-Type"], body))
-            self.send_response(403 if self.path == "/expired" else 200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Bucket) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", seen
-        server.shutdown()
-        thread.join()
-
-
-def test_an_answer_is_put_without_a_content_type(received):
-    address, seen = received
-    handler.put(f"{address}/arn?Signature=a%2Bb", {"Status": "SUCCESS"})
-    # The signature of the address is of a request without one.
-    assert seen == [("PUT", "/arn?Signature=a%2Bb", "", b'{"Status": "SUCCESS"}')]
-
-
-def test_an_answer_that_is_refused_is_an_error_and_so_tried_again(received):
-    with pytest.raises(OSError, match="HTTP Error 403"):
-        handler.put(f"{received[0]}/expired", {})
-
-
-def test_the_file_runs_alone_as_in_lambda(tmp_path: Path):
-    source = Path(stacks.image_build.__file__).parent / "handler.py"
-    (tmp_path / "handler.py").write_bytes(source.read_bytes())
-    code = (
-        "import handler, sys\n"
-        "assert not {'boto3', 'aws_cdk', 'slipway', 'stacks'} & set(sys.modules)\n"
-        "print(handler.handler.__name__)"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert (result.stdout, result.stderr) == ("handler\n", "")

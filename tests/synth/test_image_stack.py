@@ -3,7 +3,6 @@
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,15 @@ from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 from tests.support.projects import PRODUCTION
 from tests.synth.assemblies import Assembly, new_app
-from tests.synth.image_stacks import REGISTRY, SHARED, STACK, make_project, sources, synthesise
+from tests.synth.image_stacks import (
+    REGISTRY,
+    SHARED,
+    STACK,
+    make_project,
+    requests,
+    sources,
+    synthesise,
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +39,6 @@ def dependencies(assembly: Assembly, stack: str) -> set[str]:
     return {name for name in found if not name.endswith(".assets")}
 
 
-def requests(assembly: Assembly) -> list[dict[str, Any]]:
-    return [
-        resource["Properties"]
-        for resource in assembly.resources(STACK, "Custom::SlipwayImage").values()
-    ]
-
-
 # Which stacks an app holds
 
 
@@ -52,10 +52,7 @@ def test_a_models_stack_waits_for_its_image(assembly: Assembly):
 def test_every_image_that_a_plan_can_name_is_built(assembly: Assembly, project: Project):
     repository = f"{REGISTRY}/slipway/tensorrt"
     digest = image_digest(project.root, "tensorrt")
-    assert [
-        (request["ImageUri"], request["BaseImage"], request["Target"])
-        for request in requests(assembly)
-    ] == [
+    assert requests(assembly, STACK) == [
         (
             f"{repository}:trt{release.version}-{digest}{suffix}",
             f"nvcr.io/nvidia/tensorrt:{release.base_image}",
@@ -64,7 +61,7 @@ def test_every_image_that_a_plan_can_name_is_built(assembly: Assembly, project: 
         for release in tensorrt_releases().values()
         for suffix, target in (("", "serving"), ("-compiler", "compiler"))
     ]
-    built = {request["ImageUri"] for request in requests(assembly)}
+    built = {uri for uri, _, _ in requests(assembly, STACK)}
     serving = [project.plan(model, PRODUCTION).image for model in ("newest", "volta")]
     named = {image.uri for each in serving for image in (each, compiler_image(each))}
     assert named == built
@@ -75,7 +72,7 @@ def test_a_model_that_is_not_published_has_its_image_built_first(project: Projec
     found = synthesise(project, tmp_path, "fresh")
     assert "was never published" in found.annotations("fresh", "error")[0]
     assert set(found.stacks()) == {"foundation", "fresh", STACK}
-    assert len(requests(found)) == 4
+    assert len(requests(found, STACK)) == 4
 
 
 def test_an_app_that_needs_no_image_has_no_stack_of_one(project: Project, tmp_path: Path):
@@ -124,7 +121,7 @@ def test_environments_of_one_account_and_region_share_the_repository(
     assert assembly.annotations(STACK, "info") == []
     staging = synthesise(project, tmp_path / "staging", "newest", environment="staging")
     assert staging.resources(STACK, "AWS::ECR::Repository") == {}
-    assert requests(staging)[0]["ImageUri"] == requests(assembly)[0]["ImageUri"]
+    assert requests(staging, STACK) == requests(assembly, STACK)
     assert staging.annotations(STACK, "info") == [
         "The repository slipway/tensorrt belongs to the environment production, which comes first "
         "in environments.yaml and has the same account and region. Where it is not there yet, run "
@@ -137,30 +134,30 @@ def test_environments_of_one_account_and_region_share_the_repository(
 # What changes it
 
 
-def changed_by(root: Path, path: str, tmp_path: Path) -> tuple[Assembly, Assembly]:
+def changed_by(root: Path, tmp_path: Path, *paths: str) -> tuple[Assembly, Assembly]:
     project = make_project(root)
     before = synthesise(project, tmp_path / "before", "newest")
-    file = root / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("# another\n")
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("# another\n")
     return before, synthesise(Project(root), tmp_path / "after", "newest")
 
 
 def test_a_change_of_the_sources_changes_tag_and_asset(tmp_path: Path):
-    before, after = changed_by(tmp_path / "p", "containers/serving/main.py", tmp_path)
+    before, after = changed_by(tmp_path / "p", tmp_path, "containers/serving/main.py")
     assert sources(before) != sources(after)
-    old, new = ({each["ImageUri"] for each in requests(found)} for found in (before, after))
+    old, new = ({uri for uri, _, _ in requests(found, STACK)} for found in (before, after))
     assert old.isdisjoint(new)
     image = after.only("newest", "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]["Image"]
     assert image in new
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["README.md", "containers/triton/model.py", "containers/serving/__pycache__/main.pyc"],
-)
-def test_a_change_elsewhere_changes_nothing(tmp_path: Path, path: str):
-    before, after = changed_by(tmp_path / "p", path, tmp_path)
+def test_a_change_elsewhere_changes_nothing(tmp_path: Path):
+    elsewhere = (
+        "README.md", "containers/triton/model.py", "containers/serving/__pycache__/main.pyc",
+    )  # fmt: skip
+    before, after = changed_by(tmp_path / "p", tmp_path, *elsewhere)
     assert before.template(STACK) == after.template(STACK)
 
 

@@ -1,4 +1,4 @@
-"""The stack of our LMI image: what it builds, for whom, and what the scanners say of it."""
+"""The stack of our LMI image: which bases it is built on, and for whom."""
 
 from pathlib import Path
 from typing import Any
@@ -9,12 +9,10 @@ from slipway.facts.images import image
 from slipway.image_sources import image_digest
 from slipway.planning.families.lmi.image import image_bases
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
 from stacks.image_stack import images_to_build
-from tests.support.linting import lint
-from tests.support.projects import ENVIRONMENTS, PRODUCTION, config_text, write_project
-from tests.synth.assemblies import Assembly, new_app
-from tests.synth.scanners import nag, validation_findings
+from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
+from tests.synth.assemblies import Assembly
+from tests.synth.image_stacks import edited, pulled, requests, synthesise
 
 STACK = "image-lmi"
 REPOSITORY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/lmi"
@@ -50,11 +48,7 @@ FASTERTRANSFORMER = ("djl-fastertransformer", "0.24.0")
 
 
 def config(name: str, *edits: tuple[str, str]) -> str:
-    text = CONFIG.replace("NAME", name)
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
+    return edited(CONFIG, ("NAME", name), *edits)
 
 
 MODELS = {
@@ -69,7 +63,6 @@ MODELS = {
     "too-old": config("too-old", ("version: 0.23.0", "version: 0.20.0")),
     "unknown": config("unknown", ("version: 0.23.0", "version: 0.1.0")),
     "broken": config("broken", ("dtype: fp16", "dtyp: fp16")),
-    "tensorrt": config_text("tensorrt"),
 }
 
 
@@ -79,14 +72,6 @@ def make_project(root: Path, *names: str) -> Project:
     published = {"gptj", "gptj-again", "managed"} & set(models)
     write_project(root, models, published=published, environments=ENVIRONMENTS)
     return Project(root)
-
-
-def synthesise(project: Project, outdir: Path, *models: str, **keywords: Any) -> Assembly:
-    app = new_app(outdir)
-    chosen = {"environment": "production", "models": models or ("*",), **keywords}
-    add_stacks(app, project, Selection(**chosen))
-    app.synth()
-    return Assembly(outdir)
 
 
 @pytest.fixture(scope="module")
@@ -99,14 +84,6 @@ def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Asse
     return synthesise(project, tmp_path_factory.mktemp("cdk.out"), "gptj")
 
 
-def requests(assembly: Assembly) -> list[tuple[str, str, str]]:
-    found = assembly.resources(STACK, "Custom::SlipwayImage").values()
-    return [
-        tuple(resource["Properties"][name] for name in ("ImageUri", "BaseImage", "Target"))
-        for resource in found
-    ]
-
-
 def base(framework: str, version: str) -> Any:
     return image(framework, version, "eu-west-1")
 
@@ -116,7 +93,7 @@ def test_an_image_is_built_for_each_base_that_a_config_of_the_project_names(
 ):
     """Once, for however many configs; and for one that is not selected too."""
     digest = image_digest(project.root, "lmi")
-    assert requests(assembly) == [
+    assert requests(assembly, STACK) == [
         (f"{REPOSITORY}:{facts.tag}-{digest}", facts.uri, "serving")
         for facts in (base(*DEEPSPEED), base(*FASTERTRANSFORMER))
     ]
@@ -127,22 +104,8 @@ def test_a_models_stack_waits_for_its_image_and_runs_it(assembly: Assembly, proj
     assert set(assembly.stacks()) == {"foundation", "gptj", STACK}
     assert STACK in assembly.stacks()["gptj"]["dependencies"]
     model = assembly.only("gptj", "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
-    assert model["Image"] == requests(assembly)[0][0]
+    assert model["Image"] == requests(assembly, STACK)[0][0]
     assert model["Image"] == project.plan("gptj", PRODUCTION).image.uri
-
-
-def test_the_selection_does_not_change_the_stack(
-    assembly: Assembly, project: Project, tmp_path: Path
-):
-    for names in (("gptj-again",), ("gptj", "fresh"), ()):
-        found = synthesise(project, tmp_path / f"{len(names)}", *names)
-        assert found.template(STACK) == assembly.template(STACK)
-
-
-def test_one_that_is_not_published_has_its_image_built_first(project: Project, tmp_path: Path):
-    found = synthesise(project, tmp_path, "fresh")
-    assert "was never published" in found.annotations("fresh", "error")[0]
-    assert set(found.stacks()) == {"foundation", "fresh", STACK}
 
 
 def test_awss_image_needs_no_stack(project: Project, tmp_path: Path):
@@ -150,11 +113,6 @@ def test_awss_image_needs_no_stack(project: Project, tmp_path: Path):
     assert set(found.stacks()) == {"foundation", "managed"}
     model = found.only("managed", "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
     assert model["Image"] == base(*DEEPSPEED).uri
-
-
-def test_other_containers_builds_do_not_come_with_it(project: Project, tmp_path: Path):
-    found = synthesise(project, tmp_path, "tensorrt")
-    assert STACK not in found.stacks()
 
 
 def test_what_is_no_base_is_not_built_and_its_model_says_why(tmp_path: Path):
@@ -169,20 +127,6 @@ def test_what_is_no_base_is_not_built_and_its_model_says_why(tmp_path: Path):
     assert "dtyp" in found.annotations("broken", "error")[0]
 
 
-def test_a_missing_source_stops_only_who_needs_it(tmp_path: Path):
-    project = make_project(tmp_path / "project", "gptj", "managed")
-    (project.root / "containers" / "lmi" / "Dockerfile").unlink()
-    found = synthesise(project, tmp_path / "out")
-    assert set(found.stacks()) == {"foundation", "gptj", "managed"}
-    assert "containers/lmi/Dockerfile is missing" in found.annotations("gptj", "error")[0]
-    assert found.annotations("managed", "error") == []
-
-
-def test_the_embedded_aws_builds_nothing(project: Project, tmp_path: Path):
-    found = synthesise(project, tmp_path, "gptj", environment="local", allow_unpublished=True)
-    assert set(found.stacks()) == {"foundation", "gptj"}
-
-
 def test_a_region_without_the_base_has_no_image_of_it():
     """AWS publishes FasterTransformer in fewer regions than there are."""
     away = PRODUCTION.model_copy(update={"region": "us-gov-west-1"})
@@ -194,15 +138,8 @@ def test_a_region_without_the_base_has_no_image_of_it():
 
 
 def test_the_build_may_pull_the_bases(assembly: Assembly):
-    policies = [
-        statement
-        for role in assembly.resources(STACK, "AWS::IAM::Role").values()
-        for policy in role["Properties"]["Policies"]
-        for statement in policy["PolicyDocument"]["Statement"]
-    ]
-    (pull,) = (statement for statement in policies if statement["Sid"] == "PullBases")
     account = base(*DEEPSPEED).account
-    assert pull["Resource"] == f"arn:aws:ecr:eu-west-1:{account}:repository/djl-inference"
+    assert pulled(assembly, STACK) == [f"arn:aws:ecr:eu-west-1:{account}:repository/djl-inference"]
 
 
 def test_the_dockerfile_is_the_containers_own(assembly: Assembly):
@@ -212,32 +149,3 @@ def test_the_dockerfile_is_the_containers_own(assembly: Assembly):
     ]
     repository = assembly.only(STACK, "AWS::ECR::Repository")["Properties"]
     assert repository["RepositoryName"] == "slipway/lmi"
-
-
-def test_cfn_lint_finds_nothing(assembly: Assembly):
-    path = assembly.template_file(STACK)
-    assert [str(match) for match in lint([path])[path]] == []
-
-
-def test_the_cdks_own_validation_finds_nothing(project: Project, tmp_path: Path):
-    # It reports where something was acknowledged, as the stack of a broken model is.
-    found = synthesise(project, tmp_path, "gptj", "broken")
-    assert STACK in found.stacks()
-    assert validation_findings(tmp_path) == []
-
-
-def test_cdk_nag_finds_only_what_is_acknowledged_with_a_reason(project: Project, tmp_path: Path):
-    app = new_app(tmp_path)
-    add_stacks(app, project, Selection(environment="production", models=("gptj",)))
-    report = nag(app, tmp_path)
-    assert report["violations"] == []
-    excused = {
-        (construct["constructPath"], item["ruleName"])
-        for item in report["suppressedViolations"]
-        for construct in item["violatingConstructs"]
-        if construct["constructPath"].startswith(STACK)
-    }
-    assert excused == {
-        (f"{STACK}/Build/BuildRole/Resource", "AwsSolutions-IAM5[Resource::*]"),
-        (f"{STACK}/Build/Project", "AwsSolutions-CB4"),
-    }

@@ -1,7 +1,6 @@
 """The stack of Slipway's Triton image: which bases it is built on, and for whom."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,10 +9,9 @@ from slipway.facts.triton.releases import TRITON
 from slipway.image_sources import image_digest
 from slipway.planning.images import compiler_image
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
-from tests.support.linting import lint
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
-from tests.synth.assemblies import Assembly, new_app
+from tests.synth.assemblies import Assembly
+from tests.synth.image_stacks import edited, pulled, requests, synthesise
 
 STACK = "image-triton"
 REPOSITORY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/triton"
@@ -43,11 +41,7 @@ alarms:
 
 
 def config(name: str, *edits: tuple[str, str]) -> str:
-    text = CONFIG.replace("NAME", name)
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
+    return edited(CONFIG, ("NAME", name), *edits)
 
 
 MODELS = {
@@ -73,14 +67,6 @@ def make_project(root: Path, *names: str) -> Project:
     return Project(root)
 
 
-def synthesise(project: Project, outdir: Path, *models: str, **keywords: Any) -> Assembly:
-    app = new_app(outdir)
-    chosen = {"environment": "production", "models": models or ("*",), **keywords}
-    add_stacks(app, project, Selection(**chosen))
-    app.synth()
-    return Assembly(outdir)
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return make_project(tmp_path_factory.mktemp("project"))
@@ -91,20 +77,12 @@ def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Asse
     return synthesise(project, tmp_path_factory.mktemp("cdk.out"), "newest")
 
 
-def requests(assembly: Assembly) -> list[tuple[str, str, str]]:
-    found = assembly.resources(STACK, "Custom::SlipwayImage").values()
-    return [
-        tuple(resource["Properties"][name] for name in ("ImageUri", "BaseImage", "Target"))
-        for resource in found
-    ]
-
-
 def test_both_images_are_built_on_each_base_that_a_config_names(
     assembly: Assembly, project: Project
 ):
     """Once, for however many configs, and for one that is not selected too."""
     digest = image_digest(project.root, "triton")
-    assert requests(assembly) == [
+    assert requests(assembly, STACK) == [
         (
             f"{REPOSITORY}:triton{version}-{digest}{suffix}",
             image(TRITON, version, "eu-west-1").uri,
@@ -119,16 +97,10 @@ def test_a_models_stack_waits_for_its_image_and_runs_it(assembly: Assembly, proj
     assert set(assembly.stacks()) == {"foundation", "newest", STACK}
     assert STACK in assembly.stacks()["newest"]["dependencies"]
     model = assembly.only("newest", "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
-    built = [uri for uri, _, _ in requests(assembly)]
+    built = [uri for uri, _, _ in requests(assembly, STACK)]
     assert model["Image"] in built
     plan = project.plan("newest", PRODUCTION)
     assert {plan.image.uri, compiler_image(plan.image).uri} <= set(built)
-
-
-def test_the_selection_does_not_change_the_stack(
-    assembly: Assembly, project: Project, tmp_path: Path
-):
-    assert synthesise(project, tmp_path, "again").template(STACK) == assembly.template(STACK)
 
 
 def test_a_repository_of_the_users_own_needs_no_image(project: Project, tmp_path: Path):
@@ -144,22 +116,5 @@ def test_a_release_that_is_no_base_is_not_built_and_its_model_says_why(tmp_path:
 
 
 def test_the_build_may_pull_the_bases(assembly: Assembly):
-    pulls = [
-        statement["Resource"]
-        for role in assembly.resources(STACK, "AWS::IAM::Role").values()
-        for policy in role["Properties"]["Policies"]
-        for statement in policy["PolicyDocument"]["Statement"]
-        if statement["Sid"] == "PullBases"
-    ]
     account = image(TRITON, "26.05", "eu-west-1").account
-    assert pulls == [f"arn:aws:ecr:eu-west-1:{account}:repository/{TRITON}"]
-
-
-def test_the_embedded_aws_builds_nothing(project: Project, tmp_path: Path):
-    found = synthesise(project, tmp_path, "newest", environment="local", allow_unpublished=True)
-    assert STACK not in found.stacks()
-
-
-def test_cfn_lint_finds_nothing(assembly: Assembly):
-    path = assembly.template_file(STACK)
-    assert [str(match) for match in lint([path])[path]] == []
+    assert pulled(assembly, STACK) == [f"arn:aws:ecr:eu-west-1:{account}:repository/{TRITON}"]

@@ -8,7 +8,7 @@ name.
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -68,26 +68,43 @@ def tag_map(properties: Properties) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in tag_list(properties)}
 
 
+def removed_tags(old: Properties, new: Properties) -> list[str]:
+    """Returns the keys of tags that a resource has no more."""
+    kept = {tag["Key"] for tag in tag_list(new)}
+    return [tag["Key"] for tag in tag_list(old) if tag["Key"] not in kept]
+
+
 def update_tags(
+    client: Any,
+    identifier: str,
     old: Properties,
     new: Properties,
     *,
-    remove: Callable[[list[str]], object],
-    add: Callable[[list[dict[str, str]]], object],
+    add: str = "TagResource",
+    remove: str = "UntagResource",
+    tags: Any = None,
 ) -> None:
-    """Gives a resource the tags of its new properties, with the service's two operations.
+    """Gives a resource the tags of its new properties.
 
     Args:
+        client: boto3 client of the service.
+        identifier: the resource, as the two operations name it.
         old: the resource's properties so far.
         new: its properties from now on.
-        remove: removes the tags with these keys.
-        add: adds these tags, or changes their values.
+        add: the operation that adds tags, or changes their values.
+        remove: the operation that removes tags by their keys.
+        tags: the new tags in the form of the service; None if it is that of templates.
     """
-    kept = {tag["Key"] for tag in tag_list(new)}
-    if removed := [tag["Key"] for tag in tag_list(old) if tag["Key"] not in kept]:
-        remove(removed)
-    if kept and changed(old, new, "Tags"):
-        add(tag_list(new))
+
+    def carry_out(operation: str, content: Any) -> None:
+        # Each has two members: the resource, and its tags or their keys.
+        shape = client.meta.service_model.operation_model(operation).input_shape
+        call(client, operation, dict(zip(shape.members, (identifier, content), strict=True)))
+
+    if removed := removed_tags(old, new):
+        carry_out(remove, removed)
+    if tag_list(new) and changed(old, new, "Tags"):
+        carry_out(add, tags or tag_list(new))
 
 
 def document_text(document: Any) -> str:

@@ -6,8 +6,6 @@ a stack: it reports the physical id as soon as there is one, returns the attribu
 fail the resource.
 """
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 import secrets
 import string
 import threading

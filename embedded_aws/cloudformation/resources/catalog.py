@@ -20,7 +20,6 @@ from embedded_aws.cloudformation.resources.kms import AliasHandler, KeyHandler
 from embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
 from embedded_aws.cloudformation.resources.monitoring import (
     AlarmHandler,
-    DashboardHandler,
     LogGroupHandler,
 )
 from embedded_aws.cloudformation.resources.moto_types import moto_handlers
@@ -57,7 +56,6 @@ def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:
         AliasHandler(),
         BucketHandler(),
         BucketPolicyHandler(),
-        DashboardHandler(),
         EndpointHandler(),
         FunctionHandler(runtime or LambdaRuntime()),
         InferenceComponentHandler(),

@@ -1,7 +1,5 @@
 """Build projects."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from typing import Any
 
 from botocore.exceptions import ClientError

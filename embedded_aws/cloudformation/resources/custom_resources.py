@@ -3,8 +3,6 @@
 Only CloudFormation knows these functions: Lambda's API, which is moto's, does not show them.
 """
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 import uuid
 from typing import Any
 
@@ -39,14 +37,10 @@ class FunctionHandler(ResourceHandler):
     type_name = "AWS::Lambda::Function"
     properties = frozenset(
         {
-            "Architectures",
             "Code",
             "Description",
             "Handler",
-            "KmsKeyArn",
             "LoggingConfig",
-            "MemorySize",
-            "ReservedConcurrentExecutions",
             "Role",
             "Runtime",
             "Tags",

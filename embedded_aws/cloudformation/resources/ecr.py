@@ -82,13 +82,7 @@ class RepositoryHandler(ResourceHandler):
             )
         self._set_lifecycle(context, physical_id, old, new)
         self._set_policy(context, physical_id, old, new)
-        arn = attributes["Arn"]
-        update_tags(
-            old,
-            new,
-            remove=lambda keys: client.untag_resource(resourceArn=arn, tagKeys=keys),
-            add=lambda tags: call(client, "TagResource", {"resourceArn": arn, "tags": tags}),
-        )
+        update_tags(client, attributes["Arn"], old, new)
         return attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:

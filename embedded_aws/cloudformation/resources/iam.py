@@ -1,7 +1,5 @@
 """Roles and policies."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
@@ -88,12 +86,7 @@ class RoleHandler(ResourceHandler):
             else:
                 client.delete_role_permissions_boundary(RoleName=physical_id)
         self._set_policies(client, physical_id, old, new)
-        update_tags(
-            old,
-            new,
-            remove=lambda keys: client.untag_role(RoleName=physical_id, TagKeys=keys),
-            add=lambda tags: call(client, "TagRole", {"RoleName": physical_id, "Tags": tags}),
-        )
+        update_tags(client, physical_id, old, new, add="TagRole", remove="UntagRole")
         role = client.get_role(RoleName=physical_id)["Role"]
         return {"Arn": role["Arn"], "RoleId": role["RoleId"]}
 

@@ -1,7 +1,5 @@
 """Resource types without any effect."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,

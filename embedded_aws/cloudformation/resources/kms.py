@@ -1,7 +1,5 @@
 """Encryption keys and their aliases."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
@@ -15,7 +13,6 @@ from embedded_aws.cloudformation.resources.api_calls import (
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
-    ChangeRefusedError,
     Physical,
     Properties,
     ResourceContext,
@@ -32,78 +29,38 @@ class KeyHandler(ResourceHandler):
 
     type_name = "AWS::KMS::Key"
     properties = frozenset(
-        {
-            "BypassPolicyLockoutSafetyCheck",
-            "Description",
-            "EnableKeyRotation",
-            "Enabled",
-            "KeyPolicy",
-            "KeySpec",
-            "KeyUsage",
-            "MultiRegion",
-            "Origin",
-            "PendingWindowInDays",
-            "RotationPeriodInDays",
-            "Tags",
-        }
+        {"Description", "EnableKeyRotation", "KeyPolicy", "PendingWindowInDays", "Tags"}
     )
     attributes = frozenset({"Arn", "KeyId"})
     tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateKey, then sets rotation and state."""
+        """Calls CreateKey, then sets the rotation."""
         client = context.client("kms")
         policy = properties.get("KeyPolicy")
         request: dict[str, Any] = {
-            **selected(
-                properties,
-                "BypassPolicyLockoutSafetyCheck",
-                "Description",
-                "KeySpec",
-                "KeyUsage",
-                "MultiRegion",
-                "Origin",
-            ),
+            **selected(properties, "Description"),
             "Policy": document_text(policy) if policy is not None else None,
             "Tags": _kms_tags(properties),
         }
         key = call(client, "CreateKey", request)["KeyMetadata"]
         context.initiated(key["KeyId"])
         self._set_rotation(context, key["KeyId"], properties)
-        if not boolean(properties.get("Enabled", True)):
-            client.disable_key(KeyId=key["KeyId"])
         return Physical(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Changes policy, description, rotation, state and tags; a key's kind cannot change."""
+        """Changes policy, description, rotation and tags."""
         client = context.client("kms")
-        kind = ("KeySpec", "KeyUsage", "MultiRegion", "Origin")
-        fixed = [name for name in kind if changed(old, new, name)]
-        if fixed:
-            raise ChangeRefusedError(
-                f"Invalid request provided: You cannot change {', '.join(fixed)} after an "
-                "AWS KMS key is created."
-            )
         if changed(old, new, "KeyPolicy") and "KeyPolicy" in new:
             policy = document_text(new["KeyPolicy"])
             client.put_key_policy(KeyId=physical_id, PolicyName="default", Policy=policy)
         if changed(old, new, "Description"):
             client.update_key_description(KeyId=physical_id, Description=new.get("Description", ""))
-        if changed(old, new, "EnableKeyRotation", "RotationPeriodInDays"):
+        if changed(old, new, "EnableKeyRotation"):
             self._set_rotation(context, physical_id, new)
-        if changed(old, new, "Enabled"):
-            enable = boolean(new.get("Enabled", True))
-            (client.enable_key if enable else client.disable_key)(KeyId=physical_id)
-        update_tags(
-            old,
-            new,
-            remove=lambda keys: client.untag_resource(KeyId=physical_id, TagKeys=keys),
-            add=lambda _: call(
-                client, "TagResource", {"KeyId": physical_id, "Tags": _kms_tags(new)}
-            ),
-        )
+        update_tags(client, physical_id, old, new, tags=_kms_tags(new))
         return {"Arn": context.arn("kms", f"key/{physical_id}"), "KeyId": physical_id}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -115,8 +72,7 @@ class KeyHandler(ResourceHandler):
     def _set_rotation(self, context: ResourceContext, key_id: str, properties: Properties) -> None:
         client = context.client("kms")
         if boolean(properties.get("EnableKeyRotation", False)):
-            period = selected(properties, "RotationPeriodInDays")
-            call(client, "EnableKeyRotation", {"KeyId": key_id, **period})
+            client.enable_key_rotation(KeyId=key_id)
         elif client.get_key_rotation_status(KeyId=key_id)["KeyRotationEnabled"]:
             client.disable_key_rotation(KeyId=key_id)
 

@@ -10,7 +10,7 @@ import io
 import itertools
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
@@ -23,12 +23,13 @@ class PackageError(Exception):
     """The package has no such module, or the module cannot be imported."""
 
 
-def load_module(package: bytes, name: str) -> ModuleType:
+def load_module(package: bytes, name: str, write: Callable[[str], None]) -> ModuleType:
     """Returns a module of a package.
 
     Args:
         package: a ZIP file.
-        name: of the module, with its folders: `handler` or `endpoint_update.handler`.
+        name: of the module, with its folders: `handler` or `functions.image_build`.
+        write: takes each line that a module of the package prints.
 
     Raises:
         PackageError: it is no ZIP file, it has no such module, or the module does not compile.
@@ -38,7 +39,7 @@ def load_module(package: bytes, name: str) -> ModuleType:
             sources = {path: archive.read(path) for path in archive.namelist()}
     except zipfile.BadZipFile as error:
         raise PackageError(error) from None
-    finder = _Finder(f"_function_{next(_numbers)}", sources)
+    finder = _Finder(f"_function_{next(_numbers)}", sources, write)
     sys.meta_path.insert(0, finder)
     try:
         # The user's own code, which an account would run as well.
@@ -55,9 +56,12 @@ def load_module(package: bytes, name: str) -> ModuleType:
 class _Finder(MetaPathFinder, InspectLoader):
     """Finds the modules of one package below its own name."""
 
-    def __init__(self, root: str, sources: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, root: str, sources: Mapping[str, bytes], write: Callable[[str], None]
+    ) -> None:
         self.root = root
         self._sources = sources
+        self._write = write
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -73,6 +77,10 @@ class _Finder(MetaPathFinder, InspectLoader):
     def get_source(self, fullname: str) -> str | None:
         source = self._source(fullname)
         return None if source is None else source.decode()
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["print"] = lambda *words, **_: self._write(" ".join(map(str, words)))
+        super().exec_module(module)
 
     def _source(self, fullname: str) -> bytes | None:
         if fullname == self.root:

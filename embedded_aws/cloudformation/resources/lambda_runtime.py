@@ -83,12 +83,11 @@ class LambdaRuntime:
         output: list[str] = []
         module_name = handler.rpartition(".")[0]
         try:
-            module = load_module(package, module_name)
+            module = load_module(package, module_name, output.append)
         except PackageError as error:
             raise ResourceFailedError(
                 f"Unable to import module '{module_name}' of the function's package: {error}"
             ) from None
-        module.__dict__["print"] = lambda *words, **_: output.append(" ".join(map(str, words)))
         entry = getattr(module, _ENTRY, None)
         if entry is None:
             raise ResourceFailedError(
@@ -107,11 +106,6 @@ class LambdaRuntime:
 
     def invoke(self, context: ResourceContext, arn: str, event: Mapping[str, Any]) -> Any:
         """Runs a function and returns its answer.
-
-        Args:
-            context: the resource that the function is called for; limits the function's waits.
-            arn: from `deploy`.
-            event: the request, as CloudFormation sends it to custom resources.
 
         Raises:
             ResourceFailedError: there is no such function, or it ended without an answer.

@@ -1,8 +1,5 @@
-"""Alarms, dashboards and log groups."""
+"""Alarms and log groups."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
-import json
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
@@ -78,13 +75,7 @@ class AlarmHandler(ResourceHandler):
         attributes = self._attributes(context, physical_id)
         without_tags = {name: value for name, value in new.items() if name != "Tags"}
         call(client, "PutMetricAlarm", {**without_tags, "AlarmName": physical_id})
-        arn = attributes["Arn"]
-        update_tags(
-            old,
-            new,
-            remove=lambda keys: client.untag_resource(ResourceARN=arn, TagKeys=keys),
-            add=lambda tags: call(client, "TagResource", {"ResourceARN": arn, "Tags": tags}),
-        )
+        update_tags(client, attributes["Arn"], old, new)
         return attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -94,42 +85,6 @@ class AlarmHandler(ResourceHandler):
 
     def _attributes(self, context: ResourceContext, name: str) -> Attributes:
         return {"Arn": context.arn("cloudwatch", f"alarm:{name}")}
-
-
-class DashboardHandler(ResourceHandler):
-    """AWS::CloudWatch::Dashboard."""
-
-    type_name = "AWS::CloudWatch::Dashboard"
-    properties = frozenset({"DashboardBody", "DashboardName"})
-    name_property = "DashboardName"
-
-    def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls PutDashboard."""
-        name = properties.get("DashboardName") or context.physical_name(maximum=_NAME_LENGTH)
-        self._put(context, name, properties)
-        return Physical(name, {})
-
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Puts the dashboard again."""
-        self._put(context, physical_id, new)
-        return {}
-
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteDashboards."""
-        with ignoring("ResourceNotFound", "DashboardNotFoundError"):
-            context.client("cloudwatch").delete_dashboards(DashboardNames=[physical_id])
-
-    def _put(self, context: ResourceContext, name: str, properties: Properties) -> None:
-        body = properties["DashboardBody"]
-        try:
-            json.loads(body)
-        except (TypeError, ValueError):
-            raise ResourceFailedError(
-                "The field DashboardBody must be a valid JSON object"
-            ) from None
-        context.client("cloudwatch").put_dashboard(DashboardName=name, DashboardBody=body)
 
 
 class LogGroupHandler(ResourceHandler):
@@ -170,12 +125,7 @@ class LogGroupHandler(ResourceHandler):
         if changed(old, new, "KmsKeyId"):
             set_log_key(context, physical_id, new.get("KmsKeyId"))
         arn = context.arn("logs", f"log-group:{physical_id}")
-        update_tags(
-            old,
-            new,
-            remove=lambda keys: client.untag_resource(resourceArn=arn, tagKeys=keys),
-            add=lambda _: client.tag_resource(resourceArn=arn, tags=tag_map(new)),
-        )
+        update_tags(client, arn, old, new, tags=tag_map(new))
         return self._attributes(context, physical_id)
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:

@@ -40,7 +40,6 @@ class MotoHandler(ResourceHandler):
 
     Args:
         type_name: for example `AWS::SQS::Queue`.
-        model: moto's class.
     """
 
     def __init__(self, type_name: str, model: Any) -> None:

@@ -1,7 +1,5 @@
 """Security groups and VPC endpoints."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
@@ -10,9 +8,9 @@ from embedded_aws.cloudformation.resources.api_calls import (
     call,
     document_text,
     ignoring,
+    removed_tags,
     selected,
     tag_list,
-    update_tags,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -27,10 +25,6 @@ from embedded_aws.cloudformation.resources.base import (
 # Template member -> the API's list and member.
 _PEERS = {
     "CidrIp": ("IpRanges", "CidrIp"),
-    "CidrIpv6": ("Ipv6Ranges", "CidrIpv6"),
-    "DestinationPrefixListId": ("PrefixListIds", "PrefixListId"),
-    "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
-    "SourcePrefixListId": ("PrefixListIds", "PrefixListId"),
     "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
 }
 # The rule that EC2 gives a group without egress rules.
@@ -199,11 +193,7 @@ def _tag_specifications(kind: str, properties: Properties) -> list[dict[str, Any
 
 
 def _update_tags(client: Any, resource_id: str, old: Properties, new: Properties) -> None:
-    update_tags(
-        old,
-        new,
-        remove=lambda keys: client.delete_tags(
-            Resources=[resource_id], Tags=[{"Key": key} for key in keys]
-        ),
-        add=lambda tags: call(client, "CreateTags", {"Resources": [resource_id], "Tags": tags}),
-    )
+    if removed := removed_tags(old, new):
+        client.delete_tags(Resources=[resource_id], Tags=[{"Key": key} for key in removed])
+    if tags := tag_list(new):
+        call(client, "CreateTags", {"Resources": [resource_id], "Tags": tags})

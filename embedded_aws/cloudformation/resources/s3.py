@@ -1,7 +1,6 @@
 """Buckets and bucket policies."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,17 +23,6 @@ from embedded_aws.cloudformation.resources.base import (
     TagStyle,
     changed,
 )
-from embedded_aws.cloudformation.resources.s3_lifecycle import lifecycle_rules
-
-_CANNED_ACLS = {
-    "AuthenticatedRead": "authenticated-read",
-    "BucketOwnerFullControl": "bucket-owner-full-control",
-    "BucketOwnerRead": "bucket-owner-read",
-    "LogDeliveryWrite": "log-delivery-write",
-    "Private": "private",
-    "PublicRead": "public-read",
-    "PublicReadWrite": "public-read-write",
-}
 
 
 def _unchanged(_: str, value: Any) -> Any:
@@ -42,10 +30,8 @@ def _unchanged(_: str, value: Any) -> Any:
 
 
 def _canned_acl(_: str, value: Any) -> str:
-    canned = _CANNED_ACLS.get(value or "Private")
-    if canned is None:
-        raise ResourceFailedError(f"AccessControl {value} is not one of {[*_CANNED_ACLS]}")
-    return canned
+    """Returns `log-delivery-write` for LogDeliveryWrite."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", value or "Private").lower()
 
 
 def _encryption(_: str, value: Any) -> dict[str, Any]:
@@ -73,6 +59,23 @@ def _logging(bucket: str, value: Any) -> dict[str, Any]:
     }
 
 
+def _lifecycle(_: str, value: Any) -> dict[str, Any]:
+    allowed_members(value, ("Rules",), "LifecycleConfiguration")
+    return {"Rules": [_lifecycle_rule(rule) for rule in value["Rules"]]}
+
+
+def _lifecycle_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    same = ("AbortIncompleteMultipartUpload", "NoncurrentVersionExpiration", "Status")
+    path = "LifecycleConfiguration.Rules"
+    allowed_members(rule, (*same, "ExpirationInDays", "Id", "Prefix"), path)
+    expiring = selected(rule, Days="ExpirationInDays")
+    return {
+        "Filter": {"Prefix": rule.get("Prefix", "")},
+        **({"Expiration": expiring} if expiring else {}),
+        **selected(rule, *same, ID="Id"),
+    }
+
+
 # Property -> the operation that sets it, the operation's member, and the function that returns the
 # member for a bucket's name and the property's value.
 _SETTINGS: Mapping[str, tuple[str, str, Callable[[str, Any], Any]]] = {
@@ -93,7 +96,7 @@ _SETTINGS: Mapping[str, tuple[str, str, Callable[[str, Any], Any]]] = {
     "LifecycleConfiguration": (
         "PutBucketLifecycleConfiguration",
         "LifecycleConfiguration",
-        lambda _, value: {"Rules": lifecycle_rules(value)},
+        _lifecycle,
     ),
     "LoggingConfiguration": ("PutBucketLogging", "BucketLoggingStatus", _logging),
     "Tags": ("PutBucketTagging", "Tagging", lambda _, value: {"TagSet": value}),

@@ -3,11 +3,10 @@
 Their physical ids are ARNs, which have the name in lower case; an attribute has the name itself.
 """
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 import contextlib
+from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
@@ -28,10 +27,7 @@ from embedded_aws.cloudformation.resources.base import (
 )
 
 # Interval of status checks; real waits take minutes, the waits here take seconds.
-POLL_SECONDS = 0.2
-# CloudFormation's own limit on an endpoint's creation (160 minutes) is later than SageMaker's
-# container timeout (at most an hour), which ends an endpoint's start before.
-_SETTLED = ("InService", "Failed", "OutOfService", "UpdateRollbackFailed")
+_POLL_SECONDS = 0.2
 _NAME_LENGTH = 63
 
 
@@ -54,12 +50,7 @@ def update_sagemaker_tags(
 ) -> None:
     """Gives a resource the tags of its new properties."""
     client = context.client("sagemaker")
-    update_tags(
-        old,
-        new,
-        remove=lambda keys: client.delete_tags(ResourceArn=arn, TagKeys=keys),
-        add=lambda tags: call(client, "AddTags", {"ResourceArn": arn, "Tags": tags}),
-    )
+    update_tags(client, arn, old, new, add="AddTags", remove="DeleteTags")
 
 
 def generated_name(context: ResourceContext) -> str:
@@ -144,10 +135,77 @@ def stored_handlers() -> list[ResourceHandler]:
     ]
 
 
-class EndpointHandler(ResourceHandler):
-    """AWS::SageMaker::Endpoint: waits until the endpoint serves."""
+class ServingHandler(ResourceHandler):
+    """A resource that serves: its handler waits until it does, and until it is gone.
+
+    Attributes:
+        noun: the resource in the API's names, for example `Endpoint`.
+        settled: the statuses in which nothing changes by itself.
+        created_with: the properties that the Create operation takes beside the name.
+    """
+
+    noun: ClassVar[str]
+    settled: ClassVar[tuple[str, ...]]
+    created_with: ClassVar[tuple[str, ...]]
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls the resource's Create operation and waits for InService."""
+        name_member, arn_member = f"{self.noun}Name", f"{self.noun}Arn"
+        name = properties.get(name_member) or generated_name(context)
+        request = {name_member: name, **selected(properties, *self.created_with)}
+        arn: str = call(context.client("sagemaker"), f"Create{self.noun}", request)[arn_member]
+        # The name is kept for the update and the deletion.
+        attributes = {arn_member: arn, name_member: name}
+        context.initiated(arn, attributes)
+        made = self.wait_until_settled(context, name)
+        if made[f"{self.noun}Status"] != "InService":
+            raise self.failed(made)
+        return Physical(arn, attributes)
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls the resource's Delete operation and waits until it is gone."""
+        name = context.attributes[f"{self.noun}Name"]
+        with ignoring_missing():
+            # SageMaker refuses to delete what is being changed.
+            if self.wait_until_settled(context, name)[f"{self.noun}Status"] != "Deleting":
+                self._call(context, "Delete", name)
+            while True:
+                self._call(context, "Describe", name)
+                context.wait(_POLL_SECONDS)
+
+    def wait_until_settled(self, context: ResourceContext, name: str) -> dict[str, Any]:
+        """Returns the description of the resource as soon as nothing changes by itself."""
+        while True:
+            described: dict[str, Any] = self._call(context, "Describe", name)
+            if described[f"{self.noun}Status"] in (*self.settled, "Deleting"):
+                return described
+            context.wait(_POLL_SECONDS)
+
+    def failed(self, described: dict[str, Any]) -> ResourceFailedError:
+        """Returns CloudFormation's error for a resource that did not become usable."""
+        reason = described.get("FailureReason") or self.state(described)
+        return ResourceFailedError(
+            f'Resource handler returned message: "{reason}" (HandlerErrorCode: NotStabilized)'
+        )
+
+    @abstractmethod
+    def state(self, described: dict[str, Any]) -> str:
+        """Returns the reason of a failure for which SageMaker gives none."""
+
+    def _call(self, context: ResourceContext, verb: str, name: str) -> Any:
+        request = {f"{self.noun}Name": name}
+        return call(context.client("sagemaker"), f"{verb}{self.noun}", request)
+
+
+class EndpointHandler(ServingHandler):
+    """AWS::SageMaker::Endpoint."""
 
     type_name = "AWS::SageMaker::Endpoint"
+    noun = "Endpoint"
+    # CloudFormation's own limit on an endpoint's creation (160 minutes) is later than SageMaker's
+    # container timeout (at most an hour), which ends an endpoint's start before.
+    settled = ("InService", "Failed", "OutOfService", "UpdateRollbackFailed")
+    created_with = ("DeploymentConfig", "EndpointConfigName", "Tags")
     properties = frozenset(
         {
             "DeploymentConfig",
@@ -163,28 +221,13 @@ class EndpointHandler(ResourceHandler):
     attributes = frozenset({"EndpointArn", "EndpointName"})
     tags = TagStyle.LIST
 
-    def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateEndpoint and waits for InService."""
-        client = context.client("sagemaker")
-        name = properties.get("EndpointName") or generated_name(context)
-        request = selected(properties, "DeploymentConfig", "EndpointConfigName", "Tags")
-        arn: str = call(client, "CreateEndpoint", {"EndpointName": name, **request})["EndpointArn"]
-        attributes = {"EndpointArn": arn, "EndpointName": name}
-        context.initiated(arn, attributes)
-        endpoint = self._settled(context, name)
-        if endpoint["EndpointStatus"] != "InService":
-            raise _failed(endpoint)
-        return Physical(arn, attributes)
-
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
         """Calls UpdateEndpoint if it would change anything, and waits for its outcome."""
-        client = context.client("sagemaker")
-        name = context.attributes["EndpointName"]
         update_sagemaker_tags(context, physical_id, old, new)
-        wanted = new["EndpointConfigName"]
-        before = self._settled(context, name)
+        name, wanted = context.attributes["EndpointName"], new["EndpointConfigName"]
+        before = self.wait_until_settled(context, name)
         serves = before["EndpointStatus"] == "InService"
         # SageMaker may have rolled back by itself; then there is nothing left to update.
         if before["EndpointConfigName"] != wanted or not serves:
@@ -196,43 +239,16 @@ class EndpointHandler(ResourceHandler):
                 "RetainAllVariantProperties",
                 "RetainDeploymentConfig",
             )
-            call(client, "UpdateEndpoint", {"EndpointName": name, **request})
-            after = self._settled(context, name)
+            request["EndpointName"] = name
+            call(context.client("sagemaker"), "UpdateEndpoint", request)
+            after = self.wait_until_settled(context, name)
             if after["EndpointStatus"] != "InService" or after["EndpointConfigName"] != wanted:
-                raise _failed(after)
+                raise self.failed(after)
         return context.attributes
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteEndpoint and waits until the endpoint is gone."""
-        client = context.client("sagemaker")
-        name = context.attributes["EndpointName"]
-        with ignoring_missing():
-            # SageMaker refuses to delete an endpoint that is still being created.
-            if self._settled(context, name)["EndpointStatus"] != "Deleting":
-                client.delete_endpoint(EndpointName=name)
-            while True:
-                client.describe_endpoint(EndpointName=name)
-                context.wait(POLL_SECONDS)
-
-    def _settled(self, context: ResourceContext, name: str) -> dict[str, Any]:
-        client = context.client("sagemaker")
-        while True:
-            endpoint: dict[str, Any] = client.describe_endpoint(EndpointName=name)
-            if endpoint["EndpointStatus"] in (*_SETTLED, "Deleting"):
-                return endpoint
-            context.wait(POLL_SECONDS)
-
-
-def not_stabilized(reason: str) -> ResourceFailedError:
-    """Returns CloudFormation's error for a resource that did not become usable."""
-    return ResourceFailedError(
-        f'Resource handler returned message: "{reason}" (HandlerErrorCode: NotStabilized)'
-    )
-
-
-def _failed(endpoint: dict[str, Any]) -> ResourceFailedError:
-    return not_stabilized(
-        endpoint.get("FailureReason")
-        or f"Endpoint {endpoint['EndpointName']} is {endpoint['EndpointStatus']} with "
-        f"configuration {endpoint['EndpointConfigName']}"
-    )
+    def state(self, described: dict[str, Any]) -> str:
+        """Returns the endpoint's status and configuration."""
+        return (
+            f"Endpoint {described['EndpointName']} is {described['EndpointStatus']} with "
+            f"configuration {described['EndpointConfigName']}"
+        )

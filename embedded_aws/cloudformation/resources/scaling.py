@@ -1,7 +1,5 @@
 """Scalable targets and their policies (application autoscaling)."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import call, ignoring, selected, tag_map

@@ -1,17 +1,15 @@
 """Notification topics, their policies and subscriptions."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from embedded_aws.cloudformation.resources.api_calls import (
-    allowed_members,
     call,
     document_text,
     ignoring,
+    selected,
     tag_list,
     update_tags,
 )
@@ -26,29 +24,14 @@ from embedded_aws.cloudformation.resources.base import (
     changed,
 )
 
-_TOPIC_ATTRIBUTES = (
-    "ContentBasedDeduplication",
-    "DisplayName",
-    "FifoTopic",
-    "KmsMasterKeyId",
-    "SignatureVersion",
-    "TracingConfig",
-)
-_SUBSCRIPTION_ATTRIBUTES = (
-    "DeliveryPolicy",
-    "FilterPolicy",
-    "FilterPolicyScope",
-    "RawMessageDelivery",
-    "RedrivePolicy",
-    "SubscriptionRoleArn",
-)
+_TOPIC_ATTRIBUTES = ("DisplayName", "KmsMasterKeyId")
 
 
 class TopicHandler(ResourceHandler):
     """AWS::SNS::Topic."""
 
     type_name = "AWS::SNS::Topic"
-    properties = frozenset({*_TOPIC_ATTRIBUTES, "Subscription", "Tags", "TopicName"})
+    properties = frozenset({*_TOPIC_ATTRIBUTES, "Tags", "TopicName"})
     name_property = "TopicName"
     attributes = frozenset({"TopicArn", "TopicName"})
     tags = TagStyle.LIST
@@ -64,56 +47,30 @@ class TopicHandler(ResourceHandler):
         else:
             # The API would return the existing topic; CloudFormation refuses it.
             raise ResourceFailedError(f"{name} already exists")
-        attributes = _attribute_texts(properties, _TOPIC_ATTRIBUTES)
+        attributes = selected(properties, *_TOPIC_ATTRIBUTES)
         request = {"Name": name, "Attributes": attributes, "Tags": tag_list(properties)}
         arn: str = call(client, "CreateTopic", request)["TopicArn"]
-        context.initiated(arn)
-        for subscription in properties.get("Subscription", []):
-            allowed_members(subscription, ("Endpoint", "Protocol"), "Subscription")
-            client.subscribe(TopicArn=arn, **subscription)
         return Physical(arn, {"TopicArn": arn, "TopicName": name})
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Changes attributes, subscriptions and tags."""
+        """Changes attributes and tags."""
         client = context.client("sns")
         for key in _TOPIC_ATTRIBUTES:
             if changed(old, new, key):
                 client.set_topic_attributes(
                     TopicArn=physical_id,
                     AttributeName=key,
-                    AttributeValue=document_text(new.get(key, "")),
+                    AttributeValue=new.get(key, ""),
                 )
-        if changed(old, new, "Subscription"):
-            self._resubscribe(client, physical_id, new)
-        update_tags(
-            old,
-            new,
-            remove=lambda keys: client.untag_resource(ResourceArn=physical_id, TagKeys=keys),
-            add=lambda tags: call(
-                client, "TagResource", {"ResourceArn": physical_id, "Tags": tags}
-            ),
-        )
+        update_tags(client, physical_id, old, new)
         return {"TopicArn": physical_id, "TopicName": physical_id.rpartition(":")[2]}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls DeleteTopic, which also deletes its subscriptions."""
         with ignoring("NotFound", "NotFoundException"):
             context.client("sns").delete_topic(TopicArn=physical_id)
-
-    def _resubscribe(self, client: Any, arn: str, new: Properties) -> None:
-        wanted = {
-            (item["Protocol"], item["Endpoint"]): item for item in new.get("Subscription", [])
-        }
-        present = client.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
-        for item in present:
-            if (item["Protocol"], item["Endpoint"]) not in wanted:
-                client.unsubscribe(SubscriptionArn=item["SubscriptionArn"])
-        known = {(item["Protocol"], item["Endpoint"]) for item in present}
-        for key, item in wanted.items():
-            if key not in known:
-                client.subscribe(TopicArn=arn, **item)
 
 
 class TopicPolicyHandler(ResourceHandler):
@@ -157,43 +114,19 @@ class SubscriptionHandler(ResourceHandler):
     """AWS::SNS::Subscription."""
 
     type_name = "AWS::SNS::Subscription"
-    properties = frozenset({*_SUBSCRIPTION_ATTRIBUTES, "Endpoint", "Protocol", "TopicArn"})
+    properties = frozenset({"Endpoint", "Protocol", "TopicArn"})
     attributes = frozenset({"Arn"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls Subscribe."""
-        attributes = _attribute_texts(properties, _SUBSCRIPTION_ATTRIBUTES)
-        request = {
-            "TopicArn": properties["TopicArn"],
-            "Protocol": properties["Protocol"],
-            "Endpoint": properties.get("Endpoint"),
-            "Attributes": attributes,
-            "ReturnSubscriptionArn": True,
-        }
+        """Calls Subscribe; any other subscription is a new one."""
+        request = {**properties, "ReturnSubscriptionArn": True}
         arn: str = call(context.client("sns"), "Subscribe", request)["SubscriptionArn"]
         return Physical(arn, {"Arn": arn})
-
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Changes the subscription's attributes."""
-        for key in _SUBSCRIPTION_ATTRIBUTES:
-            if changed(old, new, key):
-                context.client("sns").set_subscription_attributes(
-                    SubscriptionArn=physical_id,
-                    AttributeName=key,
-                    AttributeValue=document_text(new.get(key, "")),
-                )
-        return {"Arn": physical_id}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls Unsubscribe."""
         with ignoring("NotFound", "NotFoundException"):
             context.client("sns").unsubscribe(SubscriptionArn=physical_id)
-
-
-def _attribute_texts(properties: Properties, names: Iterable[str]) -> dict[str, str]:
-    return {name: document_text(properties[name]) for name in names if name in properties}
 
 
 def _default_policy(context: ResourceContext, arn: str) -> Mapping[str, Any]:

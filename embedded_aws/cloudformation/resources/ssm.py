@@ -1,7 +1,5 @@
 """Parameters of the parameter store."""
 
-# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
-
 from embedded_aws.cloudformation.resources.api_calls import call, ignoring, selected
 from embedded_aws.cloudformation.resources.base import (
     Attributes,

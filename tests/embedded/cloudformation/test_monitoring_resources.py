@@ -44,7 +44,7 @@ def test_topic_with_policy_and_subscription(stacks):
     assert stacks.delete("topics") == "DELETE_COMPLETE"
 
 
-def test_alarm_dashboard_and_log_group(stacks):
+def test_alarm_and_log_group(stacks):
     plain = resource(
         "AWS::CloudWatch::Alarm",
         Namespace="AWS/SageMaker",
@@ -90,11 +90,6 @@ def test_alarm_dashboard_and_log_group(stacks):
         Threshold=0.01,
         ComparisonOperator="GreaterThanThreshold",
     )
-    board = resource(
-        "AWS::CloudWatch::Dashboard",
-        DashboardName="board",
-        DashboardBody={"Fn::Sub": '{"widgets":[],"alarm":"${Plain.Arn}"}'},
-    )
     group = resource(
         "AWS::Logs::LogGroup",
         LogGroupName="/aws/sagemaker/Endpoints/e",
@@ -105,7 +100,6 @@ def test_alarm_dashboard_and_log_group(stacks):
         {"Group": get_att("Group", "Arn"), "Alarm": {"Ref": "Plain"}, "Rate": {"Ref": "Rate"}},
         Plain=plain,
         Rate=rate,
-        Board=board,
         Group=group,
     )
     assert stacks.create("monitoring", body) == "CREATE_COMPLETE"
@@ -124,8 +118,6 @@ def test_alarm_dashboard_and_log_group(stacks):
     math = cloudwatch.describe_alarms(AlarmNames=[outputs["Rate"]])["MetricAlarms"][0]
     assert [m["Id"] for m in math["Metrics"]] == ["rate", "errors", "total"]
     assert math["Metrics"][0]["Expression"] == "errors / total"
-    shown = json.loads(cloudwatch.get_dashboard(DashboardName="board")["DashboardBody"])
-    assert shown["alarm"] == alarm["AlarmArn"]
     listed = logs.describe_log_groups(logGroupNamePrefix="/aws/sagemaker/Endpoints/e")
     assert listed["logGroups"][0]["retentionInDays"] == 30
 

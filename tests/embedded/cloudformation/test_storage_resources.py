@@ -174,9 +174,6 @@ def test_key_and_alias(stacks):
     assert stacks.update("keys", body) == "UPDATE_COMPLETE"
     assert kms.describe_key(KeyId=outputs["Id"])["KeyMetadata"]["Description"] == "second"
     assert not kms.get_key_rotation_status(KeyId=outputs["Id"])["KeyRotationEnabled"]
-    key["Properties"]["KeyUsage"] = "SIGN_VERIFY"
-    assert stacks.update("keys", body) == "UPDATE_ROLLBACK_COMPLETE"
-    assert "You cannot change KeyUsage" in stacks.reason("keys", "Key", "UPDATE_FAILED")
 
     assert stacks.delete("keys") == "DELETE_COMPLETE"
     assert kms.describe_key(KeyId=outputs["Id"])["KeyMetadata"]["KeyState"] == "PendingDeletion"

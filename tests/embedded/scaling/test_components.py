@@ -1,65 +1,33 @@
 """Inference components that scale to zero and wake, on a clock that the test moves."""
 
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.telemetry import metrics
 from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring import evaluator
-from embedded_aws.monitoring.samples import PeriodOfValues
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.embedded.hosting.hosted_components import ON_GPU, Hosted
-from tests.support.accounts import embedded_aws
+from tests.embedded.scaling.scaled_targets import ScaledTarget, clocked_account
 from tests.support.clocks import MovableClock
 from tests.support.waiting import eventually
 
-PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
 INVOCATIONS = "SageMakerInferenceComponentInvocationsPerCopy"
 CONCURRENT = "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution"
 
 
-class Scaled:
+class Scaled(ScaledTarget):
     """A component that is a scalable target."""
 
     def __init__(self, account: Account, clock: MovableClock) -> None:
         self.hosted = Hosted(account)
-        self.account = account
-        self.clock = clock
-        self.scaling = account.clients.client("application-autoscaling", REGION)
         self.endpoint = self.hosted.endpoint()
-        self.name = self.hosted.component(self.endpoint, size=ON_GPU)
+        name = self.hosted.component(self.endpoint, size=ON_GPU)
+        dimension = "inference-component:DesiredCopyCount"
+        super().__init__(account, clock, f"inference-component/{name}", dimension)
         self.scaling.register_scalable_target(**self.target, MinCapacity=0, MaxCapacity=3)
-
-    @property
-    def target(self) -> dict[str, str]:
-        return {
-            "ServiceNamespace": "sagemaker",
-            "ResourceId": f"inference-component/{self.name}",
-            "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
-        }
-
-    def track(self, metric: str, target: float = 2.0) -> list[str]:
-        """Puts a target tracking policy; returns the names of its alarms."""
-        answer = self.scaling.put_scaling_policy(
-            **self.target,
-            PolicyName="tracking",
-            PolicyType="TargetTrackingScaling",
-            TargetTrackingScalingPolicyConfiguration={
-                "TargetValue": target,
-                "ScaleInCooldown": 60,
-                "ScaleOutCooldown": 60,
-                "PredefinedMetricSpecification": {"PredefinedMetricType": metric},
-            },
-        )
-        return [alarm["AlarmName"] for alarm in answer["Alarms"]]
 
     def wake_on_failures(self) -> None:
         """Puts the step policy and the alarm of AWS's guide."""
@@ -95,14 +63,6 @@ class Scaled:
     def invoke(self) -> str:
         return self.hosted.invoke(self.endpoint, self.name)
 
-    def pass_minutes(self, minutes: int, act: Callable[[], object] = lambda: None) -> None:
-        """Lets minutes pass, and does something in each; a minute is over when it has data."""
-        for _ in range(minutes):
-            seen = self.measured()
-            act()
-            eventually(lambda seen=seen: self.measured() > seen)  # type: ignore[misc]
-            self.clock.pass_minute()
-
     def pass_minutes_to_zero(self) -> None:
         """Lets minutes without requests pass until no copy is wanted, and none has data."""
 
@@ -135,16 +95,6 @@ class Scaled:
         eventually(is_released)
         return passed
 
-    def measured(self) -> int:
-        """The number of values that the component's metrics of minutes have so far."""
-        data: list[Any] = list(cloudwatch_backends[ACCOUNT_ID][REGION].metric_data)
-        return sum(
-            int(datum.sample_count)
-            for datum in data
-            if isinstance(datum, PeriodOfValues)
-            and any(dimension.value == self.name for dimension in datum.dimensions)
-        )
-
     def points(self) -> list[float]:
         """The values of the component's metric of high resolution."""
         data: list[Any] = list(cloudwatch_backends[ACCOUNT_ID][REGION].metric_data)
@@ -158,18 +108,8 @@ class Scaled:
 
 @pytest.fixture(scope="module")
 def clocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Account, MovableClock]]:
-    clock = MovableClock()
-    directory = tmp_path_factory.mktemp("scaled")
-    programs = {"tests/stand-in": ContainerProgram((sys.executable, str(PROGRAM)))}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metrics, "_INTERVAL_SECONDS", 0.02)
-        patch.setattr(evaluator, "_POLL_SECONDS", 0.05)
-        with embedded_aws(directory, programs=programs, time_scale=0.01, clock=clock) as server:
-            clients = LoopbackClients(server.connection)
-            account = Account(clients, directory)
-            account.prepare()
-            yield account, clock
-            clients.close()
+    with clocked_account(tmp_path_factory.mktemp("scaled")) as found:
+        yield found
 
 
 @pytest.fixture
@@ -183,7 +123,7 @@ def scaled(clocked: tuple[Account, MovableClock]) -> Iterator[Scaled]:
 
 
 def test_a_component_goes_to_zero_and_wakes(scaled: Scaled) -> None:
-    alarms = scaled.track(INVOCATIONS)
+    alarms = scaled.track(2.0, INVOCATIONS)
     assert [name.rpartition("-Alarm")[2].partition("-")[0] for name in alarms] == ["High", "Low"]
     scaled.wake_on_failures()
     scaled.pass_minutes(3, lambda: [scaled.invoke() for _ in range(6)])
@@ -208,7 +148,7 @@ def test_a_component_goes_to_zero_and_wakes(scaled: Scaled) -> None:
 
 
 def test_concurrent_requests_are_measured_every_ten_seconds(scaled: Scaled) -> None:
-    (high, low) = scaled.track(CONCURRENT, 1.0)
+    (high, low) = scaled.track(1.0, CONCURRENT)
     described = scaled.account.cloudwatch.describe_alarms(AlarmNames=[high, low])["MetricAlarms"]
     by_name = {alarm["AlarmName"]: alarm for alarm in described}
     assert {each["MetricName"] for each in described} == {"ConcurrentRequestsPerCopy"}
@@ -253,7 +193,7 @@ def test_a_schedule_wakes_a_component_before_its_first_request(scaled: Scaled) -
 
 def test_metrics_belong_to_their_resource(scaled: Scaled) -> None:
     with pytest.raises(ClientError, match="is not a metric of the resource inference-component/"):
-        scaled.track("SageMakerVariantInvocationsPerInstance")
+        scaled.track(2.0, "SageMakerVariantInvocationsPerInstance")
     dimension = {**scaled.target, "ScalableDimension": "sagemaker:inference-component:Copies"}
     with pytest.raises(ClientError, match="enum value set"):
         scaled.scaling.register_scalable_target(**dimension, MinCapacity=0, MaxCapacity=1)

@@ -1,23 +1,20 @@
 """A foundation with a build project, and a model whose weights lie in S3."""
 
-import io
-import json
-import zipfile
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from embedded_aws.clients import LoopbackClients
 from slipway.config.environments import Environment
 from slipway.project import Project
 from slipway.publishing.remote.publish import RemotelyPublished, publish_remotely
-from stacks.foundation_stack import FoundationStack
 from tests.embedded.training import composition
 from tests.embedded.training.publishing import Said
 from tests.support.accounts import access_to, embedded_aws
+from tests.support.prepared_accounts import publish_packages, synthesised_foundation
 from tests.support.projects import config_text, write_project
 from tests.support.stacks import Stacks
 
@@ -121,24 +118,10 @@ class Remote:
 
 def foundation(stacks: Stacks, environment: Environment) -> Mapping[str, Any]:
     """Synthesises a foundation, and puts its functions where the CDK CLI puts them."""
-    app = cdk.App(analytics_reporting=False, builtin_cloud_formation_validation=False)
-    target = cdk.Environment(account=environment.account, region=environment.region)
-    stack = FoundationStack(app, "foundation", environment=environment, env=target)
-    artifact = app.synth().get_stack_artifact(stack.artifact_id)
-    assembly = Path(artifact.assembly.directory)
-    (listing,) = assembly.glob("*.assets.json")
-    for asset in json.loads(listing.read_text("utf-8"))["files"].values():
-        if asset["source"]["packaging"] != "zip":
-            continue
-        package = io.BytesIO()
-        with zipfile.ZipFile(package, "w") as archive:
-            for path in (assembly / asset["source"]["path"]).iterdir():
-                archive.write(path, path.name)
-        for place in asset["destinations"].values():
-            stacks.client("s3").put_object(
-                Bucket=place["bucketName"], Key=place["objectKey"], Body=package.getvalue()
-            )
-    template: dict[str, Any] = artifact.template
+    with tempfile.TemporaryDirectory() as assembly:
+        artifact = synthesised_foundation(environment, Path(assembly))
+        publish_packages(stacks.client, Path(assembly))
+        template: dict[str, Any] = artifact.template
     return template
 
 

@@ -20,7 +20,7 @@ from slipway.publishing.remote.publish import _limits, publish_remotely
 from slipway.publishing.remote.result import problem_result, read_result
 from slipway.publishing.remote.source import make_source
 from slipway.publishing.remote.wheel import WHEEL, code_root, wheel
-from stacks.remote_publishing.check_source import main as check_source
+from stacks.build_scripts.check_source import main as check_source
 from tests.publishing.progress import Progress
 from tests.support.projects import LOCAL, PRODUCTION, config_text, write_project
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..answers import Client, RefusedError, Wait
 from .alarms import point_alarms
 from .packing import pack, unpack
 from .stack import Stack
-from .surroundings import Client, RefusedError, Wait
 from .targets import Targets
 
 _IN_PROGRESS = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
@@ -18,14 +18,7 @@ _ENDPOINT_POLLS, _ENDPOINT_POLL_SECONDS = 80, 10.0
 
 
 class Endpoint:
-    """A live endpoint and the scalable targets that its stack created.
-
-    Args:
-        name: EndpointName.
-        stack_id: ARN of its stack.
-        client: returns boto3's client of a service.
-        wait: waits for that many seconds.
-    """
+    """A live endpoint and the scalable targets that its stack created."""
 
     def __init__(self, name: str, stack_id: str, client: Client, wait: Wait) -> None:
         self._name = name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .surroundings import Client
+from ..answers import Client
 from .targets import DIMENSION, resource_id
 
 _TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
@@ -48,12 +48,7 @@ class Resources:
 
 
 class Stack:
-    """A stack.
-
-    Args:
-        stack_id: its ARN.
-        client: returns boto3's client of a service.
-    """
+    """A stack."""
 
     def __init__(self, stack_id: str, client: Client) -> None:
         self._id = stack_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .surroundings import Client, RefusedError, Wait
+from ..answers import Client, RefusedError, Wait
 
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 _NAMESPACE = "sagemaker"
@@ -28,13 +28,7 @@ def resource_id(endpoint: str, variant: str) -> str:
 
 
 class Targets:
-    """The scalable targets of one endpoint, by the names of their variants.
-
-    Args:
-        endpoint: EndpointName.
-        client: returns boto3's client of a service.
-        wait: waits for that many seconds.
-    """
+    """The scalable targets of one endpoint, by the names of their variants."""
 
     def __init__(self, endpoint: str, client: Client, wait: Wait) -> None:
         self._endpoint = endpoint

@@ -20,11 +20,6 @@ def settle_log(logs: Any, name: str, stack_status: Callable[[], str]) -> list[st
     CloudFormation deletes the log group in both cases. If it kept the group, the next creation
     would fail, because the name exists and SageMaker allows no other.
 
-    Args:
-        logs: boto3's client.
-        name: EndpointName.
-        stack_status: returns StackStatus.
-
     Returns:
         The finished changes. An error is among them, because the stack has to go on.
     """

@@ -1,0 +1,68 @@
+"""The variants of an endpoint configuration."""
+
+from aws_cdk import aws_sagemaker as sagemaker
+
+from slipway.planning.plan import DeploymentPlan, VariantPlan
+
+_Of = sagemaker.CfnEndpointConfig
+
+
+def production_variant(
+    plan: DeploymentPlan, variant: VariantPlan, model: sagemaker.CfnModel
+) -> _Of.ProductionVariantProperty:
+    """Returns a variant that serves a model.
+
+    The variant of inference components names no model, and its instances come and go with their
+    copies. The component says how long a copy may take to start.
+    """
+    is_of_copies = plan.component is not None
+    pools = _instance_pools(variant)
+    return _Of.ProductionVariantProperty(
+        variant_name=variant.name,
+        model_name=None if is_of_copies else model.attr_model_name,
+        instance_type=None if pools else variant.instance_type,
+        instance_pools=pools,
+        variant_instance_provision_timeout_in_seconds=variant.instance_provision_timeout_seconds,
+        initial_instance_count=variant.instance_count,
+        initial_variant_weight=variant.weight,
+        managed_instance_scaling=_instances_of_copies(plan) if is_of_copies else None,
+        routing_config=_Of.RoutingConfigProperty(routing_strategy=plan.routing_strategy),
+        capacity_reservation_config=_reservation(plan, variant),
+        inference_ami_version=variant.inference_ami_version,
+        volume_size_in_gb=variant.volume_size_gb,
+        model_data_download_timeout_in_seconds=(
+            None if is_of_copies else variant.model_data_download_timeout_seconds
+        ),
+        container_startup_health_check_timeout_in_seconds=(
+            None if is_of_copies else variant.container_startup_health_check_timeout_seconds
+        ),
+    )
+
+
+def _instance_pools(variant: VariantPlan) -> list[_Of.InstancePoolProperty] | None:
+    """Returns a pool for each type of a variant, by preference; None for a single type."""
+    if len(variant.instance_types) == 1:
+        return None
+    return [
+        _Of.InstancePoolProperty(instance_type=instance_type, priority=priority)
+        for priority, instance_type in enumerate(variant.instance_types, 1)
+    ]
+
+
+def _instances_of_copies(plan: DeploymentPlan) -> _Of.ManagedInstanceScalingProperty:
+    """Returns the bounds of the instances: as many as hold the most copies of every component."""
+    return _Of.ManagedInstanceScalingProperty(
+        status="ENABLED", min_instance_count=0, max_instance_count=plan.max_instance_count
+    )
+
+
+def _reservation(
+    plan: DeploymentPlan, variant: VariantPlan
+) -> _Of.CapacityReservationConfigProperty | None:
+    if plan.capacity_reservation_arn is None or variant not in plan.variants:
+        return None  # a shadow variant has no reservation
+    return _Of.CapacityReservationConfigProperty(
+        # The only preference that there is.
+        capacity_reservation_preference="capacity-reservations-only",
+        ml_reservation_arn=plan.capacity_reservation_arn,
+    )

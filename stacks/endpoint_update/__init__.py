@@ -1,1 +1,0 @@
-"""The Lambda function around an endpoint's update. It imports nothing outside of this package."""

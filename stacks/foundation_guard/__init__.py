@@ -1,1 +1,0 @@
-"""The Lambda function that CloudFormation calls before it deploys a foundation."""

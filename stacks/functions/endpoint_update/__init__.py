@@ -1,0 +1,1 @@
+"""The function around an endpoint's update."""

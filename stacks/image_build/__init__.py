@@ -1,1 +1,0 @@
-"""The programs that build an image: the Lambda function and the build's script."""
