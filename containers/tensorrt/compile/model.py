@@ -13,8 +13,8 @@ from containers.tensorrt.compile.pretrained_models import (
     plain_generation,
 )
 from containers.tensorrt.compile.pretrained_models import load_model as load
-from containers.tensorrt.export import Parity, check_step_graph
 from containers.tensorrt.export.graph_files import Precision
+from containers.tensorrt.export.parity import Parity, check_step_graph
 from containers.tensorrt.model_directory import ModelConfig
 
 

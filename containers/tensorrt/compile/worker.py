@@ -47,7 +47,8 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
         CompileError: the checkpoint or the machine is not suitable.
     """
     from containers.tensorrt.compile import model as torch_model
-    from containers.tensorrt.export import ExportError, export_gpt2_step
+    from containers.tensorrt.export.gpt2 import export_gpt2_step
+    from containers.tensorrt.export.graph_files import ExportError
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
     with stage("load_checkpoint") as fields:

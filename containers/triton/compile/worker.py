@@ -42,7 +42,7 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
     Raises:
         CompileError: the checkpoint or the machine is not suitable.
     """
-    from containers.tensorrt.export import ExportError
+    from containers.tensorrt.export.graph_files import ExportError
     from containers.triton.compile import model as torch_model
 
     asked, checkpoint = job.hyperparameters, job.checkpoint

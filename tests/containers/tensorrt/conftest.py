@@ -19,7 +19,7 @@ from tests.containers.tensorrt.t5_models import (
 if TYPE_CHECKING:
     from transformers import T5ForConditionalGeneration
 
-    from containers.tensorrt.export import Precision
+    from containers.tensorrt.export.graph_files import Precision
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +41,11 @@ def uncollected(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _exported(model: T5ForConditionalGeneration, directory: Path, precision: Precision) -> T5Graphs:
-    from containers.tensorrt import export
+    from containers.tensorrt.export import t5
 
     encoder, decoder = directory / "encoder.onnx", directory / "decoder.onnx"
-    export.export_t5_encoder(model, encoder, precision=precision)
-    export.export_t5_decoder_step(model, decoder, precision=precision)
+    t5.export_t5_encoder(model, encoder, precision=precision)
+    t5.export_t5_decoder_step(model, decoder, precision=precision)
     return T5Graphs(
         model, encoder, decoder, model.config.num_layers, model.config.num_decoder_layers
     )

@@ -221,7 +221,7 @@ class TestHalfPrecision:
         torch = load("torch", group="torch")
         transformers = load("transformers", group="torch")
         # It imports them.
-        from containers.tensorrt import export
+        from containers.tensorrt.export.gpt2 import export_gpt2_step
 
         torch.manual_seed(5)
         model = transformers.GPT2LMHeadModel(
@@ -236,7 +236,7 @@ class TestHalfPrecision:
             )
         )
         path = tmp_path_factory.mktemp("half") / "model.onnx"
-        export.export_gpt2_step(model.half().eval(), path, precision="fp16")
+        export_gpt2_step(model.half().eval(), path, precision="fp16")
         return path
 
     @pytest.fixture

@@ -193,7 +193,6 @@ OF_THE_BASE = {"cuda": "cuda-bindings", "tensorrt": "tensorrt-cu{cuda}-bindings"
 # What only `compile` runs. The builder of engines is in that folder, and is the server's as well.
 COMPILES = (
     "export/",
-    "external_data.py",
     "compile/",
     "jobs/onnx_files.py",
     "jobs/pretrained.py",
