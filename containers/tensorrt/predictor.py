@@ -286,7 +286,7 @@ class _GrowingAnswer:
     def finish(self, continuation: Continuation) -> Answers:
         """Returns the answers; a beam search may have several."""
         before, prompt = self._text_input.text_before, self._text_input.prompt
-        reason = None if prompt.beams else continuation.finish_reason
+        reason = continuation.finish_reason
         return Answers(
             answers=tuple(
                 Answer(before + self._text(token_ids), len(token_ids), reason)

@@ -19,13 +19,17 @@ import tensorrt as trt
 
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.compile.profiles import EngineLimits
-from containers.tensorrt.engine_metadata import EngineMetadata, ModelSizes, read_metadata
+from containers.tensorrt.engine_metadata import (
+    EngineLimits,
+    EngineMetadata,
+    Gpu,
+    ModelSizes,
+    read_metadata,
+)
 from containers.tensorrt.runtimes.tensorrt.cache import CacheLayout, CacheMemory, DeviceCache
 from containers.tensorrt.runtimes.tensorrt.device_memory import (
     ALIGNMENT_BYTES,
     DeviceError,
-    Gpu,
     Stream,
     allocate,
     free_bytes,
@@ -300,11 +304,6 @@ def open_engine_session(
 
 
 def _contracts(metadata: EngineMetadata) -> tuple[EngineContract, EngineContract]:
-    limits = EngineLimits(
-        max_batch_size=metadata.max_batch_size,
-        max_input_tokens=metadata.max_input_tokens,
-        max_new_tokens=metadata.max_new_tokens,
-    )
     encoder_graph, decoder_graph = f"{ENCODER}{GRAPH_SUFFIX}", f"{DECODER}{GRAPH_SUFFIX}"
     graphs = (decoder_graph, encoder_graph)
     cross = cache_tensors(_CROSS, metadata)
@@ -312,7 +311,7 @@ def _contracts(metadata: EngineMetadata) -> tuple[EngineContract, EngineContract
         file=ENCODER_ENGINE,
         graph=encoder_graph,
         all_graphs=graphs,
-        profiles=encoder_profiles(limits),
+        profiles=encoder_profiles(metadata),
         inputs=token_tensors(_ENCODER_INPUTS),
         outputs=cross,
     )
@@ -320,7 +319,7 @@ def _contracts(metadata: EngineMetadata) -> tuple[EngineContract, EngineContract
         file=DECODER_ENGINE,
         graph=decoder_graph,
         all_graphs=graphs,
-        profiles=decoder_profiles(limits),
+        profiles=decoder_profiles(metadata),
         inputs=token_tensors(_DECODER_INPUTS) | cache_tensors(_PAST, metadata) | cross,
         outputs=logits_tensor(metadata) | cache_tensors(_PRESENT, metadata),
     )

@@ -15,12 +15,13 @@ from containers.jobs.child import run_work
 from containers.jobs.paths import JobPaths
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import CONFIG_FILE
-from containers.tensorrt.compile.gpu import Gpu, checked_gpu
+from containers.tensorrt.compile.gpu import checked_gpu
 from containers.tensorrt.compile.job import Hyperparameters, Job
 from containers.tensorrt.compile.profiles import EngineBuildError, Profile
 from containers.tensorrt.engine_metadata import (
     TIMING_CACHE_FILE,
     EngineMetadata,
+    Gpu,
     ModelSizes,
     graph_digest,
     write_metadata,

@@ -16,7 +16,6 @@ from containers.jobs.child import run_process
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.compile.checkpoint import Checkpoint, prepare
-from containers.tensorrt.compile.gpu import Gpu
 from containers.tensorrt.compile.job import Job
 from containers.tensorrt.compile.profiles import profiles
 from containers.tensorrt.compile.stages import (
@@ -26,7 +25,7 @@ from containers.tensorrt.compile.stages import (
     sizes,
     write_configs,
 )
-from containers.tensorrt.engine_metadata import ENGINE_FILE, candidate_count
+from containers.tensorrt.engine_metadata import ENGINE_FILE, Gpu, candidate_count
 from containers.tensorrt.model_directory import GRAPH_FILE
 
 
@@ -85,7 +84,7 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
         gc.collect()
         build_engines(
             scratch,
-            {ENGINE_FILE: (GRAPH_FILE, profiles(asked.limits))},
+            {ENGINE_FILE: (GRAPH_FILE, profiles(asked))},
             graph_files,
             asked,
             checkpoint.config,

@@ -81,15 +81,8 @@ class OnnxRuntimeSession:
         position_ids: Int64Array,
         temperatures: Sequence[float] = (),
     ) -> tuple[HostLogits, HostCache]:
-        """Runs whole prompts; see `StepSession.prefill`.
-
-        Args:
-            input_ids: [rows, columns], padded on the left.
-            attention_mask: [rows, columns], 0 on padding.
-            position_ids: [rows, columns].
-            temperatures: not used, since all logits are on the host.
-        """
-        del temperatures
+        """Runs whole prompts; see `StepSession.prefill`."""
+        del temperatures  # All logits are on the host.
         shape = (len(input_ids), self._config.heads, 0, self._config.head_dim)
         nothing = [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
         return self._run((input_ids, attention_mask, position_ids), nothing)
@@ -102,29 +95,15 @@ class OnnxRuntimeSession:
         cache: HostCache,
         temperatures: Sequence[float] = (),
     ) -> tuple[HostLogits, HostCache]:
-        """Runs the graph once; see `StepSession.step`.
-
-        Args:
-            input_ids: [rows, 1].
-            attention_mask: [rows, columns + 1], 0 on padding.
-            position_ids: [rows, 1].
-            cache: taken over; of the same rows and columns.
-            temperatures: not used, since all logits are on the host.
-        """
-        del temperatures
+        """Runs the graph once; see `StepSession.step`."""
+        del temperatures  # All logits are on the host.
         inputs = (input_ids, attention_mask, position_ids)
         result = self._run(inputs, cache.tensors)
         cache.give_back()
         return result
 
     def select(self, cache: HostCache, rows: Sequence[int], first_column: int) -> HostCache:
-        """Moves rows; see `StepSession.select`.
-
-        Args:
-            cache: taken over.
-            rows: rows of the cache, in the order of the result.
-            first_column: columns before it are left out.
-        """
+        """Moves rows; see `StepSession.select`."""
         return self._caches.select(cache, rows, first_column)
 
     def concatenate(self, first: HostCache, second: HostCache) -> HostCache:

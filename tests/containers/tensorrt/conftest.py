@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.containers.tensorrt.rtx_builder import rtx_engine_builder
 from tests.containers.tensorrt.t5_models import (
     T5Graphs,
     add_outliers,
@@ -38,6 +40,12 @@ def uncollected(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@pytest.fixture
+def engine_builder() -> Iterator[ModuleType]:
+    with rtx_engine_builder() as module:
+        yield module
 
 
 def _exported(model: T5ForConditionalGeneration, directory: Path, precision: Precision) -> T5Graphs:

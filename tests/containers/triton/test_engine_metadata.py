@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.compile.profiles import EngineLimits
-from containers.tensorrt.engine_metadata import EngineMetadata
+from containers.tensorrt.engine_metadata import EngineLimits, EngineMetadata
 from containers.triton.engine_metadata import (
     check_engines,
     decoder_profiles,

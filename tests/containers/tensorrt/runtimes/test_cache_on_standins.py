@@ -61,7 +61,8 @@ class Twin:
 class Pair:
     """A session on stand-ins beside a plain model of what its caches hold."""
 
-    def __init__(self, session: Any, metadata: EngineMetadata) -> None:
+    def __init__(self, machine: Machine, session: Any, metadata: EngineMetadata) -> None:
+        self.cuda = machine.cuda
         self.session = session
         self.metadata = metadata
 
@@ -126,56 +127,26 @@ class Pair:
             for address in caches.addresses(twin.cache.arena, twin.cache.columns)
         ]
 
-    cuda: Any = None
-
 
 def open_pair(machine: Machine, directory: Path, metadata: EngineMetadata) -> Pair:
     """Opens an engine of any sizes, for the arithmetic above."""
-    names = [f"{i}.{part}" for i in range(metadata.layers) for part in ("key", "value")]
-    tokens = {name: [-1, -1] for name in ("input_ids", "attention_mask", "position_ids")}
-    cache = [-1, metadata.heads, -1, metadata.head_dim]
-    past = {f"past_key_values.{name}": cache for name in names}
-    present = {f"present.{name}": cache for name in names}
-    float_type = {"fp16": "HALF", "fp32": "FLOAT"}[metadata.precision]
-    rows, prompt, longest = (
-        metadata.max_batch_size,
-        metadata.max_input_tokens,
-        metadata.max_past_tokens,
-    )
-
-    def profile(sequence: tuple[int, int], columns: tuple[int, int]) -> dict[str, Any]:
-        def ranges(smallest: list[int], largest: list[int]) -> list[list[int]]:
-            return [smallest, largest, largest]
-
-        ids = ranges([1, sequence[0]], [rows, sequence[1]])
-        mask = ranges([1, sequence[0] + columns[0]], [rows, sequence[1] + columns[1]])
-        kept = ranges(
-            [1, metadata.heads, columns[0], metadata.head_dim],
-            [rows, metadata.heads, columns[1], metadata.head_dim],
-        )
-        return dict.fromkeys(past, kept) | {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "position_ids": ids,
-        }
-
+    session_module = machine.module("session")
+    contract = session_module._contract(metadata)
     document = {
         "graph": "",
-        "profiles": [profile((1, prompt), (0, 0)), profile((1, 1), (1, longest))],
+        "profiles": [
+            {name: contract.shapes(number, name) for name in contract.inputs}
+            for number in range(len(contract.profiles))
+        ],
         "tensors": [
-            {"name": name, "shape": shape, "dtype": dtype, "mode": mode, "location": "DEVICE"}
-            for mode, shapes, dtype in (
-                ("INPUT", tokens, "INT64"),
-                ("INPUT", past, float_type),
-                ("OUTPUT", {"logits": [-1, 1, VOCABULARY]}, float_type),
-                ("OUTPUT", present, float_type),
-            )
-            for name, shape in shapes.items()
+            {"name": name, "shape": shape, "dtype": kind.name, "mode": mode, "location": "DEVICE"}
+            for mode, tensors in (("INPUT", contract.inputs), ("OUTPUT", contract.outputs))
+            for name, (kind, shape) in tensors.items()
         ],
     }
     (directory / "model.engine").write_text(json.dumps(document))
     write_metadata(directory, metadata)
-    session = machine.module("session").open_engine_session(
+    session = session_module.open_engine_session(
         directory,
         ModelConfig(
             layers=metadata.layers,
@@ -185,12 +156,12 @@ def open_pair(machine: Machine, directory: Path, metadata: EngineMetadata) -> Pa
             vocabulary_size=VOCABULARY,
             eos_token_ids=frozenset(),
         ),
-        GenerationSettings(max_input_tokens=prompt, max_new_tokens=metadata.max_new_tokens),
-        max_batch_size=rows,
+        GenerationSettings(
+            max_input_tokens=metadata.max_input_tokens, max_new_tokens=metadata.max_new_tokens
+        ),
+        max_batch_size=metadata.max_batch_size,
     )
-    pair = Pair(session, metadata)
-    pair.cuda = machine.cuda
-    return pair
+    return Pair(machine, session, metadata)
 
 
 @pytest.fixture(scope="module")

@@ -207,27 +207,12 @@ def test_all_logits_are_copied_only_if_a_row_needs_them(machine: Machine, tmp_pa
     assert copied_bytes(machine, session, [BEAMS]) == [4 * (2 * 128 * 4 + 4), beams_bytes]
 
 
-@pytest.mark.parametrize("decode", [together, coming_and_going, beams])
-def test_an_engine_of_an_earlier_version_gives_the_same_tokens(
-    machine: Machine,
-    references: dict[str, OnnxRuntimeSession],
-    tmp_path: Path,
-    decode: Callable[[Any], list[Any]],
-) -> None:
-    machine.publish(tmp_path, precision="fp32", candidates=0)
-    session = machine.open(tmp_path)
-    assert session._engine.contract.candidates == 0
-    assert decode(session) == decode(references["fp32"])
-
-
-@pytest.mark.parametrize("candidates", [None, 0])
 def test_a_seed_gives_the_tokens_of_the_cpu(
     machine: Machine,
     references: dict[str, OnnxRuntimeSession],
     tmp_path: Path,
-    candidates: int | None,
 ) -> None:
-    machine.publish(tmp_path, precision="fp32", candidates=candidates)
+    machine.publish(tmp_path, precision="fp32")
     session = machine.open(tmp_path)
     prompts = [
         replace(SAMPLED, sampling=Sampling(temperature, top_k, top_p, seed=seed))
