@@ -18,7 +18,7 @@ import onnxruntime
 from containers.serving.onnx_session import open_graph
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig
-from containers.tensorrt.runtimes.host_cache import HostCache, HostCaches, RowSize
+from containers.tensorrt.runtimes.host_cache import HostCache, HostCaches
 from containers.tensorrt.stepping import (
     LOGITS,
     STEP_INPUTS,
@@ -61,8 +61,9 @@ class OnnxRuntimeSession:
         self._config = config
         self._past_names = cache_names("past_key_values", config.layers)
         self._present_names = cache_names("present", config.layers)
-        size = RowSize(2 * config.layers, config.heads, config.head_dim)
-        self._caches = HostCaches(size)
+        self._caches = HostCaches(
+            tensors=2 * config.layers, heads=config.heads, head_dim=config.head_dim
+        )
         self._column_bytes = config.heads * config.head_dim * np.dtype(np.float32).itemsize
         self._check_graph()
 
@@ -132,7 +133,7 @@ class OnnxRuntimeSession:
         for name, array in feeds.items():
             binding.bind_cpu_input(name, array)
         binding.bind_output(LOGITS)
-        for name, address in zip(self._present_names, cache.addresses, strict=True):
+        for name, address in zip(self._present_names, cache.memory.addresses, strict=True):
             binding.bind_output(name, "cpu", 0, np.float32, cache.shape, address)
         self._session.run_with_iobinding(binding)
         logits = binding.get_outputs_as_ortvaluevector()[0].numpy()
