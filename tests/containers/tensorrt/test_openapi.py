@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import given, settings, strategies
 from jsonschema import Draft202012Validator
@@ -18,10 +17,8 @@ from containers.tensorrt.parameters import Parameters, RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.settings import GenerationSettings
-from embedded_aws.hosting.families import PROGRAMS
 from tests.containers.tensorrt.openai_bodies import model_with_template
 from tests.containers.tensorrt.openapi_schemas import schema_of
-from tests.containers.tensorrt.running_program import PATIENCE_SECONDS, running_program
 
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_new_tokens=12)
 LIMITS = RequestLimits(SETTINGS, max_batch_size=8, max_texts=20)
@@ -133,14 +130,3 @@ def test_both_know_the_same_fields(field: str) -> None:
     except InvalidRequestError:
         is_taken = False
     assert is_valid == is_taken == (field in ("inputs", "parameters", "stream"))
-
-
-def test_the_embedded_aws_runs_the_program_with_its_docs(tmp_path: Path) -> None:
-    variables = PROGRAMS["slipway/tensorrt"].environment
-    with running_program(tmp_path, **variables, SLIPWAY_MAX_NEW_TOKENS="31") as program:
-        url = f"http://127.0.0.1:{program.port}"
-        with httpx.Client(trust_env=False, timeout=PATIENCE_SECONDS) as client:
-            document = client.get(f"{url}/openapi.json").json()
-            assert "SwaggerUIBundle" in client.get(f"{url}/docs").text
-    limits = document["components"]["schemas"]["Parameters"]["properties"]
-    assert limits["max_new_tokens"]["maximum"] == 31
