@@ -183,15 +183,7 @@ def check_engine(
 ) -> None:
     """Checks that an engine runs here, and that its limits cover the container's settings.
 
-    Args:
-        metadata: describes the engine.
-        tensorrt_version: full version of the runtime.
-        compute_capability: of this machine's GPU, in the metadata's notation.
-        config: values of the model's config.json.
-        max_batch_size: most rows of a batch.
-        max_input_tokens: longest prompt; None takes the engine's limit.
-        max_new_tokens: most new tokens of a request.
-        engine: the file or files, for the message.
+    Without `max_input_tokens` the engine's limit counts. `engine` is named in the message.
 
     Raises:
         ModelLoadError: one line with every mismatch.

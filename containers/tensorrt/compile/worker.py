@@ -35,12 +35,7 @@ def main(scratch: Path, environ: Mapping[str, str]) -> int:
 
 
 def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> None:
-    """Writes the model directory of a checkpoint.
-
-    Args:
-        job: the checkpoint, the target and the limits.
-        gpu: this machine's GPU; None builds no engine.
-        scratch: an empty directory.
+    """Writes the model directory of a checkpoint, with an engine if there is a GPU.
 
     Raises:
         CompileError: the checkpoint or the machine is not suitable.

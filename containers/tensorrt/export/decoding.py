@@ -75,13 +75,7 @@ def run_step(
 def run_encoder(
     session: onnxruntime.InferenceSession, input_ids: IntArray, attention_mask: IntArray
 ) -> dict[str, FloatArray]:
-    """Runs an encoder graph once; returns its outputs by name, which a decoder step takes.
-
-    Args:
-        session: The encoder graph.
-        input_ids: The prompts' tokens, [batch, source].
-        attention_mask: [batch, source], 0 on padding.
-    """
+    """Runs an encoder graph once; returns its outputs by name, which a decoder step takes."""
     names = [output.name for output in session.get_outputs()]
     feeds = {"input_ids": input_ids, "attention_mask": attention_mask}
     return dict(zip(names, session.run(names, feeds), strict=True))
@@ -150,14 +144,7 @@ def start_step_graph(
 def start_encoder_decoder(
     graphs: EncoderDecoder, input_ids: IntArray, attention_mask: IntArray, start_token_id: int
 ) -> tuple[FloatArray, Advance]:
-    """Runs the encoder and the first step; returns its logits and a function for the next step.
-
-    Args:
-        graphs: The encoder and the decoder of one model.
-        input_ids: Padded prompts, at least one token each.
-        attention_mask: [batch, source], 0 on padding.
-        start_token_id: The decoder's first token.
-    """
+    """Runs the encoder and the first step; returns its logits and a function for the next step."""
     cross = run_encoder(graphs.encoder, input_ids, attention_mask)
     first = np.full((len(input_ids), 1), start_token_id, dtype=np.int64)
     logits, past = run_decoder_step(graphs.decoder, first, attention_mask, cross)

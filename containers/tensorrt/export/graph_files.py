@@ -36,11 +36,6 @@ class ExportError(Exception):
 def check_exportable(model: PreTrainedModel, family: str, precision: Precision) -> None:
     """Checks that a model is of a family, and that its weights are of a precision.
 
-    Args:
-        model: The model to export.
-        family: The `model_type` that its config must have.
-        precision: The precision of the graph.
-
     Raises:
         ExportError: The family or the precision differs.
     """

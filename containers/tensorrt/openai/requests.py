@@ -110,12 +110,7 @@ class Chat(NamedTuple):
 
 
 class OpenAiRequests:
-    """Reads requests in OpenAI's forms to one endpoint.
-
-    Attributes:
-        completion: the fields of a completion.
-        chat: the fields of a chat.
-    """
+    """Reads requests in OpenAI's forms to one endpoint."""
 
     def __init__(self, limits: RequestLimits) -> None:
         self.completion = Object(Completion, "Completion").within(limits)

@@ -114,12 +114,7 @@ class OnnxRuntimeSession:
     def _run(
         self, inputs: tuple[Int64Array, Int64Array, Int64Array], past: Sequence[Float32Array]
     ) -> tuple[HostLogits, HostCache]:
-        """Runs the graph once.
-
-        Args:
-            inputs: token ids, mask and positions.
-            past: the tensors of the cache.
-        """
+        """Runs the graph once."""
         feeds: dict[str, Any] = dict(zip(STEP_INPUTS, inputs, strict=True))
         feeds |= dict(zip(self._past_names, past, strict=True))
         rows, columns = len(past[0]), past[0].shape[2] + inputs[0].shape[1]

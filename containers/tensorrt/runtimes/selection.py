@@ -27,12 +27,6 @@ def open_session(
 ) -> StepSession[Any]:  # Any: only the session knows the type of its cache
     """Returns a session of the runtime that fits the files in `model_dir`.
 
-    Args:
-        model_dir: holds an engine or a graph, or both.
-        config: values of the model's config.json.
-        settings: limits of requests.
-        max_batch_size: most rows of a batch.
-
     Raises:
         ModelLoadError: the engine cannot serve here, or the graph cannot be loaded. A graph beside
             an engine does not serve in its place. The publisher pays for a GPU, and would get the

@@ -87,11 +87,7 @@ class Engine:
     is_rebuilt: bool
 
     def accept(self, accepted: bool, what: str) -> None:
-        """Raises if TensorRT refused a call.
-
-        Raises:
-            RuntimeError: the call was refused.
-        """
+        """Raises a RuntimeError if TensorRT refused a call."""
         if not accepted:
             said = self.log.errors[-1:] or ["it gives no reason"]
             raise RuntimeError(f"TensorRT refuses {what}: {said[0]}")
@@ -125,11 +121,6 @@ def open_engine(
 ) -> Engine:
     """Opens an engine, or builds it from the graph beside it if the file is damaged.
 
-    Args:
-        model_dir: holds the engine.
-        contract: the engine's file and its tensors.
-        metadata: describes the engine.
-
     Raises:
         ModelLoadError: the engine can be neither opened nor built, or is not the engine of the
             contract.
@@ -152,11 +143,6 @@ def open_engine(
 
 def create_context(engine: Engine, profile: int, stream_handle: int) -> trt.IExecutionContext:
     """Returns a context that runs steps of one profile; the stream must be synchronised next.
-
-    Args:
-        engine: the engine to run.
-        profile: number of the optimisation profile.
-        stream_handle: CUDA stream on which the profile is selected.
 
     Raises:
         ModelLoadError: TensorRT refuses the context.

@@ -75,10 +75,6 @@ class TensorRTSession:
 
     All memory is allocated here, for the largest steps of the engine.
 
-    Args:
-        engine: an engine of a step graph.
-        metadata: the engine's limits and sizes.
-
     Raises:
         ModelLoadError: TensorRT creates no execution context, or the logits have more positions.
         DeviceError: CUDA refuses memory or a stream.

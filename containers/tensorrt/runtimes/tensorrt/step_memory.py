@@ -148,14 +148,7 @@ class DeviceLogits:
 
 
 class CandidateMemory:
-    """Memory for the likeliest tokens of each row.
-
-    Args:
-        rows: most rows.
-        vocabulary_size: logits of a row.
-        logits: the memory of all logits.
-        stream: carries out the copies.
-    """
+    """Memory for the likeliest tokens of each row."""
 
     def __init__(
         self, rows: int, vocabulary_size: int, logits: LogitsMemory, stream: Stream
