@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing b
 from tokenizers import Tokenizer  # noqa: E402
 
 from containers.serving.predictor import ModelLoadError  # noqa: E402
+from containers.tensorrt.export import graph_files  # noqa: E402
 from containers.tensorrt.export.decoding import padded, run_step  # noqa: E402
 from containers.tensorrt.export.gpt2 import export_gpt2_step  # noqa: E402
 from containers.tensorrt.export.graph_files import ExportError, Precision  # noqa: E402
@@ -32,7 +34,11 @@ from containers.tensorrt.export.parity import (  # noqa: E402
     ParityError,
     check_step_graph,
 )
-from containers.tensorrt.model_directory import ModelConfig  # noqa: E402
+from containers.tensorrt.model_directory import (  # noqa: E402
+    ModelConfig,
+    check_files,
+    external_data_files,
+)
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
 
 pytestmark = [
@@ -44,6 +50,14 @@ pytestmark = [
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "gpt2-autocomplete" / "model"
 LAYERS, HEADS, WIDTH, VOCABULARY = 2, 3, 72, 97
+CONFIG = ModelConfig(
+    layers=LAYERS,
+    heads=HEADS,
+    head_dim=WIDTH // HEADS,
+    max_positions=64,
+    vocabulary_size=VOCABULARY,
+    eos_token_ids=frozenset({0}),
+)
 NEW_TOKENS = 12
 
 
@@ -74,8 +88,11 @@ def model() -> GPT2LMHeadModel:
 
 @pytest.fixture(scope="module")
 def graph(model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("export") / "model.onnx"
+    path: Path = tmp_path_factory.mktemp("export") / "model.onnx"
+    path.with_name("model.onnx.data").write_bytes(b"of an export before")
     export_gpt2_step(model, path)
+    # The file would be taken for the weights of the graph beside it.
+    assert list(path.parent.iterdir()) == [path]
     return path
 
 
@@ -220,6 +237,57 @@ def test_models_of_another_precision_are_refused(
         export_gpt2_step(other, tmp_path / "model.onnx", precision=precision)
 
 
+class TestWeightsBesideTheGraph:
+    """As those of large models, with a lower threshold."""
+
+    @pytest.fixture(scope="class")
+    def beside(self, model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        path: Path = tmp_path_factory.mktemp("beside") / "model.onnx"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(graph_files, "_LARGEST_INLINE_WEIGHTS_BYTES", 0)
+            export_gpt2_step(model, path)
+        return path
+
+    def test_all_are_in_one_file(self, beside: Path) -> None:
+        data = beside.with_name("model.onnx.data")
+        assert set(beside.parent.iterdir()) == {beside, data}
+        spans = []
+        for initialiser in onnx.load(beside, load_external_data=False).graph.initializer:
+            entries = {entry.key: entry.value for entry in initialiser.external_data}
+            if entries:
+                assert entries["location"] == data.name
+                spans.append((int(entries["offset"]), int(entries["length"])))
+            else:
+                assert len(initialiser.raw_data) <= 256
+        # One after the other, to the end.
+        ends = [0, *(offset + length for offset, length in spans)]
+        assert [offset for offset, _ in spans] == ends[:-1]
+        assert ends[-1] == data.stat().st_size
+
+    def test_only_their_place_differs(self, beside: Path, graph: Path) -> None:
+        joined = onnx.load(beside)
+        for initialiser in joined.graph.initializer:
+            # Says that the values are inside, which they are where nothing is said.
+            initialiser.ClearField("data_location")
+        assert joined.SerializeToString() == graph.read_bytes()
+
+    def test_the_check_and_the_container_find_them(
+        self, model: GPT2LMHeadModel, beside: Path, tmp_path: Path
+    ) -> None:
+        assert check_step_graph(beside, model, prompts(2)).ties == 0
+        assert external_data_files(beside) == ["model.onnx.data"]
+        shutil.copy(beside, tmp_path)
+        for name in ("config.json", "tokenizer.json"):
+            (tmp_path / name).touch()
+        with pytest.raises(
+            ModelLoadError, match=r"lacks model\.onnx\.data \(weights of model\.onnx\)"
+        ):
+            check_files(tmp_path)
+        shutil.copy(beside.with_name("model.onnx.data"), tmp_path)
+        check_files(tmp_path)
+        OnnxRuntimeSession(tmp_path, CONFIG, intra_op_threads=1)
+
+
 class TestHalfPrecision:
     """A graph of float16 computes what PyTorch computes in float16."""
 
@@ -288,19 +356,11 @@ class TestHalfPrecision:
             check_step_graph(half_graph, model, prompts(1))
 
     def test_the_onnx_runtime_back_end_refuses_it(self, half_graph: Path) -> None:
-        config = ModelConfig(
-            layers=LAYERS,
-            heads=HEADS,
-            head_dim=WIDTH // HEADS,
-            max_positions=64,
-            vocabulary_size=VOCABULARY,
-            eos_token_ids=frozenset({0}),
-        )
         with pytest.raises(
             ModelLoadError,
             match=r"input past_key_values\.0\.key is tensor\(float16\) instead of tensor\(float\)",
         ):
-            OnnxRuntimeSession(half_graph.parent, config, intra_op_threads=1)
+            OnnxRuntimeSession(half_graph.parent, CONFIG, intra_op_threads=1)
 
 
 class TestCommittedSample:

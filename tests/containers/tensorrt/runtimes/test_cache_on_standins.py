@@ -1,7 +1,7 @@
 """The cache on a stand-in for the GPU's memory, through random operations, against plain arrays.
 
 The engine's stand-in computes no model: its keys and values are numbers that tell the token, the
-head and the tensor that they are of, and its logits are sums over what is in the cache.
+head and the tensor that they are of.
 """
 
 import json
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from containers.tensorrt.engine_metadata import EngineMetadata, write_metadata
 from containers.tensorrt.model_directory import ModelConfig
 from containers.tensorrt.settings import GenerationSettings
-from containers.tensorrt.stepping import Int64Array, Logits
+from containers.tensorrt.stepping import Int64Array
 from tests.containers.tensorrt.runtimes.machine import LIMITS, Machine, standin_machine
 from tests.containers.tensorrt.runtimes.tensorrt_types import Arrays
 
@@ -29,9 +29,8 @@ VOCABULARY = 3
 
 def arithmetic(inputs: Arrays) -> Arrays:
     """Keys and values of a token: its id, plus what tells head, tensor and place in the head."""
-    tokens, mask = inputs["input_ids"], inputs["attention_mask"]
+    tokens = inputs["input_ids"]
     outputs: dict[str, npt.NDArray[Any]] = {}
-    total = np.zeros(len(tokens))
     for index, (name, past) in enumerate(
         (name, past) for name, past in inputs.items() if name.startswith("past_key_values.")
     ):
@@ -40,13 +39,8 @@ def arithmetic(inputs: Arrays) -> Arrays:
         new = (tokens[:, None, :, None] + marks).astype(past.dtype)
         present = np.concatenate([past, new], axis=2)
         outputs[name.replace("past_key_values", "present")] = present
-        # What is masked counts as well, as in a model: 0 times NaN is not 0.
-        weighted = present.astype(np.float64) * mask[:, None, :, None]
-        total += weighted.sum(axis=(1, 2, 3))
-    assert np.isfinite(total).all()
-    logits = np.stack([total % 1000, total // 1000, np.full_like(total, tokens.shape[1])], axis=-1)
-    outputs["logits"] = logits[:, None, :].astype(inputs["past_key_values.0.key"].dtype)
-    return outputs
+    kind = inputs["past_key_values.0.key"].dtype
+    return outputs | {"logits": np.zeros((len(tokens), 1, VOCABULARY), kind)}
 
 
 @dataclass
@@ -67,21 +61,13 @@ class Pair:
         self.metadata = metadata
 
     def prefill(self, tokens: Int64Array, mask: Int64Array) -> Twin:
-        logits, cache = self.session.prefill(
-            tokens, mask, np.zeros_like(tokens), np.ones(len(tokens))
-        )
-        twin = Twin(cache, tokens, mask)
-        self.check(logits, twin, columns=tokens.shape[1])
-        return twin
+        _, cache = self.session.prefill(tokens, mask, np.zeros_like(tokens), np.ones(len(tokens)))
+        return Twin(cache, tokens, mask)
 
     def step(self, twin: Twin, new: Int64Array) -> Twin:
         mask = np.pad(twin.mask, ((0, 0), (0, 1)), constant_values=1)
-        logits, cache = self.session.step(
-            new, mask, np.zeros_like(new), twin.cache, np.ones(len(new))
-        )
-        grown = Twin(cache, np.concatenate([twin.tokens, new], axis=1), mask)
-        self.check(logits, grown, columns=1)
-        return grown
+        _, cache = self.session.step(new, mask, np.zeros_like(new), twin.cache, np.ones(len(new)))
+        return Twin(cache, np.concatenate([twin.tokens, new], axis=1), mask)
 
     def select(self, twin: Twin, rows: list[int], first_column: int) -> Twin:
         return Twin(
@@ -101,18 +87,6 @@ class Pair:
             np.concatenate([padded(first.tokens), padded(second.tokens)]),
             np.concatenate([padded(first.mask), padded(second.mask)]),
         )
-
-    def check(self, logits: Logits, twin: Twin, *, columns: int) -> None:
-        """Compares logits, which are of all that the cache holds and the mask shows."""
-        sizes = self.metadata
-        marks = np.arange(sizes.heads * sizes.head_dim)
-        expected = np.zeros(len(twin.tokens))
-        for index in range(2 * sizes.layers):
-            each = twin.tokens[:, :, None] + marks + 100 * index
-            expected += (each * twin.mask[:, :, None]).sum(axis=(1, 2))
-        found = logits.of_rows(0, len(twin.tokens)).astype(np.float64)
-        assert (found[:, 0] + 1000 * found[:, 1]).tolist() == expected.tolist()
-        assert found[:, 2].tolist() == [columns] * len(found)
 
     def content(self, twin: Twin) -> list[FloatArray]:
         """Everything in a cache, tensor by tensor, read from the device's memory."""
