@@ -66,7 +66,7 @@ def make_random_model(model: Model, folder: Path, seed: int) -> None:
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    from containers.tensorrt.export import export_gpt2_step
+    from containers.tensorrt.export.gpt2 import export_gpt2_step
 
     torch.manual_seed(seed)
     config = GPT2Config(

@@ -48,21 +48,15 @@ class AnswerForm(Protocol):
     def body(self, outputs: Sequence[Answers]) -> bytes:
         """Returns the JSON answer; the outputs are in the order of the request's inputs."""
 
-    def piece(self, text: str, *, is_first: bool) -> bytes:
-        """Returns the event of a piece of a streamed answer.
+    def piece(self, text: str) -> bytes:
+        """Returns the event of the next piece of a streamed answer."""
 
-        Args:
-            text: the new text.
-            is_first: whether no piece came before it.
-        """
-
-    def last_piece(self, text: str, output: Answers, *, is_first: bool) -> bytes:
+    def last_piece(self, text: str, output: Answers) -> bytes:
         """Returns the events that end a streamed answer.
 
         Args:
             text: the rest of the text, which may be empty.
             output: the one answer.
-            is_first: whether no piece came before it.
         """
 
 
@@ -78,24 +72,12 @@ class HuggingFaceForm:
         texts = [{"generated_text": each.text} for output in outputs for each in output.answers]
         return json.dumps(texts, ensure_ascii=False).encode()
 
-    def piece(self, text: str, *, is_first: bool) -> bytes:  # noqa: ARG002  (all are alike)
+    def piece(self, text: str) -> bytes:
         """Returns the event of a piece."""
         return self._event(text)
 
-    def last_piece(
-        self,
-        text: str,
-        output: Answers,
-        *,
-        is_first: bool,  # noqa: ARG002  (all are alike)
-    ) -> bytes:
-        """Returns the event with the rest, the whole text and the reason of its end.
-
-        Args:
-            text: the rest of the text.
-            output: the one answer.
-            is_first: whether no piece came before it.
-        """
+    def last_piece(self, text: str, output: Answers) -> bytes:
+        """Returns the event with the rest, the whole text and the reason of its end."""
         [answer] = output.answers
         return self._event(
             text,

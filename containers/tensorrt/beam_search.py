@@ -15,10 +15,12 @@ The search keeps the likeliest `num_beams` unfinished texts. Further rules decid
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from containers.tensorrt.stepping import Logits
 
 TokenIds = tuple[int, ...]
 
@@ -60,10 +62,19 @@ class BeamSearch:
         beams: the settings.
         max_new_tokens: most tokens of an answer.
         eos_token_ids: tokens that end an answer; they count in its score and are not returned.
+
+    Attributes:
+        temperature: of its rows.
+        is_finished: whether it has left the batch.
+        finish_reason: its answers end for reasons of their own.
     """
+
+    temperature: Final = 1.0
+    finish_reason: Final = None
 
     def __init__(self, beams: Beams, *, max_new_tokens: int, eos_token_ids: frozenset[int]) -> None:
         self._settings = beams
+        self.is_finished = False
         self._max_new_tokens = max_new_tokens
         self._eos_token_ids = eos_token_ids
         # Enough candidates to continue with, even if the likeliest tokens of every text are end
@@ -84,18 +95,20 @@ class BeamSearch:
         """Returns the answers, best first."""
         return [answer.token_ids for answer in self._answers[: self._settings.num_return_sequences]]
 
-    def advance(self, logits: npt.NDArray[np.float32]) -> list[tuple[int, int]]:
-        """Takes one step.
-
-        Returns:
-            For each row of the next step, the row that it continues and the token that it adds;
-                empty when the search has ended.
-        """
+    def advance(
+        self,
+        logits: Logits,
+        likeliest: Sequence[int],  # noqa: ARG002  (a search needs more of each row)
+        first_row: int,
+    ) -> list[tuple[int, int]]:
+        """Takes one step; see `SingleRow.advance`."""
         self._length += 1
         is_last = self._length == self._max_new_tokens
         running: list[_Beam] = []
         moves: list[tuple[int, int]] = []
-        for rank, (row, token, log_probability) in enumerate(self._likeliest(logits)):
+        for rank, (row, token, log_probability) in enumerate(
+            self._likeliest(logits.of_rows(first_row, first_row + self.rows))
+        ):
             token_ids = self._running[row].token_ids
             is_end = token in self._eos_token_ids
             if is_end or is_last:
@@ -112,7 +125,8 @@ class BeamSearch:
         # A stable sort: of equal scores the earlier answer stays.
         self._answers.sort(key=lambda answer: -answer.score)
         del self._answers[self._settings.num_beams :]
-        if is_last or self._is_decided(running):
+        self.is_finished = is_last or self._is_decided(running)
+        if self.is_finished:
             return []
         self._running = running
         return moves

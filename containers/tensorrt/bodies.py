@@ -13,10 +13,6 @@ class BodyReader:
 
     A body with `prompt` is OpenAI's completion, and a body with `messages` is OpenAI's chat. Any
     other body is Hugging Face's, with `inputs`. AWS's LMI images decide in the same way.
-
-    Attributes:
-        text_generation: reads bodies with `inputs`.
-        openai: reads bodies with `prompt` or `messages`.
     """
 
     def __init__(self, limits: RequestLimits) -> None:

@@ -23,6 +23,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -105,15 +106,16 @@ def decide(environ: Mapping[str, str], root: Path, probe: Probe) -> Decision:
     driver = host_driver(environ, root)
     cuda = image_cuda(environ, root)
     compatibility = image_compatibility(root)
-
-    def decision(reason: str) -> Decision:
-        return Decision(environ, reason, driver, cuda, compatibility)
-
+    unchanged = partial(Decision, environ, driver=driver, cuda=cuda, compatibility=compatibility)
     if driver is None:
-        return decision("the host has no NVIDIA driver")
-    oldest = OLDEST_DRIVERS.get(_numbers(cuda)[0]) if cuda else None
-    is_enough = oldest is None or _numbers(driver)[0] >= oldest
-    if compatibility is not None and _numbers(driver) < _numbers(compatibility.version):
+        return unchanged(reason="the host has no NVIDIA driver")
+    if compatibility is None:
+        about = "it has no compatibility libraries"
+        enough = "the image has no compatibility libraries, and the driver is enough"
+    elif _numbers(driver) >= _numbers(compatibility.version):
+        about = f"its compatibility libraries {compatibility.version} are not newer"
+        enough = "the driver is not older than the image's compatibility libraries"
+    else:
         environment = {
             **environ,
             _LIBRARY_PATH: _first(compatibility.directory, environ.get(_LIBRARY_PATH, "")),
@@ -129,22 +131,12 @@ def decide(environ: Mapping[str, str], root: Path, probe: Probe) -> Decision:
                 is_compatibility_used=True,
             )
         about = f"its compatibility libraries {compatibility.version} fail ({failure})"
-        if is_enough:
-            return decision(f"{about}, and the driver is new enough without them")
-    elif compatibility is not None:
-        about = f"its compatibility libraries {compatibility.version} are not newer"
-        if is_enough:
-            return decision("the driver is not older than the image's compatibility libraries")
-    else:
-        about = "it has no compatibility libraries"
-        if is_enough:
-            return decision("the image has no compatibility libraries, and the driver is enough")
-    return Decision(
-        environ,
-        "neither the driver's library nor the image's works",
-        driver,
-        cuda,
-        compatibility,
+        enough = f"{about}, and the driver is new enough without them"
+    oldest = OLDEST_DRIVERS.get(_numbers(cuda)[0]) if cuda else None
+    if oldest is None or _numbers(driver)[0] >= oldest:
+        return unchanged(reason=enough)
+    return unchanged(
+        reason="neither the driver's library nor the image's works",
         problem=(
             f"the image's CUDA {cuda} needs NVIDIA driver {oldest} or later, the host has "
             f"{driver}, and {about}"

@@ -8,9 +8,9 @@ module keeps to Python 3.10.
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from containers.serving.json_files import POSITIVE, DescriptionFile, one_of, text
 from containers.serving.predictor import ModelLoadError
@@ -18,10 +18,6 @@ from containers.serving.predictor import ModelLoadError
 ENGINE_FILE: Final = "model.engine"
 METADATA_FILE: Final = "engine.json"
 TIMING_CACHE_FILE: Final = "timing.cache"
-
-# Numbers of the engine's optimisation profiles.
-PREFILL_PROFILE: Final = 0
-DECODE_PROFILE: Final = 1
 
 # More than the usual `top_k` of 50, and few enough that a row's candidates take a kilobyte.
 _CANDIDATES: Final = 128
@@ -52,7 +48,61 @@ _FILE: Final = DescriptionFile(
 
 
 @dataclass(frozen=True)
-class EngineMetadata:
+class Gpu:
+    """A GPU.
+
+    Attributes:
+        name: NVIDIA's name ("NVIDIA A10G").
+        compute_capability: in the notation of targets ("sm86").
+    """
+
+    name: str
+    compute_capability: str
+
+    # Any: CUDA's bindings carry no types.
+    @classmethod
+    def of(cls, properties: Any) -> "Gpu":
+        """Returns the GPU with these `cudaDeviceProp`."""
+        return cls(
+            name=properties.name.split(b"\0")[0].decode(),
+            compute_capability=f"sm{properties.major}{properties.minor}",
+        )
+
+
+@dataclass(frozen=True)
+class EngineLimits:
+    """The largest steps of an engine.
+
+    Attributes:
+        max_batch_size: most rows of a step.
+        max_input_tokens: most columns of a prefill, or of an encoder.
+        max_new_tokens: most tokens generated after a prompt of that length.
+    """
+
+    max_batch_size: int
+    max_input_tokens: int
+    max_new_tokens: int
+
+
+@dataclass(frozen=True)
+class ModelSizes:
+    """The sizes in a model's config.json that an engine must share.
+
+    Attributes:
+        layers: transformer blocks; each has a key and a value in the cache.
+        heads: attention heads per block.
+        head_dim: width of one head.
+        vocabulary_size: width of the logits.
+    """
+
+    layers: int
+    heads: int
+    head_dim: int
+    vocabulary_size: int
+
+
+@dataclass(frozen=True)
+class EngineMetadata(ModelSizes, EngineLimits):
     """Everything that must be known about an engine before it is opened.
 
     Attributes:
@@ -62,13 +112,6 @@ class EngineMetadata:
         gpu_name: NVIDIA's name of that GPU, for human readers.
         graph_sha256: `graph_digest` of the graph that the engine was built from.
         precision: type of cache and logits, "fp16" or "fp32".
-        max_batch_size: most rows of a step, in both profiles.
-        max_input_tokens: most columns of a prefill.
-        max_new_tokens: most tokens generated after a prompt of that length.
-        layers: transformer blocks; each has a key and a value in the cache.
-        heads: attention heads per block.
-        head_dim: width of one head.
-        vocabulary_size: width of the logits.
     """
 
     tensorrt_version: str
@@ -76,13 +119,6 @@ class EngineMetadata:
     gpu_name: str
     graph_sha256: str
     precision: Literal["fp16", "fp32"]
-    max_batch_size: int
-    max_input_tokens: int
-    max_new_tokens: int
-    layers: int
-    heads: int
-    head_dim: int
-    vocabulary_size: int
 
     @property
     def max_past_tokens(self) -> int:
@@ -91,26 +127,6 @@ class EngineMetadata:
         The last new token is never fed to the model, so it does not count.
         """
         return self.max_input_tokens + self.max_new_tokens - 1
-
-
-class ModelSizes(Protocol):
-    """The sizes in a model's config.json that an engine must share."""
-
-    @property
-    def layers(self) -> int:
-        """Returns the number of blocks that have a cache."""
-
-    @property
-    def heads(self) -> int:
-        """Returns the attention heads per block."""
-
-    @property
-    def head_dim(self) -> int:
-        """Returns the width of one head."""
-
-    @property
-    def vocabulary_size(self) -> int:
-        """Returns the width of the logits."""
 
 
 def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
@@ -167,15 +183,7 @@ def check_engine(
 ) -> None:
     """Checks that an engine runs here, and that its limits cover the container's settings.
 
-    Args:
-        metadata: describes the engine.
-        tensorrt_version: full version of the runtime.
-        compute_capability: of this machine's GPU, in the metadata's notation.
-        config: values of the model's config.json.
-        max_batch_size: most rows of a batch.
-        max_input_tokens: longest prompt; None takes the engine's limit.
-        max_new_tokens: most new tokens of a request.
-        engine: the file or files, for the message.
+    Without `max_input_tokens` the engine's limit counts. `engine` is named in the message.
 
     Raises:
         ModelLoadError: one line with every mismatch.
@@ -191,39 +199,18 @@ def check_engine(
             f"it was built for {metadata.compute_capability} ({metadata.gpu_name}), and this GPU "
             f"is {compute_capability}"
         )
-    problems += [
-        f"its {name} is {built}, and config.json has {configured}"
-        for name, built, configured in (
-            ("layers", metadata.layers, config.layers),
-            ("heads", metadata.heads, config.heads),
-            ("head_dim", metadata.head_dim, config.head_dim),
-            ("vocabulary_size", metadata.vocabulary_size, config.vocabulary_size),
-        )
-        if built != configured
-    ]
-    problems += [
-        f"its {name} is {built}, and {variable} asks for {asked}"
-        for name, built, variable, asked in (
-            (
-                "max_batch_size",
-                metadata.max_batch_size,
-                "SLIPWAY_MAX_BATCH_SIZE",
-                max_batch_size,
-            ),
-            (
-                "max_input_tokens",
-                metadata.max_input_tokens,
-                "SLIPWAY_MAX_INPUT_TOKENS",
-                max_input_tokens,
-            ),
-            (
-                "max_new_tokens",
-                metadata.max_new_tokens,
-                "SLIPWAY_MAX_NEW_TOKENS",
-                max_new_tokens,
-            ),
-        )
-        if asked is not None and asked > built
-    ]
+    for name in (field.name for field in fields(ModelSizes)):
+        built, configured = getattr(metadata, name), getattr(config, name)
+        if built != configured:
+            problems.append(f"its {name} is {built}, and config.json has {configured}")
+    limits = {
+        "max_batch_size": max_batch_size,
+        "max_input_tokens": max_input_tokens,
+        "max_new_tokens": max_new_tokens,
+    }
+    for name, asked in limits.items():
+        built = getattr(metadata, name)
+        if asked is not None and asked > built:
+            problems.append(f"its {name} is {built}, and SLIPWAY_{name.upper()} asks for {asked}")
     if problems:
         raise ModelLoadError(f"{engine} cannot serve here: {'; '.join(problems)}; {REMEDY}")

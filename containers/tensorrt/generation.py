@@ -53,42 +53,31 @@ class Prompt:
         return self.beams.num_beams if self.beams else 1
 
 
-class Continuation:
-    """A prompt in a `DecodingBatch`, and the tokens generated so far."""
+class SingleRow:
+    """A prompt in a `DecodingBatch` that is continued greedily or by sampling.
+
+    Attributes:
+        rows: of the batch that the next step computes for it.
+        temperature: of its row.
+        is_finished: whether it has left the batch.
+        finish_reason: why a finished prompt ended.
+    """
+
+    rows: Final = 1
 
     def __init__(self, prompt: Prompt, eos_token_ids: frozenset[int]) -> None:
+        self._prompt = prompt
+        self._eos_token_ids = eos_token_ids
+        self._random = prompt.sampling.generator() if prompt.sampling else None
+        self._new_token_ids: list[int] = []
+        self.temperature: Final = prompt.sampling.temperature if prompt.sampling else 1.0
         self.is_finished = False
-        self._search: _SingleRow | BeamSearch = (
-            _SingleRow(prompt, eos_token_ids)
-            if prompt.beams is None
-            else BeamSearch(
-                prompt.beams, max_new_tokens=prompt.max_new_tokens, eos_token_ids=eos_token_ids
-            )
-        )
-
-    @property
-    def rows(self) -> int:
-        """Returns the rows of the batch that the next step computes for it."""
-        return self._search.rows
+        self.finish_reason: FinishReason = "length"
 
     @property
     def results(self) -> list[TokenIds]:
-        """Returns the new tokens: one sequence, or the sequences of a beam search, best first."""
-        return self._search.results
-
-    @property
-    def finish_reason(self) -> FinishReason:
-        """Returns why a finished prompt ended; not for beam searches."""
-        if isinstance(self._search, BeamSearch):
-            raise TypeError("the answers of a beam search end for reasons of their own")
-        return self._search.finish_reason
-
-    @property
-    def temperatures(self) -> list[float]:
-        """Returns the temperature of each row."""
-        if isinstance(self._search, BeamSearch):
-            return [1.0] * self._search.rows
-        return [self._search.temperature]
+        """Returns the new tokens, as the only sequence."""
+        return [tuple(self._new_token_ids)]
 
     def advance(
         self, logits: Logits, likeliest: Sequence[int], first_row: int
@@ -98,19 +87,33 @@ class Continuation:
         Args:
             logits: of all rows of the batch.
             likeliest: the token of the greatest logit in each of them.
-            first_row: the first row of this prompt.
+            first_row: the row of this prompt.
 
         Returns:
             For each row of the next step, the row that it continues and the token that it adds. The
                 rows count from the prompt's first.
         """
-        if isinstance(self._search, BeamSearch):
-            moves = self._search.advance(logits.of_rows(first_row, first_row + self.rows))
+        if self._random is None or self._prompt.sampling is None:
+            token = likeliest[first_row]
         else:
-            token = self._search.choose(logits, likeliest, first_row)
-            moves = [] if token is None else [(0, token)]
-        self.is_finished = not moves
-        return moves
+            token = _sample(logits, first_row, self._prompt.sampling, self._random.random())
+        self.is_finished = self._ends_with(token)
+        return [] if self.is_finished else [(0, token)]
+
+    def _ends_with(self, token: int) -> bool:
+        """Takes the next token; returns whether the row ends with it."""
+        if token in self._eos_token_ids:
+            self.finish_reason = "eos_token"
+            return True
+        self._new_token_ids.append(token)
+        if self._prompt.is_complete is not None and self._prompt.is_complete(token):
+            self.finish_reason = "stop_sequence"
+            return True
+        return len(self._new_token_ids) == self._prompt.max_new_tokens
+
+
+# A prompt in a `DecodingBatch`, and the tokens generated so far.
+Continuation: TypeAlias = SingleRow | BeamSearch
 
 
 class DecodingBatch:
@@ -148,7 +151,7 @@ class DecodingBatch:
         Returns:
             One continuation per prompt; some may be finished already.
         """
-        joining = [Continuation(prompt, self._eos_token_ids) for prompt in prompts]
+        joining = [self._begin(prompt) for prompt in prompts]
         input_ids, mask = left_pad([prompt.token_ids for prompt in prompts])
         positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
         logits, cache = self._session.prefill(input_ids, mask, positions, _temperatures(joining))
@@ -200,6 +203,13 @@ class DecodingBatch:
             tokens = [self._tokens[source] for source in staying]
             self._keep(live, staying, tokens, self._attention_mask, self._cache)
 
+    def _begin(self, prompt: Prompt) -> Continuation:
+        if prompt.beams is None:
+            return SingleRow(prompt, self._eos_token_ids)
+        return BeamSearch(
+            prompt.beams, max_new_tokens=prompt.max_new_tokens, eos_token_ids=self._eos_token_ids
+        )
+
     # Any: only the session knows the type of its cache.
     def _keep(
         self,
@@ -235,40 +245,6 @@ class DecodingBatch:
         selected = mask[sources]
         first_column = int(selected.any(axis=0).argmax())
         return selected[:, first_column:], self._session.select(cache, sources, first_column)
-
-
-class _SingleRow:
-    """A prompt that is continued greedily or by sampling."""
-
-    rows: Final = 1
-
-    def __init__(self, prompt: Prompt, eos_token_ids: frozenset[int]) -> None:
-        self._prompt = prompt
-        self._eos_token_ids = eos_token_ids
-        self._random = prompt.sampling.generator() if prompt.sampling else None
-        self.temperature: Final = prompt.sampling.temperature if prompt.sampling else 1.0
-        self._new_token_ids: list[int] = []
-        self.finish_reason: FinishReason = "length"
-
-    @property
-    def results(self) -> list[TokenIds]:
-        return [tuple(self._new_token_ids)]
-
-    def choose(self, logits: Logits, likeliest: Sequence[int], row: int) -> int | None:
-        """Returns the next token of a row of the batch, or None when the row has ended."""
-        prompt = self._prompt
-        if self._random is None or prompt.sampling is None:
-            token = likeliest[row]
-        else:
-            token = _sample(logits, row, prompt.sampling, self._random.random())
-        if token in self._eos_token_ids:
-            self.finish_reason = "eos_token"
-            return None
-        self._new_token_ids.append(token)
-        if prompt.is_complete is not None and prompt.is_complete(token):
-            self.finish_reason = "stop_sequence"
-            return None
-        return None if len(self._new_token_ids) == prompt.max_new_tokens else token
 
 
 # Any: only the session knows the type of its cache.
@@ -316,7 +292,7 @@ def _sample(logits: Logits, row: int, sampling: Sampling, share: float) -> int:
 
 def _temperatures(live: Sequence[Continuation]) -> list[float]:
     """Returns the temperature of each row of the next step."""
-    return [temperature for each in live for temperature in each.temperatures]
+    return [each.temperature for each in live for _ in range(each.rows)]
 
 
 def _advance(live: Sequence[Continuation], logits: Logits) -> tuple[list[int], list[int]]:

@@ -15,6 +15,7 @@ from typing import Final
 from containers.serving.json_files import POSITIVE, problems_with, read_object
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE, missing_files
 from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.engine_metadata import ModelSizes
 
 GRAPH_FILE: Final = "model.onnx"
 GENERATION_CONFIG_FILE: Final = "generation_config.json"
@@ -33,23 +34,15 @@ _LOCATION_ENTRY: Final = re.compile(rb"\x0a\x08location\x12([\x01-\x7f])", re.DO
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(ModelSizes):
     """The parts of a Hugging Face GPT-2 config.json that generation needs.
 
     Attributes:
-        layers: transformer blocks (`n_layer`).
-        heads: attention heads per block (`n_head`).
-        head_dim: width of one head (`n_embd / n_head`).
         max_positions: most tokens of prompt and answer together (`n_positions`).
-        vocabulary_size: width of the logits (`vocab_size`).
         eos_token_ids: tokens that end a text; generation_config.json overrides config.json.
     """
 
-    layers: int
-    heads: int
-    head_dim: int
     max_positions: int
-    vocabulary_size: int
     eos_token_ids: frozenset[int]
 
 

@@ -40,12 +40,19 @@ class RequestLimits:
     max_texts: int = ServingSettings.max_queue_length
 
 
-def _max_new_tokens(limits: RequestLimits) -> int:
+def max_new_tokens(limits: RequestLimits) -> int:
+    """Returns the most new tokens that a request may ask for."""
     return limits.generation.max_new_tokens
 
 
-def _max_batch_size(limits: RequestLimits) -> int:
+def max_batch_size(limits: RequestLimits) -> int:
+    """Returns the most sequences that are computed at a time."""
     return limits.max_batch_size
+
+
+def max_texts(limits: RequestLimits) -> int:
+    """Returns the most texts of a request."""
+    return limits.max_texts
 
 
 class _StopText(Text):
@@ -69,7 +76,7 @@ class Parameters(NamedTuple):
 
     max_new_tokens: Annotated[
         int | None,
-        WholeNumber(1, _max_new_tokens),
+        WholeNumber(1, max_new_tokens),
         "Most new tokens of an answer; without it the endpoint's default_new_tokens.",
     ]
     do_sample: Annotated[
@@ -103,12 +110,12 @@ class Parameters(NamedTuple):
     ]
     num_return_sequences: Annotated[
         int,
-        WholeNumber(1, _max_batch_size, reason=PER_BATCH, default=1),
+        WholeNumber(1, max_batch_size, reason=PER_BATCH, default=1),
         "Answers to each text. Above 1 with do_sample, or with as many beams.",
     ]
     num_beams: Annotated[
         int,
-        WholeNumber(1, _max_batch_size, reason=PER_BATCH, default=1),
+        WholeNumber(1, max_batch_size, reason=PER_BATCH, default=1),
         "Above 1: beam search, without do_sample.",
     ]
     length_penalty: Annotated[

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from containers.tensorrt.model_directory import (
 from containers.tensorrt.openai.chat_template import ChatTemplate, read_chat_template
 from containers.tensorrt.openai.requests import NO_TEMPLATE, UNUSABLE_TEMPLATE
 from containers.tensorrt.parameters import RequestLimits
-from containers.tensorrt.runtimes import selection
+from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import StepSession
 from containers.tensorrt.stop_sequences import AnswerText
@@ -33,9 +32,6 @@ from containers.tensorrt.tasks import GenerationTask
 from containers.tensorrt.tokenization import PromptTokenizer
 
 _logger = logging.getLogger(__name__)
-
-# Any: the session's cache.
-OpenSession = Callable[[Path, ModelConfig, GenerationSettings], StepSession[Any]]
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,6 @@ class TextGenerationPredictor:
             the serving core's setting.
         max_texts: most texts of a request; the length of the serving core's queue.
         metrics: counts tokens.
-        open_session: returns the runtime's session for a checked model directory.
     """
 
     def __init__(
@@ -76,13 +71,10 @@ class TextGenerationPredictor:
         max_batch_size: int = ServingSettings.max_batch_size,
         max_texts: int = ServingSettings.max_queue_length,
         metrics: Metrics | None = None,
-        open_session: OpenSession | None = None,
     ) -> None:
         self._settings = settings
         self._bodies = BodyReader(RequestLimits(settings, max_batch_size, max_texts))
-        self._open_session = open_session or partial(
-            selection.open_session, max_batch_size=max_batch_size
-        )
+        self._max_batch_size = max_batch_size
         metrics = metrics or Metrics()
         self._count_prompt_tokens = metrics.counter(
             "slipway_prompt_tokens", "Tokens of prompts that joined the batch."
@@ -124,7 +116,9 @@ class TextGenerationPredictor:
                 f"only {self._config.vocabulary_size}: they do not belong together"
             )
         self._chat_template = _chat_template(model_dir)
-        self._session = self._open_session(model_dir, self._config, self._settings)
+        self._session = open_session(
+            model_dir, self._config, self._settings, max_batch_size=self._max_batch_size
+        )
         self._batch = DecodingBatch(self._session, eos_token_ids=self._config.eos_token_ids)
         self._warm_up()
         log_event(
@@ -269,7 +263,6 @@ class _GrowingAnswer:
         self._text_input = text_input
         self._decode = decode
         self.is_streamed = text_input.is_streamed
-        self._is_first = True
         # Text is decoded token by token only if stop texts or a stream need it.
         self._growing = (
             AnswerText(decode, text_input.stop_texts)
@@ -286,7 +279,7 @@ class _GrowingAnswer:
     def finish(self, continuation: Continuation) -> Answers:
         """Returns the answers; a beam search may have several."""
         before, prompt = self._text_input.text_before, self._text_input.prompt
-        reason = None if prompt.beams else continuation.finish_reason
+        reason = continuation.finish_reason
         return Answers(
             answers=tuple(
                 Answer(before + self._text(token_ids), len(token_ids), reason)
@@ -299,15 +292,12 @@ class _GrowingAnswer:
     def piece(self) -> bytes | None:
         """Returns the event of the new text, or None if there is none."""
         text = self._growing.take() if self._growing else ""
-        if not text:
-            return None
-        is_first, self._is_first = self._is_first, False
-        return self._text_input.form.piece(text, is_first=is_first)
+        return self._text_input.form.piece(text) if text else None
 
     def last_piece(self, answers: Answers) -> bytes:
         """Returns the events of the rest of the text and of its end; called after `finish`."""
         rest = self._growing.take_rest() if self._growing else ""
-        return self._text_input.form.last_piece(rest, answers, is_first=self._is_first)
+        return self._text_input.form.last_piece(rest, answers)
 
     def _text(self, token_ids: TokenIds) -> str:
         return self._growing.finish() if self._growing else self._decode(list(token_ids))

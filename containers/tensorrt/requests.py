@@ -17,15 +17,11 @@ from containers.serving.fields import Flag, Text
 from containers.serving.objects import Inputs, Object, OneOrMany
 from containers.serving.problems import Problems
 from containers.tensorrt.answers import HuggingFaceForm
-from containers.tensorrt.parameters import Parameters, RequestLimits
+from containers.tensorrt.parameters import Parameters, RequestLimits, max_texts
 from containers.tensorrt.tasks import GenerationTask
 
 _SAMPLING_PARAMETERS: Final = ("temperature", "top_k", "top_p", "seed")
 _BEAM_PARAMETERS: Final = ("length_penalty", "early_stopping")
-
-
-def _max_texts(limits: RequestLimits) -> int:
-    return limits.max_texts
 
 
 def _inputs_meaning(limits: RequestLimits) -> str:
@@ -50,7 +46,7 @@ class GenerationRequest(NamedTuple):
 
     inputs: Annotated[
         Inputs[str],
-        OneOrMany(Text(), _max_texts, is_required=True),
+        OneOrMany(Text(), max_texts, is_required=True),
         _inputs_meaning,
     ]
     parameters: Annotated[

@@ -135,10 +135,6 @@ class _Ranking:
     the level that a cumulative weight falls into.
 
     A thread has one ranking at a time, because rankings of a thread share memory.
-
-    Args:
-        logits: of each token.
-        temperature: divides the logits.
     """
 
     def __init__(self, logits: npt.NDArray[np.float32], temperature: float) -> None:
@@ -187,12 +183,7 @@ class _Ranking:
 
 
 def _likeliest(logits: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.int64]:
-    """Returns the ids of the `count` greatest logits, and of those equal to the last of them.
-
-    Args:
-        logits: [vocabulary].
-        count: fewer than there are logits.
-    """
+    """Returns the ids of the `count` greatest logits, and of those equal to the last of them."""
     tokens: npt.NDArray[np.int64] = np.arange(logits.size)
     columns = logits.size // _ROWS
     if count <= columns:

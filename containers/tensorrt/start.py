@@ -16,7 +16,7 @@ from containers.jobs.paths import JobPaths
 from containers.jobs.report import report_failure
 from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
 from containers.serving.logs import configure_logging, log_event
-from containers.tensorrt.cuda_driver import Decision, Probe, decide, start_cuda
+from containers.tensorrt.cuda_driver import Decision, decide, start_cuda
 
 _PROGRAM: Final = "containers.tensorrt"
 _REMEDIES: Final = {
@@ -39,7 +39,6 @@ def main(
     *,
     program: str = _PROGRAM,
     root: Path = Path("/"),
-    probe: Probe = start_cuda,
 ) -> NoReturn:
     """Becomes the program with `arguments`; never returns.
 
@@ -48,11 +47,9 @@ def main(
         environ: the container's variables.
         program: the package to run, of the same Python.
         root: root of the file system, `/` in a container.
-        probe: starts CUDA's library with the variables that it is given; returns the problem or
-            None.
     """
     configure_logging("INFO", sys.stdout)
-    decision = decide(environ, root, probe)
+    decision = decide(environ, root, start_cuda)
     _report(decision)
     if decision.problem is not None:
         command = next(iter(arguments), "serve")

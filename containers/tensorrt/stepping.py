@@ -34,12 +34,9 @@ def cache_names(prefix: str, layers: int) -> list[str]:
 
 
 def moves_in_place(rows: Sequence[int]) -> bool:
-    """Returns whether a cache can be reduced to some rows where it lies.
+    """Returns whether a cache can be reduced to some rows where it lies; see `StepSession.select`.
 
     Each row then stays, or comes from beyond the last place of the result.
-
-    Args:
-        rows: rows of the cache, in the order of the result; see `StepSession.select`.
     """
     return all(row == place or row >= len(rows) for place, row in enumerate(rows))
 
@@ -78,11 +75,7 @@ class Logits(Protocol):
 
 
 class HostLogits:
-    """Logits in this process's memory.
-
-    Args:
-        logits: [rows, vocabulary].
-    """
+    """Logits in this process's memory, [rows, vocabulary]."""
 
     def __init__(self, logits: Float32Array) -> None:
         self._logits = logits

@@ -56,11 +56,6 @@ class PromptTokenizer:
     ) -> list[tuple[int, ...]]:
         """Returns the tokens of each text.
 
-        Args:
-            texts: at least one.
-            max_tokens: most tokens of a text.
-            adds_special_tokens: whether the tokenizer adds its special tokens.
-
         Raises:
             InvalidRequestError: a text has no token, or more than `max_tokens`; the message says
                 which.

@@ -6,8 +6,10 @@ graphs and their external data. Nothing here imports TensorRT. This module keeps
 
 from typing import Final
 
-from containers.tensorrt.compile.profiles import EngineLimits, Profile, Range
-from containers.tensorrt.engine_metadata import EngineMetadata
+from containers.tensorrt.compile.profiles import Profile, Range, batch_range
+from containers.tensorrt.engine_metadata import (
+    EngineLimits,
+)
 from containers.triton.model_directory import DECODER, ENCODER, ENGINE_SUFFIX
 
 ENCODER_ENGINE: Final = f"{ENCODER}{ENGINE_SUFFIX}"
@@ -18,7 +20,7 @@ FIRST_STEP_PROFILE: Final = 0
 LATER_STEPS_PROFILE: Final = 1
 
 
-def max_past_tokens(limits: EngineLimits | EngineMetadata) -> int:
+def max_past_tokens(limits: EngineLimits) -> int:
     """Returns the most tokens of an answer before a step.
 
     The last new token is never fed to the model, so it does not count.
@@ -28,7 +30,7 @@ def max_past_tokens(limits: EngineLimits | EngineMetadata) -> int:
 
 def encoder_profiles(limits: EngineLimits) -> list[Profile]:
     """Returns the only profile of the encoder."""
-    tokens = (limits.batch, _source(limits))
+    tokens = (batch_range(limits), _source(limits))
     return [Profile("T5's encoder", {"input_ids": tokens, "attention_mask": tokens})]
 
 
@@ -45,14 +47,14 @@ def decoder_profiles(limits: EngineLimits) -> list[Profile]:
 
 
 def _step(limits: EngineLimits, past: Range) -> Profile:
-    source = _source(limits)
+    batch, source = batch_range(limits), _source(limits)
     return Profile(
         "T5's decoder step",
         {
-            "input_ids": (limits.batch, Range(1, 1, 1)),
-            "encoder_attention_mask": (limits.batch, source),
-            "past_key_values": (limits.batch, None, past, None),
-            "cross_key_values": (limits.batch, None, source, None),
+            "input_ids": (batch, Range(1, 1, 1)),
+            "encoder_attention_mask": (batch, source),
+            "past_key_values": (batch, None, past, None),
+            "cross_key_values": (batch, None, source, None),
         },
     )
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from containers.serving.json_files import POSITIVE, is_whole, problems_with, read_object
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE, missing_files
 from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.engine_metadata import ModelSizes
 
 GENERATION_CONFIG_FILE: Final = "generation_config.json"
 ENCODER: Final = "encoder"
@@ -24,22 +25,14 @@ _SIZES: Final = dict.fromkeys(("num_layers", "num_heads", "d_kv", "vocab_size"),
 
 
 @dataclass(frozen=True)
-class SequenceConfig:
+class SequenceConfig(ModelSizes):
     """The parts of a Hugging Face T5 config.json that the decode loop needs.
 
     Attributes:
-        layers: blocks of the decoder (`num_decoder_layers`, or `num_layers`).
-        heads: attention heads of a block (`num_heads`).
-        head_dim: width of one head (`d_kv`).
-        vocabulary_size: width of the logits (`vocab_size`).
         start_token_id: the decoder's first token (`decoder_start_token_id`).
         end_token_ids: tokens that end an answer; generation_config.json overrides config.json.
     """
 
-    layers: int
-    heads: int
-    head_dim: int
-    vocabulary_size: int
     start_token_id: int
     end_token_ids: frozenset[int]
 

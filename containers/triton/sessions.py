@@ -9,7 +9,7 @@ import onnxruntime
 
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.compile.profiles import EngineLimits
+from containers.tensorrt.engine_metadata import EngineLimits
 from containers.triton.decoding import SequenceSession
 from containers.triton.engine_metadata import DECODER_ENGINE, ENCODER_ENGINE
 from containers.triton.model_directory import ENGINE_SUFFIX, SequenceConfig, check_files

@@ -19,9 +19,10 @@ import tensorrt as trt
 
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.compile.profiles import EngineLimits
 from containers.tensorrt.engine_metadata import (
+    EngineLimits,
     EngineMetadata,
+    Gpu,
     ModelSizes,
     check_engine,
     read_metadata,
@@ -30,7 +31,6 @@ from containers.tensorrt.runtimes.tensorrt.cache import CacheLayout, CacheMemory
 from containers.tensorrt.runtimes.tensorrt.device_memory import (
     ALIGNMENT_BYTES,
     DeviceError,
-    Gpu,
     Stream,
     allocate,
     free_bytes,
@@ -260,9 +260,7 @@ def open_engine_session(
         tensorrt_version=trt.__version__,
         compute_capability=gpu.compute_capability,
         config=config,
-        max_batch_size=limits.max_batch_size,
-        max_input_tokens=limits.max_input_tokens,
-        max_new_tokens=limits.max_new_tokens,
+        limits=limits,
         engine=f"the pair of {ENCODER_ENGINE} and {DECODER_ENGINE}",
     )
     try:
@@ -301,11 +299,6 @@ def open_engine_session(
 
 
 def _contracts(metadata: EngineMetadata) -> tuple[EngineContract, EngineContract]:
-    limits = EngineLimits(
-        max_batch_size=metadata.max_batch_size,
-        max_input_tokens=metadata.max_input_tokens,
-        max_new_tokens=metadata.max_new_tokens,
-    )
     encoder_graph, decoder_graph = f"{ENCODER}{GRAPH_SUFFIX}", f"{DECODER}{GRAPH_SUFFIX}"
     graphs = (decoder_graph, encoder_graph)
     cross = cache_tensors(_CROSS, metadata)
@@ -313,7 +306,7 @@ def _contracts(metadata: EngineMetadata) -> tuple[EngineContract, EngineContract
         file=ENCODER_ENGINE,
         graph=encoder_graph,
         all_graphs=graphs,
-        profiles=encoder_profiles(limits),
+        profiles=encoder_profiles(metadata),
         inputs=token_tensors(_ENCODER_INPUTS),
         outputs=cross,
     )
@@ -321,7 +314,7 @@ def _contracts(metadata: EngineMetadata) -> tuple[EngineContract, EngineContract
         file=DECODER_ENGINE,
         graph=decoder_graph,
         all_graphs=graphs,
-        profiles=decoder_profiles(limits),
+        profiles=decoder_profiles(metadata),
         inputs=token_tensors(_DECODER_INPUTS) | cache_tensors(_PAST, metadata) | cross,
         outputs=logits_tensor(metadata) | cache_tensors(_PRESENT, metadata),
     )

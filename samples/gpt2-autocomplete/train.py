@@ -21,9 +21,9 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from containers.tensorrt.export import export_gpt2_step
-from containers.tensorrt.external_data import refer_to_safetensors
+from containers.tensorrt.export.gpt2 import export_gpt2_step
 from samples.documentation import is_recorded_version, load_corpus
+from samples.external_data import refer_to_safetensors
 from samples.training import Sample, argument_parser
 
 SAMPLE = Sample(
@@ -213,7 +213,7 @@ def export(model: GPT2LMHeadModel, directory: Path) -> None:
     """Writes the step graph, which reads its weights from the checkpoint in `directory`."""
     graph = directory / "model.onnx"
     export_gpt2_step(model, graph)
-    refer_to_safetensors(graph, directory / "model.safetensors")
+    refer_to_safetensors(graph)
 
 
 def check() -> int:

@@ -24,9 +24,9 @@ from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import T5Config, T5ForConditionalGeneration
 
-from containers.tensorrt.export import export_t5_decoder_step, export_t5_encoder
-from containers.tensorrt.external_data import refer_to_safetensors
+from containers.tensorrt.export.t5 import export_t5_decoder_step, export_t5_encoder
 from samples.documentation import Corpus, is_recorded_version, load_corpus
+from samples.external_data import refer_to_safetensors
 from samples.training import Sample, TrainingRun, argument_parser
 
 SAMPLE = Sample(
@@ -183,9 +183,7 @@ def export(model: T5ForConditionalGeneration, directory: Path) -> None:
         graph = directory / f"{name}.onnx"
         write(model, graph)
         # T5's table of distances is computed from a weight, so that no checkpoint has it.
-        refer_to_safetensors(
-            graph, directory / "model.safetensors", computed=("position_bias.table",)
-        )
+        refer_to_safetensors(graph, computed=("position_bias.table",))
 
 
 def held_out(corpus: Corpus) -> HeldOut:

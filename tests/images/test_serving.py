@@ -117,7 +117,7 @@ def test_it_listens_on_the_port_that_sagemaker_names(tried: Tried) -> None:
         assert tried.client.ask("/ping").status == 0
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.4, 1.0])
+@pytest.mark.parametrize("seconds", [0.1, 1.0])
 def test_sigterm_at_any_time_ends_it_in_order(tried: Tried, seconds: float) -> None:
     with started(tried) as found:
         # The time is what is tried here: the start is hit at different steps.
@@ -151,6 +151,8 @@ def test_sigterm_waits_for_the_request_in_flight(tried: Tried) -> None:
         found.signal("TERM")
         if not tried.family.is_tritons:
             eventually(lambda: any('"event": "draining"' in line for line in found.log()))
+        # A second one changes nothing.
+        found.signal("TERM")
         assert tried.client.finish().status == 200
         assert found.exit_code() == 0
 
@@ -165,12 +167,3 @@ def test_sigkill_breaks_the_connection_and_a_restart_serves(tried: Tried) -> Non
         found.restart()
         found.until_ready(tried.client)
         assert tried.client.ask("/invocations", tried.family.request).status == 200
-
-
-def test_a_second_sigterm_changes_nothing(tried: Tried) -> None:
-    with started(tried) as found:
-        found.until_ready(tried.client)
-        found.signal("TERM")
-        # The first one may have ended it already.
-        tried.engine.run("kill", "--signal", "TERM", found.name)
-        assert found.exit_code() == 0

@@ -16,7 +16,8 @@ torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
 load("onnxscript", group="torch")
 
-from containers.tensorrt import export  # noqa: E402  (after the skips: it needs PyTorch)
+# After the skips: it needs PyTorch.
+from containers.tensorrt.export.parity import check_t5_graphs  # noqa: E402
 from containers.triton.decoding import answers  # noqa: E402
 from containers.triton.model_directory import read_config  # noqa: E402
 from containers.triton.onnx_session import OnnxSequenceSession  # noqa: E402
@@ -48,7 +49,7 @@ def tokenizer() -> transformers.PreTrainedTokenizerBase:
 def test_graphs_agree_with_the_checkpoint(
     model: T5ForConditionalGeneration, tokenizer: transformers.PreTrainedTokenizerBase
 ) -> None:
-    checked = export.check_t5_graphs(
+    checked = check_t5_graphs(
         MODEL / "encoder.onnx",
         MODEL / "decoder.onnx",
         model,

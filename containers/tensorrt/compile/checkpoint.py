@@ -46,11 +46,7 @@ class Checkpoint(CheckpointFiles):
 def read_checkpoint(
     directory: Path, asked: Hyperparameters | None
 ) -> tuple[Checkpoint | None, list[str]]:
-    """Checks a checkpoint's files, and that they suit the hyperparameters.
-
-    Args:
-        directory: the checkpoint.
-        asked: the hyperparameters; None if they are invalid, then only the files are checked.
+    """Checks a checkpoint's files, and that they suit the hyperparameters if these are valid.
 
     Returns:
         The checkpoint, or None if there is a problem; and every problem.

@@ -152,10 +152,6 @@ def _add_candidates(network: trt.INetworkDefinition, count: int) -> None:
 
     Sums and quotients are float32, whatever the type of the logits.
 
-    Args:
-        network: a step graph, with logits of [rows, 1, vocabulary].
-        count: number of tokens.
-
     Raises:
         EngineBuildError: the graph has no logits.
     """

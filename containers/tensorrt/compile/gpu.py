@@ -1,26 +1,13 @@
 """The GPU that an engine is built on, which is the only kind of GPU that it runs on."""
 
 import importlib.util
-from dataclasses import dataclass
 
 from containers.jobs.report import CompileError
 from containers.tensorrt.compile.job import CPU_TARGET
+from containers.tensorrt.engine_metadata import Gpu
 
 # The only GPU that is used: SageMaker's instances for compiling have GPUs of one kind.
 _DEVICE = 0
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """A GPU.
-
-    Attributes:
-        name: NVIDIA's name ("NVIDIA A10G").
-        compute_capability: in the notation of targets ("sm86").
-    """
-
-    name: str
-    compute_capability: str
 
 
 def find_gpu() -> Gpu:
@@ -43,10 +30,7 @@ def find_gpu() -> Gpu:
             f"building an engine needs a GPU, and CUDA finds none: {text.decode()} "
             f"({error_code.name}); run the job on an instance with the target's GPU"
         )
-    return Gpu(
-        name=properties.name.split(b"\0")[0].decode(),
-        compute_capability=f"sm{properties.major}{properties.minor}",
-    )
+    return Gpu.of(properties)
 
 
 def checked_gpu(target: str) -> Gpu | None:

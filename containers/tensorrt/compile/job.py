@@ -9,7 +9,7 @@ from typing import Final, Generic, Literal, TypeVar
 from containers.jobs.checkpoint_files import CheckpointFiles
 from containers.jobs.hyperparameters import HyperparameterReader
 from containers.jobs.supervision import Child
-from containers.tensorrt.compile.profiles import EngineLimits
+from containers.tensorrt.engine_metadata import EngineLimits
 from containers.tensorrt.settings import MOST_TOKENS
 
 CPU_TARGET: Final = "cpu"
@@ -21,24 +21,18 @@ _LARGEST_BATCH: Final = 1024
 
 
 @dataclass(frozen=True)
-class Hyperparameters:
+class Hyperparameters(EngineLimits):
     """The target of a compile job, and the limits to compile for.
 
     Attributes:
         target: "cpu", ONNX graphs for ONNX Runtime, or a compute capability ("sm86"), engines for
             that GPU.
-        max_batch_size: most sequences that are computed together.
-        max_input_tokens: longest prompt, in tokens.
-        max_new_tokens: most tokens generated after the prompt.
         dtype: type of an engine's weights, cache and logits.
         keep_graph: whether the graph that an engine was built from stays beside it. An engine that
             cannot be opened can then be built again.
     """
 
     target: str
-    max_batch_size: int
-    max_input_tokens: int
-    max_new_tokens: int
     dtype: Literal["fp16", "fp32"] = "fp16"
     keep_graph: bool = False
 
@@ -46,11 +40,6 @@ class Hyperparameters:
     def precision(self) -> Literal["fp16", "fp32"]:
         """Returns the precision of weights, cache and logits; always fp32 on the CPU."""
         return "fp32" if self.target == CPU_TARGET else self.dtype
-
-    @property
-    def limits(self) -> EngineLimits:
-        """Returns the largest steps of an engine."""
-        return EngineLimits(self.max_batch_size, self.max_input_tokens, self.max_new_tokens)
 
 
 @dataclass(frozen=True)

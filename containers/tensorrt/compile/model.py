@@ -13,8 +13,8 @@ from containers.tensorrt.compile.pretrained_models import (
     plain_generation,
 )
 from containers.tensorrt.compile.pretrained_models import load_model as load
-from containers.tensorrt.export import Parity, check_step_graph
 from containers.tensorrt.export.graph_files import Precision
+from containers.tensorrt.export.parity import Parity, check_step_graph
 from containers.tensorrt.model_directory import ModelConfig
 
 
@@ -48,15 +48,7 @@ def write_tokenizer(directory: Path, path: Path) -> None:
 
 
 def verify(graph: Path, model: GPT2LMHeadModel, config: ModelConfig) -> Parity:
-    """Checks that a graph's tokens and logits equal the model's.
-
-    Args:
-        graph: the step graph; external data lies beside it.
-        model: the model that the graph was exported from, in the graph's precision.
-        config: gives the vocabulary and the number of positions.
-
-    Returns:
-        The number of compared tokens, and the largest difference.
+    """Checks that a graph's tokens and logits equal those of the model in the same precision.
 
     Raises:
         ParityError: tokens or logits differ by more than the tolerance.

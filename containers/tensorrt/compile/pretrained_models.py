@@ -57,10 +57,6 @@ def plain_generation(model: Any, **settings: Any) -> Iterator[None]:
     """Makes a model generate as its graphs do: the checkpoint's generation config is left aside.
 
     Beams, penalties and end tokens are not part of a graph.
-
-    Args:
-        model: changed until the end of the context.
-        **settings: the settings that generation needs all the same.
     """
     before, model.generation_config = model.generation_config, GenerationConfig(**settings)
     try:

@@ -5,38 +5,18 @@ Nothing here imports TensorRT. This module keeps to Python 3.10.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from containers.tensorrt.engine_metadata import DECODE_PROFILE, PREFILL_PROFILE
+from containers.tensorrt.engine_metadata import EngineLimits
 from containers.tensorrt.stepping import TEMPERATURES
+
+# Numbers of the engine's optimisation profiles.
+PREFILL_PROFILE: Final = 0
+DECODE_PROFILE: Final = 1
 
 
 class EngineBuildError(Exception):
     """TensorRT refuses the graph or cannot build it; the message holds all of TensorRT's errors."""
-
-
-@dataclass(frozen=True)
-class EngineLimits:
-    """The largest steps of an engine.
-
-    Attributes:
-        max_batch_size: most rows.
-        max_input_tokens: most columns of a prefill, or of an encoder.
-        max_new_tokens: most tokens generated after a prompt of that length.
-    """
-
-    max_batch_size: int
-    max_input_tokens: int
-    max_new_tokens: int
-
-    @property
-    def batch(self) -> "Range":
-        """Returns the range of rows.
-
-        The optimum is a full batch, because batching is for throughput. A row alone is not much
-        faster than a full batch, since a step reads all weights either way.
-        """
-        return Range(1, self.max_batch_size, self.max_batch_size)
 
 
 class Range(NamedTuple):
@@ -45,6 +25,15 @@ class Range(NamedTuple):
     minimum: int
     optimum: int
     maximum: int
+
+
+def batch_range(limits: EngineLimits) -> Range:
+    """Returns the range of rows.
+
+    The optimum is a full batch, because batching is for throughput. A row alone is not much faster
+    than a full batch, since a step reads all weights either way.
+    """
+    return Range(1, limits.max_batch_size, limits.max_batch_size)
 
 
 @dataclass(frozen=True)
@@ -86,12 +75,12 @@ class Profile:
 
 def profiles(limits: EngineLimits) -> list[Profile]:
     """Returns the sizes of prefill and of decoding, in the order of their profiles' numbers."""
-    prompt = limits.max_input_tokens
+    batch, prompt = batch_range(limits), limits.max_input_tokens
     # The last new token is returned and never fed to the model.
     longest_past = prompt + limits.max_new_tokens - 1
     sizes = {
-        PREFILL_PROFILE: _step(limits.batch, Range(1, prompt, prompt), Range(0, 0, 0)),
-        DECODE_PROFILE: _step(limits.batch, Range(1, 1, 1), Range(1, prompt, longest_past)),
+        PREFILL_PROFILE: _step(batch, Range(1, prompt, prompt), Range(0, 0, 0)),
+        DECODE_PROFILE: _step(batch, Range(1, 1, 1), Range(1, prompt, longest_past)),
     }
     return [sizes[number] for number in sorted(sizes)]
 

@@ -15,12 +15,13 @@ from containers.jobs.child import run_work
 from containers.jobs.paths import JobPaths
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import CONFIG_FILE
-from containers.tensorrt.compile.gpu import Gpu, checked_gpu
+from containers.tensorrt.compile.gpu import checked_gpu
 from containers.tensorrt.compile.job import Hyperparameters, Job
 from containers.tensorrt.compile.profiles import EngineBuildError, Profile
 from containers.tensorrt.engine_metadata import (
     TIMING_CACHE_FILE,
     EngineMetadata,
+    Gpu,
     ModelSizes,
     graph_digest,
     write_metadata,
@@ -50,14 +51,7 @@ def run_worker(
     prepare: Callable[[JobPaths], Job[CheckpointT]],
     compile_checkpoint: Callable[[Job[CheckpointT], Gpu | None, Path], None],
 ) -> int:
-    """Compiles into `scratch`; returns the exit code of the process.
-
-    Args:
-        scratch: an empty directory.
-        environ: names the job's directories if they are not SageMaker's.
-        prepare: checks the job's input.
-        compile_checkpoint: writes the model directory; for a GPU, also its engines.
-    """
+    """Compiles into `scratch`; returns the exit code of the process."""
     paths, _ = JobPaths.read(environ)
 
     def work() -> None:
@@ -89,10 +83,7 @@ def _import_packages() -> None:
 def write_configs(checkpoint: CheckpointFiles, model: Any, scratch: Path) -> None:
     """Writes config.json and generation_config.json.
 
-    Args:
-        checkpoint: its files are copied.
-        model: has the settings of a checkpoint without generation_config.json.
-        scratch: the model directory.
+    If the checkpoint lacks the second file, the model's settings are written.
     """
     shutil.copyfile(checkpoint.directory / CONFIG_FILE, scratch / CONFIG_FILE)
     generation_config = checkpoint.directory / GENERATION_CONFIG_FILE

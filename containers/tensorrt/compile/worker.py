@@ -16,7 +16,6 @@ from containers.jobs.child import run_process
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.compile.checkpoint import Checkpoint, prepare
-from containers.tensorrt.compile.gpu import Gpu
 from containers.tensorrt.compile.job import Job
 from containers.tensorrt.compile.profiles import profiles
 from containers.tensorrt.compile.stages import (
@@ -26,7 +25,7 @@ from containers.tensorrt.compile.stages import (
     sizes,
     write_configs,
 )
-from containers.tensorrt.engine_metadata import ENGINE_FILE, candidate_count
+from containers.tensorrt.engine_metadata import ENGINE_FILE, Gpu, candidate_count
 from containers.tensorrt.model_directory import GRAPH_FILE
 
 
@@ -36,18 +35,14 @@ def main(scratch: Path, environ: Mapping[str, str]) -> int:
 
 
 def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> None:
-    """Writes the model directory of a checkpoint.
-
-    Args:
-        job: the checkpoint, the target and the limits.
-        gpu: this machine's GPU; None builds no engine.
-        scratch: an empty directory.
+    """Writes the model directory of a checkpoint, with an engine if there is a GPU.
 
     Raises:
         CompileError: the checkpoint or the machine is not suitable.
     """
     from containers.tensorrt.compile import model as torch_model
-    from containers.tensorrt.export import ExportError, export_gpt2_step
+    from containers.tensorrt.export.gpt2 import export_gpt2_step
+    from containers.tensorrt.export.graph_files import ExportError
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
     with stage("load_checkpoint") as fields:
@@ -84,7 +79,7 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
         gc.collect()
         build_engines(
             scratch,
-            {ENGINE_FILE: (GRAPH_FILE, profiles(asked.limits))},
+            {ENGINE_FILE: (GRAPH_FILE, profiles(asked))},
             graph_files,
             asked,
             checkpoint.config,

@@ -29,22 +29,14 @@ class EncoderDecoder:
     decoder: onnxruntime.InferenceSession
 
 
-def left_padded(prompts: Sequence[Sequence[int]], pad_token_id: int) -> tuple[IntArray, IntArray]:
-    """Returns token ids and attention mask, both [batch, longest prompt], padded on the left."""
-    return _padded(prompts, pad_token_id, on_the_left=True)
+def padded(prompts: Sequence[Sequence[int]], *, on_the_left: bool) -> tuple[IntArray, IntArray]:
+    """Returns token ids and attention mask, both [batch, longest prompt].
 
-
-def right_padded(prompts: Sequence[Sequence[int]], pad_token_id: int) -> tuple[IntArray, IntArray]:
-    """Returns token ids and attention mask, both [batch, longest prompt], padded on the right."""
-    return _padded(prompts, pad_token_id, on_the_left=False)
-
-
-def _padded(
-    prompts: Sequence[Sequence[int]], pad_token_id: int, *, on_the_left: bool
-) -> tuple[IntArray, IntArray]:
+    Padding has the token id 0: it is masked, so any token does.
+    """
     longest = max(len(prompt) for prompt in prompts)
-    input_ids = np.full((len(prompts), longest), pad_token_id, dtype=np.int64)
-    attention_mask = np.zeros((len(prompts), longest), dtype=np.int64)
+    input_ids = np.zeros((len(prompts), longest), dtype=np.int64)
+    attention_mask = np.zeros_like(input_ids)
     for row, prompt in enumerate(prompts):
         start = longest - len(prompt) if on_the_left else 0
         input_ids[row, start : start + len(prompt)] = prompt
@@ -83,13 +75,7 @@ def run_step(
 def run_encoder(
     session: onnxruntime.InferenceSession, input_ids: IntArray, attention_mask: IntArray
 ) -> dict[str, FloatArray]:
-    """Runs an encoder graph once; returns its outputs by name, which a decoder step takes.
-
-    Args:
-        session: The encoder graph.
-        input_ids: The prompts' tokens, [batch, source].
-        attention_mask: [batch, source], 0 on padding.
-    """
+    """Runs an encoder graph once; returns its outputs by name, which a decoder step takes."""
     names = [output.name for output in session.get_outputs()]
     feeds = {"input_ids": input_ids, "attention_mask": attention_mask}
     return dict(zip(names, session.run(names, feeds), strict=True))
@@ -141,65 +127,31 @@ def _run_with_cache(
 
 
 def start_step_graph(
-    session: onnxruntime.InferenceSession,
-    prompts: Sequence[Sequence[int]],
-    pad_token_id: int,
-    *,
-    cached: bool = True,
+    session: onnxruntime.InferenceSession, input_ids: IntArray, attention_mask: IntArray
 ) -> tuple[FloatArray, Advance]:
-    """Runs the prompts; returns their logits and a function that runs the next step.
-
-    Args:
-        session: The step graph.
-        prompts: Token ids per prompt, of any lengths.
-        pad_token_id: Token that pads the prompts on the left.
-        cached: False recomputes the whole sequence at every step.
-    """
-    input_ids, attention_mask = left_padded(prompts, pad_token_id)
+    """Runs padded prompts; returns their logits and a function that runs the next step."""
     logits, past = run_step(session, input_ids, attention_mask)
 
     def advance(tokens: IntArray) -> FloatArray:
-        nonlocal input_ids, attention_mask, past
+        nonlocal attention_mask, past
         attention_mask = np.pad(attention_mask, ((0, 0), (0, 1)), constant_values=1)
-        if cached:
-            logits, past = run_step(session, tokens, attention_mask, past)
-            return logits
-        input_ids = np.concatenate([input_ids, tokens], axis=1)
-        return run_step(session, input_ids, attention_mask)[0]
+        logits, past = run_step(session, tokens, attention_mask, past)
+        return logits
 
     return logits, advance
 
 
 def start_encoder_decoder(
-    graphs: EncoderDecoder,
-    prompts: Sequence[Sequence[int]],
-    pad_token_id: int,
-    start_token_id: int,
-    *,
-    cached: bool = True,
-    on_the_left: bool = False,
+    graphs: EncoderDecoder, input_ids: IntArray, attention_mask: IntArray, start_token_id: int
 ) -> tuple[FloatArray, Advance]:
-    """Runs the encoder and the first step; returns its logits and a function for the next step.
-
-    Args:
-        graphs: The encoder and the decoder of one model.
-        prompts: Token ids per prompt, at least one each.
-        pad_token_id: Token that pads the prompts.
-        start_token_id: The decoder's first token.
-        cached: False recomputes the whole sequence at every step.
-        on_the_left: Whether prompts are padded on the left instead of the right.
-    """
-    source_ids, mask = _padded(prompts, pad_token_id, on_the_left=on_the_left)
-    cross = run_encoder(graphs.encoder, source_ids, mask)
-    input_ids = np.full((len(prompts), 1), start_token_id, dtype=np.int64)
-    logits, past = run_decoder_step(graphs.decoder, input_ids, mask, cross)
+    """Runs the encoder and the first step; returns its logits and a function for the next step."""
+    cross = run_encoder(graphs.encoder, input_ids, attention_mask)
+    first = np.full((len(input_ids), 1), start_token_id, dtype=np.int64)
+    logits, past = run_decoder_step(graphs.decoder, first, attention_mask, cross)
 
     def advance(tokens: IntArray) -> FloatArray:
-        nonlocal input_ids, past
-        if cached:
-            logits, past = run_decoder_step(graphs.decoder, tokens, mask, cross, past)
-            return logits
-        input_ids = np.concatenate([input_ids, tokens], axis=1)
-        return run_decoder_step(graphs.decoder, input_ids, mask, cross)[0]
+        nonlocal past
+        logits, past = run_decoder_step(graphs.decoder, tokens, attention_mask, cross, past)
+        return logits
 
     return logits, advance

@@ -29,13 +29,11 @@ import torch
 from transformers import DynamicCache, GPT2LMHeadModel
 
 from containers.tensorrt.export.graph_files import (
-    EXTERNAL_DATA_THRESHOLD_BYTES,
-    OPSET_VERSION,
+    ExportError,
     Precision,
     check_exportable,
     export_graph,
 )
-from containers.tensorrt.external_data import ExportError
 from containers.tensorrt.stepping import cache_names
 
 
@@ -71,24 +69,14 @@ class _StepModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # unty
         return (output.logits, *present)
 
 
-def export_gpt2_step(
-    model: GPT2LMHeadModel,
-    path: Path,
-    *,
-    precision: Precision = "fp32",
-    opset_version: int = OPSET_VERSION,
-    external_data_threshold_bytes: int = EXTERNAL_DATA_THRESHOLD_BYTES,
-) -> None:
+def export_gpt2_step(model: GPT2LMHeadModel, path: Path, *, precision: Precision = "fp32") -> None:
     """Writes the step graph of a GPT-2 language model, weights included.
 
     Args:
         model: A `GPT2LMHeadModel` whose weights have the type that `precision` names.
-        path: The ONNX file to write; its directory exists. Weights of more than the threshold go to
-            one file beside it, with the same name and `.data` appended.
+        path: See `export_graph`.
         precision: Type of weights, cache and logits. The ONNX Runtime back end serves fp32; fp16 is
             for TensorRT engines.
-        opset_version: ONNX operator set; 20 has the fused GELU.
-        external_data_threshold_bytes: The most bytes of weights inside the graph.
 
     Raises:
         ExportError: The model is of another family or precision.
@@ -129,6 +117,4 @@ def export_gpt2_step(
             "past_key_values": [{0: "batch", 2: "past"}] * len(cache),
         },
         grown_axes={"attention_mask": 1, "present.": 2},
-        opset_version=opset_version,
-        external_data_threshold_bytes=external_data_threshold_bytes,
     )

@@ -6,35 +6,35 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-import onnx
 import onnx_ir
 import torch
 from transformers import PreTrainedModel
 
 from containers.jobs import onnx_files
-from containers.tensorrt.external_data import LARGEST_INLINE_INITIALISER_BYTES, ExportError
 
 Precision: TypeAlias = Literal["fp32", "fp16"]
 
-OPSET_VERSION = 20
+MODEL_TYPES: Final[dict[Precision, torch.dtype]] = {"fp32": torch.float32, "fp16": torch.float16}
+
+# It has the fused GELU.
+_OPSET_VERSION: Final = 20
 # Above this size the weights lie beside the graph, in one file, for two reasons. Protobuf messages
 # end at 2 GiB. A graph with its weights inside is in memory three times while it is written.
 # Exporting 1.1 GiB of GPT-2 took 3.2 times that at its peak, the model itself included. With the
 # weights beside the graph it took 1.1 times that.
-EXTERNAL_DATA_THRESHOLD_BYTES = 256 * 2**20
-
-MODEL_TYPES: Final[dict[Precision, torch.dtype]] = {"fp32": torch.float32, "fp16": torch.float16}
+_LARGEST_INLINE_WEIGHTS_BYTES: Final = 256 * 2**20
+# Initialisers up to this size (shapes, scalars, constants of the graph itself) stay in the graph.
+_LARGEST_INLINE_INITIALISER_BYTES: Final = 256
 # The exporter has several spellings for the sum of past and sequence.
 _GROWN: Final = "past+sequence"
 
 
+class ExportError(Exception):
+    """The given model cannot become a working graph."""
+
+
 def check_exportable(model: PreTrainedModel, family: str, precision: Precision) -> None:
     """Checks that a model is of a family, and that its weights are of a precision.
-
-    Args:
-        model: The model to export.
-        family: The `model_type` that its config must have.
-        precision: The precision of the graph.
 
     Raises:
         ExportError: The family or the precision differs.
@@ -51,11 +51,6 @@ def check_exportable(model: PreTrainedModel, family: str, precision: Precision) 
         )
 
 
-def data_file_name(graph_file_name: str) -> str:
-    """Returns the name of the file that holds a graph's weights, beside the graph."""
-    return f"{graph_file_name}.data"
-
-
 def export_graph(
     module: torch.nn.Module,
     path: Path,
@@ -65,15 +60,13 @@ def export_graph(
     outputs: Sequence[str],
     dynamic_shapes: Mapping[str, Any],
     grown_axes: Mapping[str, int],
-    opset_version: int,
-    external_data_threshold_bytes: int,
 ) -> None:
     """Traces a module and writes its graph, the same bytes on every machine.
 
     Args:
         module: The module to trace.
-        path: The ONNX file; its directory exists. Weights of more than the threshold go to
-            `data_file_name` beside it. With smaller weights, an existing file of that name is
+        path: The ONNX file; its directory exists. Large weights go to one file beside it, with the
+            same name and `.data` appended. With smaller weights, an existing file of that name is
             removed.
         example: Arguments of its `forward`. No dynamic size is 1, because torch.export would take
             it for a constant.
@@ -82,8 +75,6 @@ def export_graph(
         dynamic_shapes: Names of the dynamic axes of each argument of `forward`.
         grown_axes: Maps a prefix of input and output names to the number of their axis of length
             past+sequence.
-        opset_version: ONNX operator set.
-        external_data_threshold_bytes: See `EXTERNAL_DATA_THRESHOLD_BYTES`.
     """
     graph = onnx_files.trace(
         module,
@@ -91,40 +82,24 @@ def export_graph(
         inputs=inputs,
         outputs=outputs,
         dynamic_shapes=dict(dynamic_shapes),
-        opset_version=opset_version,
+        opset_version=_OPSET_VERSION,
     )
-    _write(graph, path, grown_axes, external_data_threshold_bytes)
-
-
-def _write(
-    graph_model: onnx_ir.Model,
-    path: Path,
-    grown_axes: Mapping[str, int],
-    external_data_threshold_bytes: int,
-) -> None:
-    """Writes the graph; the weights go from the model's own memory to the file, one by one."""
-    data_path = path.with_name(data_file_name(path.name))
-    weights_bytes = sum(
-        value.const_value.nbytes for value in graph_model.graph.initializers.values()
-    )
-    if weights_bytes > external_data_threshold_bytes:
+    data_path = path.with_name(f"{path.name}.data")
+    weights_bytes = sum(value.const_value.nbytes for value in graph.graph.initializers.values())
+    if weights_bytes > _LARGEST_INLINE_WEIGHTS_BYTES:
+        # The weights go from the model's own memory to the file, one by one.
         onnx_ir.external_data.unload_from_model(
-            graph_model,
+            graph,
             path.parent,
             data_path.name,
-            size_threshold_bytes=LARGEST_INLINE_INITIALISER_BYTES,
+            size_threshold_bytes=_LARGEST_INLINE_INITIALISER_BYTES,
         )
     else:
         # Left by an earlier, larger export: no graph refers to it any more.
         data_path.unlink(missing_ok=True)
-    message = onnx_ir.serde.serialize_model(graph_model)
-    _name_axes(message, grown_axes)
-    onnx_files.save(message, path)
-
-
-def _name_axes(message: onnx.ModelProto, grown_axes: Mapping[str, int]) -> None:
-    """Gives the sum of past and sequence one name."""
+    message = onnx_ir.serde.serialize_model(graph)
     for value in (*message.graph.input, *message.graph.output):
         for prefix, axis in grown_axes.items():
             if value.name.startswith(prefix):
                 value.type.tensor_type.shape.dim[axis].dim_param = _GROWN
+    onnx_files.save(message, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,12 +26,11 @@ from containers.tensorrt.export.decoding import (
     EncoderDecoder,
     FloatArray,
     IntArray,
-    left_padded,
-    right_padded,
+    padded,
     start_encoder_decoder,
     start_step_graph,
 )
-from containers.tensorrt.external_data import ExportError
+from containers.tensorrt.export.graph_files import ExportError
 
 # The largest difference accepted between two float32 implementations of one model.
 LOGIT_TOLERANCE = 2e-3
@@ -44,8 +44,8 @@ HALF_LOGIT_TOLERANCE = 1e-2
 # away from its float32 version, and the graphs 0.0054.
 HALF_T5_LOGIT_TOLERANCE = 3e-2
 
-_Start: TypeAlias = Callable[[Sequence[Sequence[int]]], tuple[FloatArray, Advance]]
-_Pad: TypeAlias = Callable[[Sequence[Sequence[int]], int], tuple[IntArray, IntArray]]
+# Takes padded prompts and their mask; see `start_step_graph`.
+_Start: TypeAlias = Callable[[IntArray, IntArray], tuple[FloatArray, Advance]]
 
 
 class ParityError(ExportError):
@@ -88,13 +88,8 @@ def check_step_graph(
     Raises:
         ParityError: The graph is malformed or of another precision, or logits differ.
     """
-    session = _open(path, model)
-    pad_token_id = model.generation_config.pad_token_id or 0
-
-    def start(group: Sequence[Sequence[int]]) -> tuple[FloatArray, Advance]:
-        return start_step_graph(session, group, pad_token_id)
-
-    return _compare(path, start, left_padded, HALF_LOGIT_TOLERANCE, model, prompts, new_tokens)
+    start = partial(start_step_graph, _open(path, model))
+    return _compare(path, start, HALF_LOGIT_TOLERANCE, model, prompts, new_tokens)
 
 
 def check_t5_graphs(
@@ -120,15 +115,12 @@ def check_t5_graphs(
         ParityError: A graph is malformed or of another precision, or logits differ.
     """
     graphs = EncoderDecoder(_open(encoder_path, model), _open(decoder_path, model))
-    settings = model.generation_config
-    pad_token_id = settings.pad_token_id or 0
-
-    def start(group: Sequence[Sequence[int]]) -> tuple[FloatArray, Advance]:
-        return start_encoder_decoder(graphs, group, pad_token_id, settings.decoder_start_token_id)
-
-    return _compare(
-        decoder_path, start, right_padded, HALF_T5_LOGIT_TOLERANCE, model, prompts, new_tokens
+    start = partial(
+        start_encoder_decoder,
+        graphs,
+        start_token_id=model.generation_config.decoder_start_token_id,
     )
+    return _compare(decoder_path, start, HALF_T5_LOGIT_TOLERANCE, model, prompts, new_tokens)
 
 
 def _open(path: Path, model: PreTrainedModel) -> onnxruntime.InferenceSession:
@@ -153,40 +145,38 @@ def _open(path: Path, model: PreTrainedModel) -> onnxruntime.InferenceSession:
 def _compare(
     path: Path,
     start: _Start,
-    pad: _Pad,
     half_tolerance: float,
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],
     new_tokens: int,
 ) -> Parity:
-    compared = [
-        _compare_steps(path, start, pad, half_tolerance, model, group, new_tokens)
-        for group in (list(prompts), *([prompt] for prompt in prompts))
-    ]
-    return Parity(
-        prompts=len(prompts),
-        tokens=sum(group.tokens for group in compared),
-        ties=sum(group.ties for group in compared),
-        largest_logit_difference=max(group.largest_logit_difference for group in compared),
+    """Compares all prompts as one padded batch, and each alone; see `check_step_graph`."""
+    tokens, ties, differences = zip(
+        *(
+            _compare_steps(path, start, half_tolerance, model, group, new_tokens)
+            for group in (prompts, *([prompt] for prompt in prompts))
+        ),
+        strict=True,
     )
+    return Parity(len(prompts), sum(tokens), sum(ties), max(differences))
 
 
 def _compare_steps(
     path: Path,
     start: _Start,
-    pad: _Pad,
     half_tolerance: float,
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],
     new_tokens: int,
-) -> Parity:
-    """Compares one batch, step by step; see `check_step_graph`."""
-    pad_token_id = model.generation_config.pad_token_id or 0
-    input_ids, attention_mask = pad(prompts, pad_token_id)
+) -> tuple[int, int, float]:
+    """Compares one batch; returns its tokens, its ties and the largest difference of a logit."""
+    is_encoder_decoder = model.config.is_encoder_decoder
+    # As the tokenizers of both families pad.
+    input_ids, attention_mask = padded(prompts, on_the_left=not is_encoder_decoder)
     # Without this, generate makes a cache of as many layers as the encoder has.
     own_cache = (
         {"past_key_values": EncoderDecoderCache(DynamicCache(), DynamicCache())}
-        if model.config.is_encoder_decoder
+        if is_encoder_decoder
         else {}
     )
     reference = model.generate(
@@ -194,7 +184,7 @@ def _compare_steps(
         attention_mask=torch.from_numpy(attention_mask),
         do_sample=False,
         max_new_tokens=new_tokens,
-        pad_token_id=pad_token_id,
+        pad_token_id=model.generation_config.pad_token_id or 0,
         return_dict_in_generate=True,
         output_logits=True,
         **own_cache,
@@ -202,7 +192,7 @@ def _compare_steps(
     # Skips the prompt, or the decoder's first token.
     tokens = reference.sequences[:, -len(reference.logits) :].numpy()
     ties, largest_difference = 0, 0.0
-    logits, advance = start(prompts)
+    logits, advance = start(input_ids, attention_mask)
     for step, step_logits in enumerate(reference.logits):
         if step:
             logits = advance(tokens[:, step - 1 : step])
@@ -223,9 +213,4 @@ def _compare_steps(
             )
         largest_difference = max(largest_difference, float(differences.max()))
         ties += int((logits.argmax(axis=-1) != expected.argmax(axis=-1)).sum())
-    return Parity(
-        prompts=len(prompts),
-        tokens=tokens.size,
-        ties=ties,
-        largest_logit_difference=largest_difference,
-    )
+    return tokens.size, ties, largest_difference

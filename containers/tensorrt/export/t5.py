@@ -55,13 +55,7 @@ from typing import Any, Final
 import torch
 from transformers import DynamicCache, EncoderDecoderCache, T5ForConditionalGeneration
 
-from containers.tensorrt.export.graph_files import (
-    EXTERNAL_DATA_THRESHOLD_BYTES,
-    OPSET_VERSION,
-    Precision,
-    check_exportable,
-    export_graph,
-)
+from containers.tensorrt.export.graph_files import Precision, check_exportable, export_graph
 from containers.tensorrt.stepping import cache_names
 
 # With this factor, `wo` may return numbers up to 16.7 million.
@@ -244,23 +238,15 @@ def _plain_attention(model: T5ForConditionalGeneration) -> Iterator[None]:
 
 
 def export_t5_encoder(
-    model: T5ForConditionalGeneration,
-    path: Path,
-    *,
-    precision: Precision = "fp32",
-    opset_version: int = OPSET_VERSION,
-    external_data_threshold_bytes: int = EXTERNAL_DATA_THRESHOLD_BYTES,
+    model: T5ForConditionalGeneration, path: Path, *, precision: Precision = "fp32"
 ) -> None:
     """Writes the encoder graph of a T5 model, weights included.
 
     Args:
         model: Its weights have the type that `precision` names; the weights of `wo` may be float32
             in either precision, as transformers loads them.
-        path: The ONNX file to write; its directory exists. Weights of more than the threshold go to
-            one file beside it, with the same name and `.data` appended.
+        path: See `export_graph`.
         precision: Type of weights and outputs; the module says what fp16 means.
-        opset_version: ONNX operator set.
-        external_data_threshold_bytes: The most bytes of weights inside the graph.
 
     Raises:
         ExportError: The model is of another family or precision.
@@ -279,33 +265,13 @@ def export_t5_encoder(
             outputs=cache_names("cross_key_values", model.config.num_decoder_layers),
             dynamic_shapes={"input_ids": axes, "attention_mask": axes},
             grown_axes={},
-            opset_version=opset_version,
-            external_data_threshold_bytes=external_data_threshold_bytes,
         )
 
 
 def export_t5_decoder_step(
-    model: T5ForConditionalGeneration,
-    path: Path,
-    *,
-    precision: Precision = "fp32",
-    opset_version: int = OPSET_VERSION,
-    external_data_threshold_bytes: int = EXTERNAL_DATA_THRESHOLD_BYTES,
+    model: T5ForConditionalGeneration, path: Path, *, precision: Precision = "fp32"
 ) -> None:
-    """Writes the decoder step graph of a T5 model.
-
-    Args:
-        model: Its weights have the type that `precision` names; the weights of `wo` may be float32
-            in either precision, as transformers loads them.
-        path: The ONNX file to write; its directory exists. Weights of more than the threshold go to
-            one file beside it, with the same name and `.data` appended.
-        precision: Type of weights, caches and logits; the module says what fp16 means.
-        opset_version: ONNX operator set.
-        external_data_threshold_bytes: The most bytes of weights inside the graph.
-
-    Raises:
-        ExportError: The model is of another family or precision.
-    """
+    """Writes the decoder step graph of a T5 model; see `export_t5_encoder`."""
     check_exportable(model, "t5", precision)
     config = model.config
     layers = config.num_decoder_layers
@@ -341,6 +307,4 @@ def export_t5_decoder_step(
                 "cross_key_values": cache_axes("source"),
             },
             grown_axes={"present.": 2},
-            opset_version=opset_version,
-            external_data_threshold_bytes=external_data_threshold_bytes,
         )

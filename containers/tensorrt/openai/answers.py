@@ -5,7 +5,7 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
 from containers.serving.events import spaced_event
@@ -24,7 +24,7 @@ _END: Final = spaced_event(b"[DONE]")
 _Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass
 class OpenAiForm(ABC):
     """The parts that completions and chats share.
 
@@ -48,13 +48,7 @@ class OpenAiForm(ABC):
 
     @classmethod
     def new(cls, model: str | None, sequences: int, has_usage: bool) -> Self:
-        """Returns the form of a new request.
-
-        Args:
-            model: the name that the request gave.
-            sequences: answers to each text.
-            has_usage: whether a stream ends with the numbers of tokens.
-        """
+        """Returns the form of a new request."""
         return cls(
             id=f"{cls.prefix}-{uuid.uuid4().hex}",
             created=int(time.time()),
@@ -68,8 +62,8 @@ class OpenAiForm(ABC):
         """Returns the part of a choice that has the text of a whole answer."""
 
     @abstractmethod
-    def delta_part(self, text: str, *, is_first: bool) -> _Json:
-        """Returns the part of a choice that has a piece of a streamed answer."""
+    def delta_part(self, text: str) -> _Json:
+        """Returns the part of a choice that has the next piece of a streamed answer."""
 
     def body(self, outputs: Sequence[Answers]) -> bytes:
         """Returns the JSON answer: a choice for each answer, the first text's first."""
@@ -83,21 +77,14 @@ class OpenAiForm(ABC):
         document = self._document(self.whole, choices) | {"usage": _usage(prompts, answers)}
         return _dump(document)
 
-    def piece(self, text: str, *, is_first: bool) -> bytes:
+    def piece(self, text: str) -> bytes:
         """Returns the event of a piece."""
-        return self._event([_choice(0, self.delta_part(text, is_first=is_first), None)])
+        return self._event([_choice(0, self.delta_part(text), None)])
 
-    def last_piece(self, text: str, output: Answers, *, is_first: bool) -> bytes:
-        """Returns the event with the rest and the reason, the usage if asked for, and the end.
-
-        Args:
-            text: the rest of the text.
-            output: the one answer.
-            is_first: whether no piece came before it.
-        """
+    def last_piece(self, text: str, output: Answers) -> bytes:
+        """Returns the event with the rest and the reason, the usage if asked for, and the end."""
         [answer] = output.answers
-        part = self.delta_part(text, is_first=is_first)
-        events = self._event([_choice(0, part, _reason(answer))])
+        events = self._event([_choice(0, self.delta_part(text), _reason(answer))])
         if self.has_usage:
             events += self._event([], _usage([output], [answer]))
         return events + _END
@@ -127,13 +114,16 @@ class CompletionForm(OpenAiForm):
         """Returns the text."""
         return {"text": text}
 
-    def delta_part(self, text: str, *, is_first: bool) -> _Json:  # noqa: ARG002  (all are alike)
+    def delta_part(self, text: str) -> _Json:
         """Returns the piece."""
         return {"text": text}
 
 
+@dataclass
 class ChatForm(OpenAiForm):
     """The form of chats."""
+
+    _has_role: bool = field(default=False, init=False)
 
     prefix = "chatcmpl"
     whole = "chat.completion"
@@ -143,9 +133,10 @@ class ChatForm(OpenAiForm):
         """Returns the assistant's message."""
         return {"message": {"role": "assistant", "content": text}}
 
-    def delta_part(self, text: str, *, is_first: bool) -> _Json:
+    def delta_part(self, text: str) -> _Json:
         """Returns the piece; the first one has the role."""
-        role = {"role": "assistant"} if is_first else {}
+        role = {} if self._has_role else {"role": "assistant"}
+        self._has_role = True
         return {"delta": role | {"content": text}}
 
 

@@ -27,10 +27,13 @@ from containers.tensorrt.parameters import (
     PER_BATCH,
     STOP_TEXT,
     RequestLimits,
+    max_batch_size,
+    max_new_tokens,
 )
 
 _MAX_TEMPERATURE: Final = 2.0
 _MAX_NAME_CHARACTERS: Final = 256
+NOT_SUPPORTED: Final = "Not supported."
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,12 @@ class _Temperature(Number):
         """Returns the JSON Schema of 0 or a number in the range."""
         in_range = {"type": "number", "minimum": MIN_TEMPERATURE, "maximum": self.maximum}
         return {"anyOf": [{"const": 0}, in_range]}
+
+
+# Any: JSON.
+def refused(*neutral: Any) -> Unsupported:
+    """Returns a field that is refused by name, unless its value is neutral or null."""
+    return Unsupported(neutral=neutral, is_nullable=True)
 
 
 class StreamOptions(NamedTuple):
@@ -116,8 +125,8 @@ class Message(NamedTuple):
     name: Annotated[
         str | None, Text(max_characters=_MAX_NAME_CHARACTERS, is_nullable=True), "The speaker."
     ]
-    refusal: Annotated[None, Unsupported(is_nullable=True), "Not supported."]
-    tool_calls: Annotated[None, Unsupported(neutral=([],), is_nullable=True), "Not supported."]
+    refusal: Annotated[None, refused(), NOT_SUPPORTED]
+    tool_calls: Annotated[None, refused([]), NOT_SUPPORTED]
 
     def for_template(self) -> dict[str, str]:
         """Returns the message as chat templates know it."""
@@ -159,14 +168,6 @@ class Messages(Kind):
         return self.message.components()
 
 
-def _max_new_tokens(limits: RequestLimits) -> int:
-    return limits.generation.max_new_tokens
-
-
-def _max_batch_size(limits: RequestLimits) -> int:
-    return limits.max_batch_size
-
-
 def _max_tokens_meaning(limits: RequestLimits) -> str:
     return (
         f"Most new tokens of an answer; without it {limits.generation.default_new_tokens}, or what "
@@ -180,7 +181,7 @@ ModelName: TypeAlias = Annotated[
     "Is repeated in the answer. It does not choose a model, because an endpoint has one.",
 ]
 MaxTokens: TypeAlias = Annotated[
-    int | None, WholeNumber(1, _max_new_tokens, is_nullable=True), _max_tokens_meaning
+    int | None, WholeNumber(1, max_new_tokens, is_nullable=True), _max_tokens_meaning
 ]
 Temperature: TypeAlias = Annotated[
     float,
@@ -200,7 +201,7 @@ TopK: TypeAlias = Annotated[
 ]
 Choices: TypeAlias = Annotated[
     int,
-    WholeNumber(1, _max_batch_size, reason=PER_BATCH, default=1, is_nullable=True),
+    WholeNumber(1, max_batch_size, reason=PER_BATCH, default=1, is_nullable=True),
     "Answers to each prompt. Above 1 with a temperature above 0, and without stream.",
 ]
 Seed: TypeAlias = Annotated[
@@ -226,7 +227,5 @@ User: TypeAlias = Annotated[
     Text(min_characters=0, is_nullable=True),
     "The caller's name for its user. It does not change the answer.",
 ]
-NoPenalty: TypeAlias = Annotated[
-    None, Unsupported(neutral=(0,), is_nullable=True), "Not supported."
-]
-NoBias: TypeAlias = Annotated[None, Unsupported(neutral=({},), is_nullable=True), "Not supported."]
+NoPenalty: TypeAlias = Annotated[None, refused(0), NOT_SUPPORTED]
+NoBias: TypeAlias = Annotated[None, refused({}), NOT_SUPPORTED]

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
 from containers.serving.errors import InvalidRequestError
-from containers.serving.fields import Flag, Text, Unsupported
+from containers.serving.fields import Flag, Text
 from containers.serving.objects import Inputs, Object, OneOrMany
 from containers.serving.problems import Problems
 from containers.tensorrt.openai.answers import ChatForm, CompletionForm
 from containers.tensorrt.openai.chat_template import ChatTemplate
 from containers.tensorrt.openai.fields import (
+    NOT_SUPPORTED,
     Choices,
     MaxTokens,
     Message,
@@ -29,8 +30,9 @@ from containers.tensorrt.openai.fields import (
     TopK,
     TopP,
     User,
+    refused,
 )
-from containers.tensorrt.parameters import RequestLimits
+from containers.tensorrt.parameters import RequestLimits, max_texts
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.tasks import GenerationTask
 
@@ -46,16 +48,12 @@ UNUSABLE_TEMPLATE: Final = (
 )
 
 
-def _max_texts(limits: RequestLimits) -> int:
-    return limits.max_texts
-
-
 class Completion(NamedTuple):
     """A request for completions."""
 
     prompt: Annotated[
         Inputs[str],
-        OneOrMany(Text(), _max_texts, is_required=True),
+        OneOrMany(Text(), max_texts, is_required=True),
         "One text or several.",
     ]
     model: ModelName
@@ -74,12 +72,12 @@ class Completion(NamedTuple):
         "Puts the prompt before its answer. Without stream.",
     ]
     user: User
-    best_of: Annotated[None, Unsupported(neutral=(1,), is_nullable=True), "Not supported."]
+    best_of: Annotated[None, refused(1), NOT_SUPPORTED]
     frequency_penalty: NoPenalty
     logit_bias: NoBias
-    logprobs: Annotated[None, Unsupported(is_nullable=True), "Not supported."]
+    logprobs: Annotated[None, refused(), NOT_SUPPORTED]
     presence_penalty: NoPenalty
-    suffix: Annotated[None, Unsupported(neutral=("",), is_nullable=True), "Not supported."]
+    suffix: Annotated[None, refused(""), NOT_SUPPORTED]
 
 
 class Chat(NamedTuple):
@@ -99,31 +97,20 @@ class Chat(NamedTuple):
     stream_options: Options
     user: User
     frequency_penalty: NoPenalty
-    function_call: Annotated[
-        None, Unsupported(neutral=("none",), is_nullable=True), "Not supported."
-    ]
-    functions: Annotated[None, Unsupported(neutral=([],), is_nullable=True), "Not supported."]
+    function_call: Annotated[None, refused("none"), NOT_SUPPORTED]
+    functions: Annotated[None, refused([]), NOT_SUPPORTED]
     logit_bias: NoBias
     # Annotations that are equal become one object, and False equals 0.
-    logprobs: Annotated[
-        bool | None, Unsupported(neutral=(False,), is_nullable=True), "Not supported."
-    ]
+    logprobs: Annotated[bool | None, refused(False), NOT_SUPPORTED]
     presence_penalty: NoPenalty
-    response_format: Annotated[
-        None, Unsupported(neutral=({"type": "text"},), is_nullable=True), "Not supported."
-    ]
-    tool_choice: Annotated[None, Unsupported(neutral=("none",), is_nullable=True), "Not supported."]
-    tools: Annotated[None, Unsupported(neutral=([],), is_nullable=True), "Not supported."]
-    top_logprobs: Annotated[None, Unsupported(neutral=(0,), is_nullable=True), "Not supported."]
+    response_format: Annotated[None, refused({"type": "text"}), NOT_SUPPORTED]
+    tool_choice: Annotated[None, refused("none"), NOT_SUPPORTED]
+    tools: Annotated[None, refused([]), NOT_SUPPORTED]
+    top_logprobs: Annotated[None, refused(0), NOT_SUPPORTED]
 
 
 class OpenAiRequests:
-    """Reads requests in OpenAI's forms to one endpoint.
-
-    Attributes:
-        completion: the fields of a completion.
-        chat: the fields of a chat.
-    """
+    """Reads requests in OpenAI's forms to one endpoint."""
 
     def __init__(self, limits: RequestLimits) -> None:
         self.completion = Object(Completion, "Completion").within(limits)

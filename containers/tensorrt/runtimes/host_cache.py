@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -24,21 +23,6 @@ _LEAST_ROWS: Final = 8
 _LEAST_COLUMNS: Final = 64
 # At most a batch's cache, its next cache and a cache that joins it are in use.
 _MOST_SPARES: Final = 3
-
-
-@dataclass(frozen=True)
-class RowSize:
-    """The sizes that all caches of a model have in common.
-
-    Attributes:
-        tensors: key and value tensors, two for each layer.
-        heads: heads of each row in each tensor.
-        head_dim: values of one token in one head.
-    """
-
-    tensors: int
-    heads: int
-    head_dim: int
 
 
 class Memory:
@@ -74,61 +58,47 @@ class HostCache:
             self._spares.append(self._memory)
 
     @property
-    def addresses(self) -> list[int]:
-        """Returns the address of each tensor."""
-        return self._held().addresses
+    def memory(self) -> Memory:
+        """Returns the memory.
+
+        Raises:
+            RuntimeError: the cache was used before.
+        """
+        if self._memory is None:
+            raise RuntimeError("the cache was used before, and is no more")
+        return self._memory
 
     @property
     def tensors(self) -> list[Float32Array]:
         """Returns the tensors: key 0, value 0, key 1, ...; they share the cache's memory."""
         values = math.prod(self.shape)
-        return [piece[:values].reshape(self.shape) for piece in self._held().pieces]
-
-    def has_room(self, shape: tuple[int, ...]) -> bool:
-        """Returns whether a cache of this shape would fit in the memory."""
-        return math.prod(shape) <= self._held().values
-
-    def take(self) -> Memory:
-        """Returns the memory; the cache cannot be used again.
-
-        Raises:
-            RuntimeError: the cache was used before.
-        """
-        memory = self._held()
-        self._memory = None
-        return memory
+        return [piece[:values].reshape(self.shape) for piece in self.memory.pieces]
 
     def reshaped(self, shape: tuple[int, int, int, int]) -> HostCache:
-        """Returns a cache of another shape in this memory; this cache cannot be used again.
-
-        Raises:
-            RuntimeError: the cache was used before.
-        """
-        return HostCache(self.take(), shape, self._spares)
+        """Returns a cache of another shape in this memory; this cache cannot be used again."""
+        taken = HostCache(self.memory, shape, self._spares)
+        self._memory = None
+        return taken
 
     def give_back(self) -> None:
-        """Leaves the memory to other caches; the cache cannot be used again.
-
-        Raises:
-            RuntimeError: the cache was used before.
-        """
-        self._spares.append(self.take())
-
-    def _held(self) -> Memory:
-        if self._memory is None:
-            raise RuntimeError("the cache was used before, and is no more")
-        return self._memory
+        """Leaves the memory to other caches; the cache cannot be used again."""
+        self._spares.append(self.memory)
+        self._memory = None
 
 
 class HostCaches:
-    """Makes caches, and moves their rows.
+    """Makes caches of a model, and moves their rows.
 
     Args:
-        size: of a row.
+        tensors: key and value tensors, two for each layer.
+        heads: heads of each row in each tensor.
+        head_dim: values of one token in one head.
     """
 
-    def __init__(self, size: RowSize) -> None:
-        self._size = size
+    def __init__(self, *, tensors: int, heads: int, head_dim: int) -> None:
+        self._tensors = tensors
+        self._heads = heads
+        self._head_dim = head_dim
         self._spares: list[Memory] = []
 
     def reserve(self, rows: int, columns: int) -> HostCache:
@@ -143,7 +113,7 @@ class HostCaches:
                 return HostCache(self._spares.pop(index), shape, self._spares)
         least = math.prod(self._shape(_LEAST_ROWS, _LEAST_COLUMNS))
         values = max(_ROOM * needed, least)
-        pieces = [np.empty(values, dtype=np.float32) for _ in range(self._size.tensors)]
+        pieces = [np.empty(values, dtype=np.float32) for _ in range(self._tensors)]
         return HostCache(Memory(pieces), shape, self._spares)
 
     def adopt(self, tensors: Sequence[Float32Array]) -> HostCache:
@@ -154,16 +124,7 @@ class HostCaches:
         return HostCache(memory, self._shape(rows, columns), spares=[])
 
     def select(self, cache: HostCache, rows: Sequence[int], first_column: int) -> HostCache:
-        """Returns a cache of some rows; see `StepSession.select`.
-
-        Args:
-            cache: taken over.
-            rows: rows of the cache, in the order of the result.
-            first_column: columns before it are left out.
-
-        Raises:
-            RuntimeError: the cache was used before.
-        """
+        """Returns a cache of some rows; see `StepSession.select`."""
         columns = cache.shape[2] - first_column
         if first_column or not moves_in_place(rows):
             target = self.reserve(len(rows), columns)
@@ -183,13 +144,10 @@ class HostCaches:
         """Returns the rows of both caches; see `StepSession.concatenate`.
 
         The first cache is moved only if it is the shorter one, or has no room.
-
-        Raises:
-            RuntimeError: a cache was used before.
         """
         rows, columns = first.shape[0], max(first.shape[2], second.shape[2])
         shape = self._shape(rows + second.shape[0], columns)
-        if first.shape[2] == columns and first.has_room(shape):
+        if first.shape[2] == columns and math.prod(shape) <= first.memory.values:
             target = first.reshaped(shape)
         else:
             target = self.reserve(shape[0], columns)
@@ -202,7 +160,7 @@ class HostCaches:
         return target
 
     def _shape(self, rows: int, columns: int) -> tuple[int, int, int, int]:
-        return (rows, self._size.heads, columns, self._size.head_dim)
+        return (rows, self._heads, columns, self._head_dim)
 
 
 def _put(rows: Float32Array, target: Float32Array) -> None:

@@ -18,7 +18,7 @@ import onnxruntime
 from containers.serving.onnx_session import open_graph
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig
-from containers.tensorrt.runtimes.host_cache import HostCache, HostCaches, RowSize
+from containers.tensorrt.runtimes.host_cache import HostCache, HostCaches
 from containers.tensorrt.stepping import (
     LOGITS,
     STEP_INPUTS,
@@ -61,8 +61,9 @@ class OnnxRuntimeSession:
         self._config = config
         self._past_names = cache_names("past_key_values", config.layers)
         self._present_names = cache_names("present", config.layers)
-        size = RowSize(2 * config.layers, config.heads, config.head_dim)
-        self._caches = HostCaches(size)
+        self._caches = HostCaches(
+            tensors=2 * config.layers, heads=config.heads, head_dim=config.head_dim
+        )
         self._column_bytes = config.heads * config.head_dim * np.dtype(np.float32).itemsize
         self._check_graph()
 
@@ -81,15 +82,8 @@ class OnnxRuntimeSession:
         position_ids: Int64Array,
         temperatures: Sequence[float] = (),
     ) -> tuple[HostLogits, HostCache]:
-        """Runs whole prompts; see `StepSession.prefill`.
-
-        Args:
-            input_ids: [rows, columns], padded on the left.
-            attention_mask: [rows, columns], 0 on padding.
-            position_ids: [rows, columns].
-            temperatures: not used, since all logits are on the host.
-        """
-        del temperatures
+        """Runs whole prompts; see `StepSession.prefill`."""
+        del temperatures  # All logits are on the host.
         shape = (len(input_ids), self._config.heads, 0, self._config.head_dim)
         nothing = [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
         return self._run((input_ids, attention_mask, position_ids), nothing)
@@ -102,29 +96,15 @@ class OnnxRuntimeSession:
         cache: HostCache,
         temperatures: Sequence[float] = (),
     ) -> tuple[HostLogits, HostCache]:
-        """Runs the graph once; see `StepSession.step`.
-
-        Args:
-            input_ids: [rows, 1].
-            attention_mask: [rows, columns + 1], 0 on padding.
-            position_ids: [rows, 1].
-            cache: taken over; of the same rows and columns.
-            temperatures: not used, since all logits are on the host.
-        """
-        del temperatures
+        """Runs the graph once; see `StepSession.step`."""
+        del temperatures  # All logits are on the host.
         inputs = (input_ids, attention_mask, position_ids)
         result = self._run(inputs, cache.tensors)
         cache.give_back()
         return result
 
     def select(self, cache: HostCache, rows: Sequence[int], first_column: int) -> HostCache:
-        """Moves rows; see `StepSession.select`.
-
-        Args:
-            cache: taken over.
-            rows: rows of the cache, in the order of the result.
-            first_column: columns before it are left out.
-        """
+        """Moves rows; see `StepSession.select`."""
         return self._caches.select(cache, rows, first_column)
 
     def concatenate(self, first: HostCache, second: HostCache) -> HostCache:
@@ -134,12 +114,7 @@ class OnnxRuntimeSession:
     def _run(
         self, inputs: tuple[Int64Array, Int64Array, Int64Array], past: Sequence[Float32Array]
     ) -> tuple[HostLogits, HostCache]:
-        """Runs the graph once.
-
-        Args:
-            inputs: token ids, mask and positions.
-            past: the tensors of the cache.
-        """
+        """Runs the graph once."""
         feeds: dict[str, Any] = dict(zip(STEP_INPUTS, inputs, strict=True))
         feeds |= dict(zip(self._past_names, past, strict=True))
         rows, columns = len(past[0]), past[0].shape[2] + inputs[0].shape[1]
@@ -153,7 +128,7 @@ class OnnxRuntimeSession:
         for name, array in feeds.items():
             binding.bind_cpu_input(name, array)
         binding.bind_output(LOGITS)
-        for name, address in zip(self._present_names, cache.addresses, strict=True):
+        for name, address in zip(self._present_names, cache.memory.addresses, strict=True):
             binding.bind_output(name, "cpu", 0, np.float32, cache.shape, address)
         self._session.run_with_iobinding(binding)
         logits = binding.get_outputs_as_ortvaluevector()[0].numpy()

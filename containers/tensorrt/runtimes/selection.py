@@ -27,12 +27,6 @@ def open_session(
 ) -> StepSession[Any]:  # Any: only the session knows the type of its cache
     """Returns a session of the runtime that fits the files in `model_dir`.
 
-    Args:
-        model_dir: holds an engine or a graph, or both.
-        config: values of the model's config.json.
-        settings: limits of requests.
-        max_batch_size: most rows of a batch.
-
     Raises:
         ModelLoadError: the engine cannot serve here, or the graph cannot be loaded. A graph beside
             an engine does not serve in its place. The publisher pays for a GPU, and would get the
@@ -45,7 +39,15 @@ def open_session(
                 f"{', '.join(engines)} cannot be served: the engine must be called {ENGINE_FILE}, "
                 "as publishing names it"
             )
-        return _open_engine_session(model_dir, config, settings, max_batch_size)
+        try:
+            # Imported here, since only the container's image has its dependencies.
+            from containers.tensorrt.runtimes.tensorrt.session import open_engine_session
+        except ImportError as error:
+            raise ModelLoadError(
+                f"{ENGINE_FILE} needs TensorRT and CUDA, which are not installed here ({error}): "
+                f"serve it in the container's image, or publish {GRAPH_FILE} without an engine"
+            ) from error
+        return open_engine_session(model_dir, config, settings, max_batch_size=max_batch_size)
     session = OnnxRuntimeSession(model_dir, config, intra_op_threads=settings.intra_op_threads)
     log_event(
         _logger,
@@ -58,17 +60,3 @@ def open_session(
         reason=f"the model directory holds {GRAPH_FILE} and no TensorRT engine",
     )
     return session
-
-
-def _open_engine_session(
-    model_dir: Path, config: ModelConfig, settings: GenerationSettings, max_batch_size: int
-) -> StepSession[Any]:
-    try:
-        # Imported here, since only the container's image has its dependencies.
-        from containers.tensorrt.runtimes.tensorrt.session import open_engine_session
-    except ImportError as error:
-        raise ModelLoadError(
-            f"{ENGINE_FILE} needs TensorRT and CUDA, which are not installed here ({error}): serve "
-            f"it in the container's image, or publish {GRAPH_FILE} without an engine"
-        ) from error
-    return open_engine_session(model_dir, config, settings, max_batch_size=max_batch_size)

@@ -10,13 +10,9 @@ from containers.tensorrt.compile.pretrained_models import (
     plain_generation,
 )
 from containers.tensorrt.compile.pretrained_models import load_model as load
-from containers.tensorrt.export import (
-    Parity,
-    check_t5_graphs,
-    export_t5_decoder_step,
-    export_t5_encoder,
-)
 from containers.tensorrt.export.graph_files import Precision
+from containers.tensorrt.export.parity import Parity, check_t5_graphs
+from containers.tensorrt.export.t5 import export_t5_decoder_step, export_t5_encoder
 from containers.triton.compile.checkpoint import Checkpoint
 from containers.triton.model_directory import DECODER, ENCODER, GRAPH_SUFFIX, SequenceConfig
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from containers.jobs.child import run_process
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import TOKENIZER_FILE
-from containers.tensorrt.compile.gpu import Gpu
 from containers.tensorrt.compile.job import Job
 from containers.tensorrt.compile.stages import build_engines, run_worker, sizes, write_configs
+from containers.tensorrt.engine_metadata import Gpu
 from containers.triton.compile.checkpoint import Checkpoint, prepare
 from containers.triton.engine_metadata import (
     DECODER_ENGINE,
@@ -37,7 +37,7 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
     Raises:
         CompileError: the checkpoint or the machine is not suitable.
     """
-    from containers.tensorrt.export import ExportError
+    from containers.tensorrt.export.graph_files import ExportError
     from containers.triton.compile import model as torch_model
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
@@ -65,8 +65,8 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
         del model
         gc.collect()
         engines = {
-            ENCODER_ENGINE: (torch_model.ENCODER_GRAPH, encoder_profiles(asked.limits)),
-            DECODER_ENGINE: (torch_model.DECODER_GRAPH, decoder_profiles(asked.limits)),
+            ENCODER_ENGINE: (torch_model.ENCODER_GRAPH, encoder_profiles(asked)),
+            DECODER_ENGINE: (torch_model.DECODER_GRAPH, decoder_profiles(asked)),
         }
         build_engines(scratch, engines, graph_files, asked, checkpoint.config, gpu)
 

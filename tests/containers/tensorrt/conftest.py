@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.containers.tensorrt.rtx_builder import rtx_engine_builder
 from tests.containers.tensorrt.t5_models import (
     T5Graphs,
     add_outliers,
@@ -19,7 +21,7 @@ from tests.containers.tensorrt.t5_models import (
 if TYPE_CHECKING:
     from transformers import T5ForConditionalGeneration
 
-    from containers.tensorrt.export import Precision
+    from containers.tensorrt.export.graph_files import Precision
 
 
 @pytest.fixture(autouse=True)
@@ -40,12 +42,18 @@ def uncollected(request: pytest.FixtureRequest) -> Iterator[None]:
         gc.enable()
 
 
+@pytest.fixture
+def engine_builder() -> Iterator[ModuleType]:
+    with rtx_engine_builder() as module:
+        yield module
+
+
 def _exported(model: T5ForConditionalGeneration, directory: Path, precision: Precision) -> T5Graphs:
-    from containers.tensorrt import export
+    from containers.tensorrt.export import t5
 
     encoder, decoder = directory / "encoder.onnx", directory / "decoder.onnx"
-    export.export_t5_encoder(model, encoder, precision=precision)
-    export.export_t5_decoder_step(model, decoder, precision=precision)
+    t5.export_t5_encoder(model, encoder, precision=precision)
+    t5.export_t5_decoder_step(model, decoder, precision=precision)
     return T5Graphs(
         model, encoder, decoder, model.config.num_layers, model.config.num_decoder_layers
     )

@@ -30,6 +30,14 @@ def rtx_engine_builder() -> Iterator[ModuleType]:
             del sys.modules[_MODULE]
 
 
+# Any: the bindings' tensors.
+def tensors(network: Any, kind: str) -> dict[str, tuple[Any, tuple[int, ...]]]:
+    """Type and shape of each `input` or `output`; -1 is a size that is known at run time."""
+    count = getattr(network, f"num_{kind}s")
+    found = [getattr(network, f"get_{kind}")(number) for number in range(count)]
+    return {tensor.name: (tensor.dtype, tuple(tensor.shape)) for tensor in found}
+
+
 def building_for(architecture: str) -> Callable[[Any], None]:
     """Tells the builder its GPU ("SM86")."""
     rtx = load("tensorrt_rtx_bindings", group="builder")

@@ -4,18 +4,22 @@ The builder is TensorRT for RTX: its parser and its type rules are TensorRT's, i
 """
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from containers.tensorrt.compile.profiles import EngineBuildError, EngineLimits
-from containers.tensorrt.engine_metadata import EngineMetadata, graph_digest, read_metadata
+from containers.tensorrt.engine_metadata import (
+    EngineLimits,
+    EngineMetadata,
+    Gpu,
+    graph_digest,
+    read_metadata,
+)
 from containers.triton.engine_metadata import decoder_profiles, encoder_profiles
 from containers.triton.model_directory import check_files
-from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder
+from tests.containers.tensorrt.rtx_builder import building_for, tensors
 from tests.containers.tensorrt.t5_models import HEAD_DIM, HEADS, VOCABULARY, T5Graphs
 from tests.containers.triton.checkpoints import word_tokenizer
 from tests.support.groups import load
@@ -34,54 +38,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*Timing cache operations are no-ops:DeprecationWarning"),
 ]
 
-# The GPUs of ml.g4dn, ml.p4d, ml.g5 and ml.g6.
-ARCHITECTURES = ("SM75", "SM80", "SM86", "SM89")
-BATCH, SOURCE, NEW_TOKENS = 8, 128, 64
+# The GPUs of ml.g4dn and ml.g5; test_engine_builder.py has all.
+ARCHITECTURES = ("SM75", "SM86")
 LIMITS = EngineLimits(max_batch_size=8, max_input_tokens=128, max_new_tokens=64)
-
-
-class Log(trt.ILogger):  # type: ignore[misc]
-    """Keeps what the parser and the builder say."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.errors: list[str] = []
-
-    def log(self, severity: Any, message: str) -> None:
-        if severity in (trt.ILogger.Severity.ERROR, trt.ILogger.Severity.INTERNAL_ERROR):
-            self.errors.append(message)
-
-
-class Network:
-    """A graph as the parser understood it, strongly typed: no type but those in the graph."""
-
-    def __init__(self, graph: Path) -> None:
-        self.log = Log()
-        self._builder = trt.Builder(self.log)
-        self._network = self._builder.create_network(
-            1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
-        )
-        self._parser = trt.OnnxParser(self._network, self.log)
-        self.is_parsed = self._parser.parse_from_file(str(graph))
-
-    def tensors(self, kind: str) -> dict[str, tuple[Any, tuple[int, ...]]]:
-        """Type and shape of each `input` or `output`; -1 is a size that is known at run time."""
-        count = getattr(self._network, f"num_{kind}s")
-        found = [getattr(self._network, f"get_{kind}")(number) for number in range(count)]
-        return {tensor.name: (tensor.dtype, tuple(tensor.shape)) for tensor in found}
-
-    @property
-    def product_types(self) -> set[Any]:
-        """The types that matrix products put out."""
-        layers = [self._network.get_layer(number) for number in range(self._network.num_layers)]
-        kind = trt.LayerType.MATRIX_MULTIPLY
-        return {layer.get_output(0).dtype for layer in layers if layer.type == kind}
-
-
-@pytest.fixture
-def engine_builder() -> Iterator[ModuleType]:
-    with rtx_engine_builder() as module:
-        yield module
 
 
 def built(engine_builder: ModuleType, graph: Path, architecture: str) -> int:
@@ -117,84 +76,35 @@ class TestHalfPrecision:
         # Its weights, the embedding or the head among them, are in it.
         assert built(engine_builder, graph, architecture) > 2 * VOCABULARY * 40
 
-    def test_no_matrix_product_is_of_float32(self, graph: Path) -> None:
-        assert Network(graph).product_types == {trt.DataType.HALF}
+    def test_no_matrix_product_is_of_float32(self, engine_builder: ModuleType, graph: Path) -> None:
+        parsed = engine_builder.ParsedGraph(graph)
+        layers = [parsed.network.get_layer(number) for number in range(parsed.network.num_layers)]
+        kind = trt.LayerType.MATRIX_MULTIPLY
+        types = {layer.get_output(0).dtype for layer in layers if layer.type == kind}
+        assert types == {trt.DataType.HALF}
 
 
-def test_parser_sees_the_contract(half_flan_graphs: T5Graphs) -> None:
+def test_parser_sees_the_contract(engine_builder: ModuleType, half_flan_graphs: T5Graphs) -> None:
     half, int64 = trt.DataType.HALF, trt.DataType.INT64
     layers = half_flan_graphs.decoder_layers
-    encoder, decoder = Network(half_flan_graphs.encoder), Network(half_flan_graphs.decoder)
-    assert encoder.tensors("input") == dict.fromkeys(
+    encoder, decoder = (
+        engine_builder.ParsedGraph(graph)
+        for graph in (half_flan_graphs.encoder, half_flan_graphs.decoder)
+    )
+    assert tensors(encoder.network, "input") == dict.fromkeys(
         ("input_ids", "attention_mask"), (int64, (-1, -1))
     )
-    assert encoder.tensors("output") == cache("cross_key_values", layers, half)
-    assert decoder.tensors("input") == {
+    assert tensors(encoder.network, "output") == cache("cross_key_values", layers, half)
+    assert tensors(decoder.network, "input") == {
         **dict.fromkeys(("input_ids", "encoder_attention_mask"), (int64, (-1, -1))),
         **cache("past_key_values", layers, half),
         **cache("cross_key_values", layers, half),
     }
-    present = cache("present", layers, half)
-    found = decoder.tensors("output")
     # The parser does not see that the logits are of one position.
-    assert found.pop("logits") == (half, (-1, -1, VOCABULARY))
-    assert found == present
-
-
-@pytest.mark.parametrize("part", ["encoder", "decoder"])
-def test_float32_is_refused_on_turing(
-    engine_builder: ModuleType, t5_graphs: T5Graphs, part: str
-) -> None:
-    graph = getattr(t5_graphs, part)
-    with pytest.raises(EngineBuildError, match=r"for Turing \(SM75\): FP32 GEMM is not supported"):
-        built(engine_builder, graph, "SM75")
-    assert built(engine_builder, graph, "SM86") > 4 * VOCABULARY * 40
-
-
-def test_the_profiles_of_a_graph_are_not_the_others(
-    engine_builder: ModuleType, half_flan_graphs: T5Graphs
-) -> None:
-    with pytest.raises(
-        EngineBuildError,
-        match=r"^the graph is not T5's encoder: it has an input encoder_attention_mask of shape",
-    ):
-        engine_builder.build_engine(half_flan_graphs.decoder, encoder_profiles(LIMITS))
-
-
-def test_a_wo_in_float32_would_be_refused_on_turing(
-    engine_builder: ModuleType, half_flan_graphs: T5Graphs, tmp_path: Path
-) -> None:
-    """As transformers has it: why the graphs have it in float16, scaled."""
-    import onnx
-
-    graph = onnx.load(half_flan_graphs.encoder)
-    nodes = graph.graph.node
-    # What the scaled output is cast to, to be added: cast the product's inputs instead.
-    casts = {node.input[0]: node for node in nodes if node.op_type == "Cast"}
-    weights = {initialiser.name for initialiser in graph.graph.initializer}
-    product = next(
-        node
-        for node in nodes
-        if node.op_type == "MatMul"
-        and node.output[0] in casts
-        and node.input[1] in weights
-        and any(
-            after.op_type == "Mul" and casts[node.output[0]].output[0] in after.input
-            for after in nodes
-        )
-    )
-    position = list(nodes).index(product)
-    for number, name in enumerate(list(product.input)):
-        wide = f"{name}_wide"
-        cast = onnx.helper.make_node("Cast", [name], [wide], to=onnx.TensorProto.FLOAT)
-        nodes.insert(position, cast)
-        product.input[number] = wide
-    path = tmp_path / "encoder.onnx"
-    onnx.save(graph, path)
-
-    assert Network(path).product_types == {trt.DataType.HALF, trt.DataType.FLOAT}
-    with pytest.raises(EngineBuildError, match=r"for Turing \(SM75\): FP32 GEMM is not supported"):
-        built(engine_builder, path, "SM75")
+    assert tensors(decoder.network, "output") == {
+        "logits": (half, (-1, -1, VOCABULARY)),
+        **cache("present", layers, half),
+    }
 
 
 @pytest.mark.parametrize("keep_graph", [False, True])
@@ -206,7 +116,6 @@ def test_compiling_for_a_gpu(
     keep_graph: bool,
 ) -> None:
     """The stages of a job for the Triton container, with the graphs that are here already."""
-    from containers.tensorrt.compile.gpu import Gpu
     from containers.tensorrt.compile.job import Hyperparameters, Job
     from containers.triton.compile import model as torch_model
     from containers.triton.compile.checkpoint import read_checkpoint
@@ -239,7 +148,7 @@ def test_compiling_for_a_gpu(
         return config
 
     monkeypatch.setattr(trt.Builder, "create_builder_config", for_sm75)
-    asked = Hyperparameters("sm75", 8, 128, 64, keep_graph=keep_graph)
+    asked = Hyperparameters(8, 128, 64, target="sm75", keep_graph=keep_graph)
 
     compile_checkpoint(Job(asked, checkpoint), Gpu("Tesla T4", "sm75"), scratch)
 

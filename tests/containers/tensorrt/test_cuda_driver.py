@@ -276,9 +276,7 @@ def events(output: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
-def test_a_compile_job_that_cannot_work_ends_with_the_remedy_where_sagemaker_looks(
-    machine: Machine,
-):
+def test_a_driver_that_is_too_old_ends_the_program_with_the_remedy(machine: Machine):
     machine.driver(PROPRIETARY, "545.23.08")
     done = start(machine, "compile", SM_OUTPUT_DIR=str(machine.root / "output"))
     assert (done.returncode, done.stderr) == (1, "")
@@ -293,9 +291,6 @@ def test_a_compile_job_that_cannot_work_ends_with_the_remedy_where_sagemaker_loo
         "it on another instance type (artifacts.compile.instance), whose hosts have a newer one"
     )
 
-
-def test_a_server_that_cannot_work_ends_with_the_remedy_in_its_log(machine: Machine):
-    machine.driver(PROPRIETARY, "545.23.08")
     done = start(machine, "serve")
     assert (done.returncode, done.stderr) == (1, "")
     failed = events(done.stdout)[-1]

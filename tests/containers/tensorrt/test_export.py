@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,16 +20,26 @@ torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
 onnx = load("onnx", group="torch")
 load("onnxscript", group="torch")
-safetensors_torch = load("safetensors.torch", group="torch")
 
 import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 from tokenizers import Tokenizer  # noqa: E402
 
 from containers.serving.predictor import ModelLoadError  # noqa: E402
-from containers.tensorrt import export, external_data  # noqa: E402
-from containers.tensorrt.model_directory import ModelConfig  # noqa: E402
+from containers.tensorrt.export import graph_files  # noqa: E402
+from containers.tensorrt.export.decoding import padded, run_step  # noqa: E402
+from containers.tensorrt.export.gpt2 import export_gpt2_step  # noqa: E402
+from containers.tensorrt.export.graph_files import ExportError, Precision  # noqa: E402
+from containers.tensorrt.export.parity import (  # noqa: E402
+    HALF_LOGIT_TOLERANCE,
+    ParityError,
+    check_step_graph,
+)
+from containers.tensorrt.model_directory import (  # noqa: E402
+    ModelConfig,
+    check_files,
+    external_data_files,
+)
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
-from tests.containers.tensorrt.greedy_decoding import greedy_tokens  # noqa: E402
 
 pytestmark = [
     pytest.mark.torch,
@@ -41,6 +50,14 @@ pytestmark = [
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "gpt2-autocomplete" / "model"
 LAYERS, HEADS, WIDTH, VOCABULARY = 2, 3, 72, 97
+CONFIG = ModelConfig(
+    layers=LAYERS,
+    heads=HEADS,
+    head_dim=WIDTH // HEADS,
+    max_positions=64,
+    vocabulary_size=VOCABULARY,
+    eos_token_ids=frozenset({0}),
+)
 NEW_TOKENS = 12
 
 
@@ -71,8 +88,11 @@ def model() -> GPT2LMHeadModel:
 
 @pytest.fixture(scope="module")
 def graph(model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("export") / "model.onnx"
-    export.export_gpt2_step(model, path)
+    path: Path = tmp_path_factory.mktemp("export") / "model.onnx"
+    path.with_name("model.onnx.data").write_bytes(b"of an export before")
+    export_gpt2_step(model, path)
+    # The file would be taken for the weights of the graph beside it.
+    assert list(path.parent.iterdir()) == [path]
     return path
 
 
@@ -81,33 +101,11 @@ def session(graph: Path) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
 
 
-def prompts(batch: int, *, padded: bool) -> list[list[int]]:
-    numbers = np.random.default_rng(batch)
-    lengths = numbers.integers(1, 14, size=batch) if padded else [7] * batch
+def prompts(count: int) -> list[list[int]]:
+    """Random prompts of unequal lengths."""
+    numbers = np.random.default_rng(count)
+    lengths = numbers.integers(1, 14, size=count)
     return [numbers.integers(1, VOCABULARY, size=length).tolist() for length in lengths]
-
-
-def generate(
-    model: GPT2LMHeadModel, batch: list[list[int]], new_tokens: int = NEW_TOKENS
-) -> export.IntArray:
-    input_ids, attention_mask = export.left_padded(batch, 0)
-    output = model.generate(
-        torch.from_numpy(input_ids),
-        attention_mask=torch.from_numpy(attention_mask),
-        do_sample=False,
-        max_new_tokens=new_tokens,
-    )
-    return output[:, input_ids.shape[1] :].numpy()
-
-
-def checkpoint(model: GPT2LMHeadModel, path: Path, dtype: torch.dtype) -> Path:
-    tensors = {
-        name: tensor.to(dtype).contiguous()
-        for name, tensor in model.state_dict().items()
-        if name != "lm_head.weight"
-    }
-    safetensors_torch.save_file(tensors, path)
-    return path
 
 
 def dimensions(value: ValueInfoProto) -> tuple[str | int, ...]:
@@ -151,88 +149,33 @@ def test_graph_holds_no_path_of_the_exporting_machine(graph: Path) -> None:
     assert b".py" not in content
 
 
-@pytest.mark.parametrize("cached", [True, False], ids=["cached", "uncached"])
-@pytest.mark.parametrize("padded", [True, False], ids=["padded", "equal-lengths"])
-@pytest.mark.parametrize("batch", [1, 2, 10])
-def test_greedy_tokens_equal_generate(
-    model: GPT2LMHeadModel,
-    session: onnxruntime.InferenceSession,
-    batch: int,
-    padded: bool,
-    cached: bool,
+def test_logits_are_the_models_in_a_padded_batch_and_alone(
+    model: GPT2LMHeadModel, graph: Path
 ) -> None:
-    given = prompts(batch, padded=padded)
-    tokens = greedy_tokens(session, given, new_tokens=NEW_TOKENS, end_token_id=0, cached=cached)
-    expected = generate(model, given)
-    np.testing.assert_array_equal(tokens, expected)
-    # A model that says one thing whatever it is given would prove nothing.
-    assert len(set(tokens.flatten().tolist())) > 2
-
-
-def test_padding_does_not_change_a_row(session: onnxruntime.InferenceSession) -> None:
-    given = prompts(10, padded=True)
-    together = greedy_tokens(session, given, new_tokens=NEW_TOKENS)
-    for row, prompt in enumerate(given):
-        alone = greedy_tokens(session, [prompt], new_tokens=NEW_TOKENS)
-        np.testing.assert_array_equal(together[row], alone[0])
+    checked = check_step_graph(graph, model, prompts(10), new_tokens=NEW_TOKENS)
+    assert checked.prompts == 10
+    assert checked.tokens > 200
+    assert checked.ties == 0
+    assert checked.largest_logit_difference < 1e-4
 
 
 def test_prefill_in_two_steps_equals_one(session: onnxruntime.InferenceSession) -> None:
-    input_ids, attention_mask = export.left_padded(prompts(2, padded=False), 0)
-    whole, cache = export.run_step(session, input_ids, attention_mask)
-    _, first = export.run_step(session, input_ids[:, :3], attention_mask[:, :3])
-    parts, second = export.run_step(session, input_ids[:, 3:], attention_mask, first)
+    input_ids, attention_mask = padded(
+        [[5, 6, 7, 8, 9, 10, 11], [9, 1, 4, 3, 2, 6, 8]], on_the_left=True
+    )
+    whole, cache = run_step(session, input_ids, attention_mask)
+    _, first = run_step(session, input_ids[:, :3], attention_mask[:, :3])
+    parts, second = run_step(session, input_ids[:, 3:], attention_mask, first)
     np.testing.assert_allclose(parts, whole, atol=1e-4)
     for left, right in zip(second, cache, strict=True):
         np.testing.assert_allclose(left, right, atol=1e-4)
 
 
-@pytest.mark.parametrize("precision", ["float16", "float32"])
-def test_weights_can_be_references_into_safetensors(
-    model: GPT2LMHeadModel, graph: Path, tmp_path: Path, precision: str
-) -> None:
-    referring = tmp_path / "model.onnx"
-    shutil.copy(graph, referring)
-    weights = checkpoint(model, tmp_path / "model.safetensors", getattr(torch, precision))
-
-    replaced = external_data.refer_to_safetensors(referring, weights)
-
-    # Two embeddings, twelve tensors per layer, the last norm's two, and the token embedding again,
-    # transposed, as the output layer.
-    assert replaced == 2 + 12 * LAYERS + 2 + 1
-    assert referring.stat().st_size < 60_000
-    checked = export.check_step_graph(referring, model, prompts(3, padded=True))
-    assert checked.prompts == 3
-    assert checked.ties == 0
-    assert checked.largest_logit_difference < 1e-4
-
-
-def test_references_need_the_checkpoint_of_the_graph(
-    model: GPT2LMHeadModel, graph: Path, tmp_path: Path
-) -> None:
-    referring = tmp_path / "model.onnx"
-    shutil.copy(graph, referring)
-    weights = tmp_path / "model.safetensors"
-    safetensors_torch.save_file(
-        {name: tensor + 1 for name, tensor in model.state_dict().items()}, weights
-    )
-    with pytest.raises(
-        export.ExportError, match=r"is not in .*model\.safetensors: export the graph from that"
-    ):
-        external_data.refer_to_safetensors(referring, weights)
-    assert referring.read_bytes() == graph.read_bytes()
-
-
-def test_references_need_one_directory(graph: Path, tmp_path: Path) -> None:
-    with pytest.raises(export.ExportError, match="put both files into one"):
-        external_data.refer_to_safetensors(graph, tmp_path / "model.safetensors")
-
-
 def test_check_reports_other_weights(model: GPT2LMHeadModel, graph: Path) -> None:
     torch.manual_seed(6)
     other = transformers.GPT2LMHeadModel(model.config).eval()
-    with pytest.raises(export.ParityError, match="the graph was made from other weights"):
-        export.check_step_graph(graph, other, prompts(2, padded=True))
+    with pytest.raises(ParityError, match="the graph was made from other weights"):
+        check_step_graph(graph, other, prompts(2))
 
 
 def test_check_reports_a_mixed_up_cache(
@@ -245,10 +188,8 @@ def test_check_reports_a_mixed_up_cache(
     outputs[2].CopyFrom(key)
     path = tmp_path / "model.onnx"
     onnx.save(mixed_up, path)
-    with pytest.raises(
-        export.ParityError, match=r"logits of token 2 .*: the graph mishandles its cache"
-    ):
-        export.check_step_graph(path, model, prompts(2, padded=True))
+    with pytest.raises(ParityError, match=r"logits of token 2 .*: the graph mishandles its cache"):
+        check_step_graph(path, model, prompts(2))
 
 
 def test_check_reports_a_malformed_graph(
@@ -258,8 +199,8 @@ def test_check_reports_a_malformed_graph(
     del broken.graph.node[0]
     path = tmp_path / "model.onnx"
     onnx.save(broken, path)
-    with pytest.raises(export.ParityError, match="is not a valid ONNX model"):
-        export.check_step_graph(path, model, prompts(1, padded=False))
+    with pytest.raises(ParityError, match="is not a valid ONNX model"):
+        check_step_graph(path, model, prompts(1))
 
 
 def test_other_families_are_refused(tmp_path: Path) -> None:
@@ -272,8 +213,8 @@ def test_other_families_are_refused(tmp_path: Path) -> None:
         bos_token_id=0,
         eos_token_id=0,
     )
-    with pytest.raises(export.ExportError, match="cannot export a model of type 'gpt_neox'"):
-        export.export_gpt2_step(transformers.GPTNeoXForCausalLM(config), tmp_path / "model.onnx")
+    with pytest.raises(ExportError, match="cannot export a model of type 'gpt_neox'"):
+        export_gpt2_step(transformers.GPTNeoXForCausalLM(config), tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize(
@@ -284,16 +225,67 @@ def test_models_of_another_precision_are_refused(
     model: GPT2LMHeadModel,
     tmp_path: Path,
     given: str,
-    precision: export.Precision,
+    precision: Precision,
     wanted: str,
 ) -> None:
     other = transformers.GPT2LMHeadModel(model.config).to(getattr(torch, given))
     with pytest.raises(
-        export.ExportError,
+        ExportError,
         match=rf"cannot export a torch\.{given} model as {precision}: load it with "
         rf"from_pretrained\(\.\.\., dtype=torch\.{wanted}\)",
     ):
-        export.export_gpt2_step(other, tmp_path / "model.onnx", precision=precision)
+        export_gpt2_step(other, tmp_path / "model.onnx", precision=precision)
+
+
+class TestWeightsBesideTheGraph:
+    """As those of large models, with a lower threshold."""
+
+    @pytest.fixture(scope="class")
+    def beside(self, model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        path: Path = tmp_path_factory.mktemp("beside") / "model.onnx"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(graph_files, "_LARGEST_INLINE_WEIGHTS_BYTES", 0)
+            export_gpt2_step(model, path)
+        return path
+
+    def test_all_are_in_one_file(self, beside: Path) -> None:
+        data = beside.with_name("model.onnx.data")
+        assert set(beside.parent.iterdir()) == {beside, data}
+        spans = []
+        for initialiser in onnx.load(beside, load_external_data=False).graph.initializer:
+            entries = {entry.key: entry.value for entry in initialiser.external_data}
+            if entries:
+                assert entries["location"] == data.name
+                spans.append((int(entries["offset"]), int(entries["length"])))
+            else:
+                assert len(initialiser.raw_data) <= 256
+        # One after the other, to the end.
+        ends = [0, *(offset + length for offset, length in spans)]
+        assert [offset for offset, _ in spans] == ends[:-1]
+        assert ends[-1] == data.stat().st_size
+
+    def test_only_their_place_differs(self, beside: Path, graph: Path) -> None:
+        joined = onnx.load(beside)
+        for initialiser in joined.graph.initializer:
+            # Says that the values are inside, which they are where nothing is said.
+            initialiser.ClearField("data_location")
+        assert joined.SerializeToString() == graph.read_bytes()
+
+    def test_the_check_and_the_container_find_them(
+        self, model: GPT2LMHeadModel, beside: Path, tmp_path: Path
+    ) -> None:
+        assert check_step_graph(beside, model, prompts(2)).ties == 0
+        assert external_data_files(beside) == ["model.onnx.data"]
+        shutil.copy(beside, tmp_path)
+        for name in ("config.json", "tokenizer.json"):
+            (tmp_path / name).touch()
+        with pytest.raises(
+            ModelLoadError, match=r"lacks model\.onnx\.data \(weights of model\.onnx\)"
+        ):
+            check_files(tmp_path)
+        shutil.copy(beside.with_name("model.onnx.data"), tmp_path)
+        check_files(tmp_path)
+        OnnxRuntimeSession(tmp_path, CONFIG, intra_op_threads=1)
 
 
 class TestHalfPrecision:
@@ -308,7 +300,7 @@ class TestHalfPrecision:
         self, half_model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory
     ) -> Path:
         path = tmp_path_factory.mktemp("half") / "model.onnx"
-        export.export_gpt2_step(half_model, path, precision="fp16")
+        export_gpt2_step(half_model, path, precision="fp16")
         return path
 
     def test_everything_but_whole_numbers_is_float16(self, half_graph: Path) -> None:
@@ -331,13 +323,13 @@ class TestHalfPrecision:
             assert attributes["stash_type"] == onnx.TensorProto.FLOAT
 
     def test_graph_agrees_with_model(self, half_model: GPT2LMHeadModel, half_graph: Path) -> None:
-        checked = export.check_step_graph(half_graph, half_model, prompts(10, padded=True))
+        checked = check_step_graph(half_graph, half_model, prompts(10))
         assert checked.prompts == 10
         assert checked.tokens > 200
         # Two of a few hundred, where PyTorch's logits are equal or next to each other.
         assert checked.ties < checked.tokens / 50
         # Two ways to round, so not nothing; the largest logits are about 11.
-        assert 0 < checked.largest_logit_difference < 11 * export.HALF_LOGIT_TOLERANCE
+        assert 0 < checked.largest_logit_difference < 11 * HALF_LOGIT_TOLERANCE
 
     def test_other_weights_are_reported(
         self, half_model: GPT2LMHeadModel, half_graph: Path
@@ -347,36 +339,28 @@ class TestHalfPrecision:
             # Changes all logits by about 3 %.
             other.transformer.ln_f.weight.mul_(1.03)
         with pytest.raises(
-            export.ParityError,
+            ParityError,
             match=r"logits of token 1 after the prompt \[.*\] differ by up to .* from the model's, "
             r"and at most .* is rounding: the graph was made from other weights",
         ):
-            export.check_step_graph(half_graph, other, prompts(2, padded=True))
+            check_step_graph(half_graph, other, prompts(2))
 
     def test_a_model_of_another_precision_is_reported(
         self, model: GPT2LMHeadModel, half_graph: Path
     ) -> None:
         with pytest.raises(
-            export.ParityError,
+            ParityError,
             match=r"computes in float16, and the model is torch\.float32: compare it with "
             r"from_pretrained\(\.\.\., dtype=torch\.float16\)",
         ):
-            export.check_step_graph(half_graph, model, prompts(1, padded=False))
+            check_step_graph(half_graph, model, prompts(1))
 
     def test_the_onnx_runtime_back_end_refuses_it(self, half_graph: Path) -> None:
-        config = ModelConfig(
-            layers=LAYERS,
-            heads=HEADS,
-            head_dim=WIDTH // HEADS,
-            max_positions=64,
-            vocabulary_size=VOCABULARY,
-            eos_token_ids=frozenset({0}),
-        )
         with pytest.raises(
             ModelLoadError,
             match=r"input past_key_values\.0\.key is tensor\(float16\) instead of tensor\(float\)",
         ):
-            OnnxRuntimeSession(half_graph.parent, config, intra_op_threads=1)
+            OnnxRuntimeSession(half_graph.parent, CONFIG, intra_op_threads=1)
 
 
 class TestCommittedSample:
@@ -404,22 +388,10 @@ class TestCommittedSample:
         self, sample: GPT2LMHeadModel, tokenizer: Tokenizer, texts: list[str]
     ) -> None:
         ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-        checked = export.check_step_graph(SAMPLE / "model.onnx", sample, ids, new_tokens=30)
+        checked = check_step_graph(SAMPLE / "model.onnx", sample, ids, new_tokens=30)
         assert checked.prompts == len(texts)
         assert checked.ties == 0
         assert checked.largest_logit_difference < 1e-3
-
-    @pytest.mark.parametrize("batch", [1, 2, 10])
-    def test_tokens_at_each_batch_size(
-        self, sample: GPT2LMHeadModel, tokenizer: Tokenizer, texts: list[str], batch: int
-    ) -> None:
-        session = onnxruntime.InferenceSession(
-            str(SAMPLE / "model.onnx"), providers=["CPUExecutionProvider"]
-        )
-        chosen = (texts * math.ceil(batch / len(texts)))[:batch]
-        ids = [encoding.ids for encoding in tokenizer.encode_batch(chosen)]
-        tokens = greedy_tokens(session, ids, new_tokens=20, end_token_id=0)
-        np.testing.assert_array_equal(tokens, generate(sample, ids, 20))
 
     def test_weights_are_stored_once(self) -> None:
         assert (SAMPLE / "model.onnx").stat().st_size < 100_000

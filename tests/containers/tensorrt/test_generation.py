@@ -16,7 +16,6 @@ from containers.tensorrt.generation import (
     DecodingBatch,
     Prompt,
     generate,
-    left_pad,
 )
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
@@ -54,12 +53,6 @@ def single(
 
 def one(session: StepSession[Any], prompt: Prompt) -> tuple[int, ...]:
     return single(session, [prompt])[0]
-
-
-def test_a_batch_gives_what_each_prompt_gives_alone(session: OnnxRuntimeSession) -> None:
-    together = single(session, PROMPTS)
-    assert together == [one(session, prompt) for prompt in PROMPTS]
-    assert [len(tokens) for tokens in together] == [12, 1, 7, 20]
 
 
 def test_the_cache_gives_what_recomputing_everything_gives(session: OnnxRuntimeSession) -> None:
@@ -211,9 +204,3 @@ def _prompts() -> SearchStrategy[Prompt]:
         lambda ids, length, way: Prompt(tuple(ids), length, **way),
         tokens, strategies.integers(1, 6), ways,
     )  # fmt: skip
-
-
-def test_padding_is_on_the_left() -> None:
-    ids, mask = left_pad([(1, 2, 3), (4,)])
-    assert ids[:, -1].tolist() == [3, 4]
-    assert mask.tolist() == [[1, 1, 1], [0, 0, 1]]

@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from containers.tensorrt.runtimes.host_cache import HostCache, HostCaches, RowSize
+from containers.tensorrt.runtimes.host_cache import HostCache, HostCaches
 from containers.tensorrt.stepping import Float32Array
 
-SIZE = RowSize(tensors=2, heads=3, head_dim=2)
+
+def new_caches() -> HostCaches:
+    return HostCaches(tensors=2, heads=3, head_dim=2)
 
 
 def filled(cache: HostCache, start: int) -> list[Float32Array]:
@@ -42,7 +44,7 @@ def joined(first: list[Float32Array], second: list[Float32Array]) -> list[Float3
 @settings(max_examples=60)
 @given(data=st.data())
 def test_caches_hold_what_plain_arrays_hold(data: st.DataObject) -> None:
-    caches = HostCaches(SIZE)
+    caches = new_caches()
     cache = caches.reserve(data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9)))
     expected = filled(cache, 0)
     for turn in range(1, data.draw(st.integers(2, 12))):
@@ -68,26 +70,26 @@ def test_caches_hold_what_plain_arrays_hold(data: st.DataObject) -> None:
 
 
 def test_steps_take_turns_in_two_memories() -> None:
-    caches = HostCaches(SIZE)
+    caches = new_caches()
     cache = caches.reserve(4, 5)
     filled(cache, 0)
     seen = []
     for turn in range(8):
-        seen.append(cache.addresses)
+        seen.append(cache.memory.addresses)
         cache, _ = grown(caches, cache, turn)
     assert seen[0] != seen[1]
     assert seen == [seen[0], seen[1]] * 4
 
 
 def test_a_row_that_ends_and_its_successor_move_no_other_row() -> None:
-    caches = HostCaches(SIZE)
+    caches = new_caches()
     cache = caches.reserve(4, 5)
-    before, place = filled(cache, 0), cache.addresses
+    before, place = filled(cache, 0), cache.memory.addresses
     cache = caches.select(cache, [0, 3, 2], 0)
     joining = caches.reserve(1, 2)
     new = filled(joining, 7)
     cache = caches.concatenate(cache, joining)
-    assert cache.addresses == place
+    assert cache.memory.addresses == place
     for found, wanted in zip(
         cache.tensors, joined([tensor[[0, 3, 2]] for tensor in before], new), strict=True
     ):
@@ -95,13 +97,13 @@ def test_a_row_that_ends_and_its_successor_move_no_other_row() -> None:
 
 
 def test_a_forgotten_cache_leaves_its_memory() -> None:
-    caches = HostCaches(SIZE)
-    place = caches.reserve(4, 5).addresses
-    assert caches.reserve(4, 5).addresses == place
+    caches = new_caches()
+    place = caches.reserve(4, 5).memory.addresses
+    assert caches.reserve(4, 5).memory.addresses == place
 
 
 def test_a_cache_is_used_once() -> None:
-    caches = HostCaches(SIZE)
+    caches = new_caches()
     cache = caches.reserve(1, 1)
     caches.select(cache, [0], 0)
     with pytest.raises(RuntimeError, match=r"^the cache was used before, and is no more$"):

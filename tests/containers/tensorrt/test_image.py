@@ -49,25 +49,10 @@ def last_stage() -> dict[str, str]:
     return stage(SERVING_TARGET)
 
 
-def lint(path: Path) -> list[dict[str, Any]]:
-    result = subprocess.run(
-        [Path(sys.executable).parent / "hadolint", "--format", "json", path],
-        capture_output=True,
-        text=True,
-    )
-    assert result.stderr == ""
-    findings: list[dict[str, Any]] = json.loads(result.stdout)
-    return findings
-
-
 def test_hadolint_finds_nothing():
-    assert lint(FOLDER / "Dockerfile") == []
-
-
-def test_hadolint_would_find_something(tmp_path: Path):
-    path = tmp_path / "Dockerfile"
-    path.write_text("FROM debian\nENTRYPOINT serve\n")
-    assert {finding["code"] for finding in lint(path)} == {"DL3006", "DL3025"}
+    hadolint = Path(sys.executable).parent / "hadolint"
+    result = subprocess.run([hadolint, FOLDER / "Dockerfile"], capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_the_default_base_is_the_newest_releases():
@@ -193,7 +178,6 @@ OF_THE_BASE = {"cuda": "cuda-bindings", "tensorrt": "tensorrt-cu{cuda}-bindings"
 # What only `compile` runs. The builder of engines is in that folder, and is the server's as well.
 COMPILES = (
     "export/",
-    "external_data.py",
     "compile/",
     "jobs/onnx_files.py",
     "jobs/pretrained.py",

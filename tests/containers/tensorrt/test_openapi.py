@@ -4,24 +4,21 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import given, settings, strategies
-from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from containers.serving.errors import ERROR_KINDS, InvalidRequestError
 from containers.serving.objects import Object
 from containers.serving.problems import Problems
+from containers.tensorrt.bodies import BodyReader
 from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import Parameters, RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.settings import GenerationSettings
-from embedded_aws.hosting.families import PROGRAMS
 from tests.containers.tensorrt.openai_bodies import model_with_template
 from tests.containers.tensorrt.openapi_schemas import schema_of
-from tests.containers.tensorrt.running_program import PATIENCE_SECONDS, running_program
 
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_new_tokens=12)
 LIMITS = RequestLimits(SETTINGS, max_batch_size=8, max_texts=20)
@@ -85,6 +82,13 @@ def test_it_names_every_error() -> None:
     assert not schema_of(document, "Error").is_valid({"error": {"code": "?", "message": "x"}})
 
 
+BODIES = BodyReader(LIMITS)
+KINDS = {
+    "Parameters": Object(Parameters, "Parameters").within(LIMITS).kinds,
+    "Completion": BODIES.openai.completion.kinds,
+    "Chat": BODIES.openai.chat.kinds,
+}
+USER = {"role": "user", "content": "Hello"}
 # Values around every limit, and of every type.
 VALUES = strategies.one_of(
     strategies.none(),
@@ -92,31 +96,46 @@ VALUES = strategies.one_of(
     strategies.integers(-2, 50),
     strategies.sampled_from([10**6, 10**6 + 1, 2**63 - 1, 2**63, 10**30, -(10**30)]),
     strategies.floats(-11, 102, allow_nan=False),
-    strategies.sampled_from(["", "never", "x", "y" * 1000, "z" * 1001, [], {}, ["a"], ["a", 1]]),
+    strategies.sampled_from(
+        ["", "x", "never", "none", "y" * 1000, "z" * 1001, [], {}, ["a"], ["a", 1]]
+    ),
+    strategies.sampled_from([[USER], [{**USER, "x": 1}], [{"role": "user"}], [USER, 5]]),
+    strategies.sampled_from(
+        [{"type": "text"}, {"include_usage": True}, {"include_usage": None}, {"other": 1}]
+    ),
     strategies.lists(strategies.text(max_size=3), max_size=18),
 )
 
 
-@pytest.mark.parametrize("name", Parameters._fields)
-def test_parser_and_document_agree_on_every_value(name: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        (form, name)
+        for form, kinds in KINDS.items()
+        for name in kinds
+        # Both of OpenAI's forms have them.
+        if form != "Chat" or name not in KINDS["Completion"]
+    ],
+)
+def test_parser_and_document_agree_on_every_value(form: str, name: str) -> None:
     document = openapi_document(LIMITS)
-    parameters = Object(Parameters, "Parameters").within(LIMITS)
-    schema = Draft202012Validator(
-        document["components"]["schemas"]["Parameters"]["properties"][name]
-    )
+    field = document["components"]["schemas"][form]["properties"][name]
+    schema, types = schema_of(document, field), json.dumps(field)
 
-    @settings(max_examples=150 if IS_DEEP else 50, deadline=None)
+    @settings(max_examples=150 if IS_DEEP else 25, deadline=None)
     @given(value=VALUES)
     def agree(value: Any) -> None:
-        is_float_without_fraction = isinstance(value, float) and value.is_integer()
-        if is_float_without_fraction and schema.schema["type"] == "integer":
+        if isinstance(value, float) and value.is_integer() and '"integer"' in types:
             return  # JSON Schema takes 3.0 for an integer, and the parser does not
         problems = Problems()
-        parameters.read({name: value}, "", problems)
-        assert schema.is_valid(value) == (not problems.concern(name))
+        KINDS[form][name].read(value, name, problems)
+        try:
+            problems.finish()
+            is_taken = True
+        except InvalidRequestError:
+            is_taken = False
+        assert schema.is_valid(value) == is_taken
 
-    if name == "early_stopping":  # its schema names no type
-        schema.schema["type"] = ["boolean", "string"]
     agree()
 
 
@@ -133,14 +152,3 @@ def test_both_know_the_same_fields(field: str) -> None:
     except InvalidRequestError:
         is_taken = False
     assert is_valid == is_taken == (field in ("inputs", "parameters", "stream"))
-
-
-def test_the_embedded_aws_runs_the_program_with_its_docs(tmp_path: Path) -> None:
-    variables = PROGRAMS["slipway/tensorrt"].environment
-    with running_program(tmp_path, **variables, SLIPWAY_MAX_NEW_TOKENS="31") as program:
-        url = f"http://127.0.0.1:{program.port}"
-        with httpx.Client(trust_env=False, timeout=PATIENCE_SECONDS) as client:
-            document = client.get(f"{url}/openapi.json").json()
-            assert "SwaggerUIBundle" in client.get(f"{url}/docs").text
-    limits = document["components"]["schemas"]["Parameters"]["properties"]
-    assert limits["max_new_tokens"]["maximum"] == 31

@@ -71,16 +71,15 @@ def expected(
 # 0 ends a text of the sample; with two frequent tokens beside it, answers end at many lengths.
 @pytest.mark.parametrize("ends", [{0}, {0, 263, 300}], ids=["one end", "several ends"])
 @pytest.mark.parametrize("early_stopping", [False, True, "never"])
-@pytest.mark.parametrize("length_penalty", [-1.0, 0.0, 1.0, 2.0])
-@pytest.mark.parametrize("num_beams", [2, 5])
+@pytest.mark.parametrize("length_penalty", [-1.0, 2.0])
 def test_beam_searches_that_share_a_batch(
     model: GPT2LMHeadModel,
     session: OnnxRuntimeSession,
-    num_beams: int,
     length_penalty: float,
     early_stopping: bool | Literal["never"],
     ends: set[int],
 ) -> None:
+    num_beams = 5
     beams = Beams(num_beams, num_beams, length_penalty, early_stopping)
     found = generate(
         session,

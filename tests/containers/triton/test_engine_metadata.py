@@ -2,7 +2,7 @@
 
 import pytest
 
-from containers.tensorrt.compile.profiles import EngineLimits
+from containers.tensorrt.engine_metadata import EngineLimits
 from containers.triton.engine_metadata import (
     decoder_profiles,
     encoder_profiles,

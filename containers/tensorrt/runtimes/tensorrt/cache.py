@@ -129,13 +129,7 @@ class CacheMemory:
         return next((arena for arena in others if arena.is_free), others[0])
 
     def issue(self, arena: Arena, rows: int, columns: int) -> DeviceCache:
-        """Returns a new cache that stands for the present content of an arena.
-
-        Args:
-            arena: holds the rows already.
-            rows: number of rows in the arena.
-            columns: number of columns of each row.
-        """
+        """Returns a new cache that stands for the present content of an arena."""
         cache = DeviceCache(arena, rows, columns)
         arena.holds = weakref.ref(cache)
         self._arenas.remove(arena)
@@ -157,15 +151,6 @@ class CacheMemory:
         """Returns a cache of some rows; rows that stay in place are not copied.
 
         See `StepSession.select`.
-
-        Args:
-            cache: taken over.
-            rows: rows of the cache, in the order of the result.
-            first_column: columns before it are left out.
-
-        Raises:
-            RuntimeError: the cache was taken before.
-            ValueError: the cache has no such rows or columns.
         """
         source = self.take(cache)
         columns = cache.columns - first_column

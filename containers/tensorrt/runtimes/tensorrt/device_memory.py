@@ -12,34 +12,14 @@ import numpy.typing as npt
 from cuda.bindings import runtime
 
 from containers.serving.predictor import ModelLostError
+from containers.tensorrt.engine_metadata import Gpu
 
 # The alignment of cudaMalloc, which TensorRT requires of every tensor's address.
 ALIGNMENT_BYTES: Final = 256
 
 
 class DeviceError(ModelLostError):
-    """CUDA refused a call, or reports that earlier work failed; the GPU cannot be used afterwards.
-
-    Attributes:
-        code: CUDA's name of the error ("cudaErrorMemoryAllocation").
-    """
-
-    def __init__(self, call: str, code: str, meaning: str) -> None:
-        super().__init__(f"{call}: {meaning} ({code})")
-        self.code = code
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """The GPU that this process uses.
-
-    Attributes:
-        name: NVIDIA's name ("NVIDIA A10G").
-        compute_capability: in the notation of targets ("sm86").
-    """
-
-    name: str
-    compute_capability: str
+    """CUDA refused a call, or reports that earlier work failed; the GPU is lost."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +48,7 @@ def use_gpu(device: int = 0) -> Gpu:
         DeviceError: there is no GPU, or its driver is missing or too old.
     """
     _call(runtime.cudaSetDevice, device)
-    properties = _call(runtime.cudaGetDeviceProperties, device)
-    return Gpu(
-        name=properties.name.split(b"\0")[0].decode(),
-        compute_capability=f"sm{properties.major}{properties.minor}",
-    )
+    return Gpu.of(_call(runtime.cudaGetDeviceProperties, device))
 
 
 def free_bytes() -> int:
@@ -182,5 +158,5 @@ def _call(function: Any, *arguments: Any) -> Any:  # Any: the bindings carry no 
     error, *values = function(*arguments)
     if error != runtime.cudaError_t.cudaSuccess:
         _, meaning = runtime.cudaGetErrorString(error)
-        raise DeviceError(function.__name__, error.name, meaning.decode())
+        raise DeviceError(f"{function.__name__}: {meaning.decode()} ({error.name})")
     return values[0] if len(values) == 1 else tuple(values)

@@ -5,7 +5,7 @@ It keeps to Python 3.10, as all modules of this package do.
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -20,23 +20,15 @@ from containers.tensorrt.engine_metadata import (
     REMEDY,
     TIMING_CACHE_FILE,
     EngineMetadata,
-    candidate_count,
     graph_digest,
 )
 from containers.tensorrt.model_directory import external_data_files
-from containers.tensorrt.stepping import (
-    CANDIDATE_LOGITS,
-    CANDIDATE_TOKENS,
-    LOGITS,
-    TEMPERATURES,
-    TOTAL_WEIGHTS,
-    cache_names,
-)
+from containers.tensorrt.stepping import LOGITS, cache_names
 
 _logger = logging.getLogger(__name__)
 
 # A dimension whose size is known only at run time.
-_ANY: Final = -1
+ANY: Final = -1
 
 TensorType: TypeAlias = tuple[trt.DataType, tuple[int, ...]]
 
@@ -62,21 +54,6 @@ class EngineContract:
     inputs: Mapping[str, TensorType]
     outputs: Mapping[str, TensorType]
     candidates: int = 0
-
-    def with_candidates(self, metadata: EngineMetadata) -> "EngineContract":
-        """Returns the contract of an engine that finds the likeliest tokens too."""
-        count = candidate_count(metadata.vocabulary_size)
-        found = {
-            CANDIDATE_TOKENS: (trt.DataType.INT32, (_ANY, 1, count)),
-            CANDIDATE_LOGITS: (trt.DataType.FLOAT, (_ANY, 1, count)),
-            TOTAL_WEIGHTS: (trt.DataType.FLOAT, (_ANY, 1, 1)),
-        }
-        return replace(
-            self,
-            inputs={**self.inputs, TEMPERATURES: (trt.DataType.FLOAT, (_ANY, 1, 1))},
-            outputs={**self.outputs, **found},
-            candidates=count,
-        )
 
     @property
     def kind(self) -> str:
@@ -110,11 +87,7 @@ class Engine:
     is_rebuilt: bool
 
     def accept(self, accepted: bool, what: str) -> None:
-        """Raises if TensorRT refused a call.
-
-        Raises:
-            RuntimeError: the call was refused.
-        """
+        """Raises a RuntimeError if TensorRT refused a call."""
         if not accepted:
             said = self.log.errors[-1:] or ["it gives no reason"]
             raise RuntimeError(f"TensorRT refuses {what}: {said[0]}")
@@ -122,19 +95,19 @@ class Engine:
 
 def token_tensors(names: Sequence[str]) -> dict[str, TensorType]:
     """Returns the type and shape of inputs of tokens, masks and positions."""
-    return dict.fromkeys(names, (trt.DataType.INT64, (_ANY, _ANY)))
+    return dict.fromkeys(names, (trt.DataType.INT64, (ANY, ANY)))
 
 
 def cache_tensors(prefix: str, metadata: EngineMetadata) -> dict[str, TensorType]:
     """Returns the type and shape of the tensors of a cache; see `cache_names`."""
-    shape = (_ANY, metadata.heads, _ANY, metadata.head_dim)
+    shape = (ANY, metadata.heads, ANY, metadata.head_dim)
     names = cache_names(prefix, metadata.layers)
     return dict.fromkeys(names, (_float_type(metadata), shape))
 
 
 def logits_tensor(metadata: EngineMetadata) -> dict[str, TensorType]:
     """Returns the type and shape of the logits."""
-    return {LOGITS: (_float_type(metadata), (_ANY, 1, metadata.vocabulary_size))}
+    return {LOGITS: (_float_type(metadata), (ANY, 1, metadata.vocabulary_size))}
 
 
 def _float_type(metadata: EngineMetadata) -> trt.DataType:
@@ -145,16 +118,8 @@ def open_engine(
     model_dir: Path,
     contract: EngineContract,
     metadata: EngineMetadata,
-    *,
-    earlier: EngineContract | None = None,
 ) -> Engine:
     """Opens an engine, or builds it from the graph beside it if the file is damaged.
-
-    Args:
-        model_dir: holds the engine.
-        contract: the engine's file and its tensors.
-        metadata: describes the engine.
-        earlier: the contract of engines of earlier versions, which find no candidates.
 
     Raises:
         ModelLoadError: the engine can be neither opened nor built, or is not the engine of the
@@ -166,8 +131,6 @@ def open_engine(
     is_rebuilt = cuda_engine is None
     if is_rebuilt:
         cuda_engine = _rebuild(model_dir, contract, metadata, runtime, _said(log))
-    if earlier is not None and CANDIDATE_TOKENS not in _names(cuda_engine):
-        contract = earlier
     engine = Engine(contract, cuda_engine, log, runtime, is_rebuilt)
     problems = _tensor_problems(cuda_engine, contract) or _profile_problems(cuda_engine, contract)
     if problems:
@@ -180,11 +143,6 @@ def open_engine(
 
 def create_context(engine: Engine, profile: int, stream_handle: int) -> trt.IExecutionContext:
     """Returns a context that runs steps of one profile; the stream must be synchronised next.
-
-    Args:
-        engine: the engine to run.
-        profile: number of the optimisation profile.
-        stream_handle: CUDA stream on which the profile is selected.
 
     Raises:
         ModelLoadError: TensorRT refuses the context.
@@ -271,12 +229,8 @@ def _digest(model_dir: Path, graphs: Sequence[str]) -> str | None:
     return graph_digest(files[0], files[1:]) if all(path.is_file() for path in files) else None
 
 
-def _names(engine: trt.ICudaEngine) -> list[str]:
-    return [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
-
-
 def _tensor_problems(engine: trt.ICudaEngine, contract: EngineContract) -> list[str]:
-    names = _names(engine)
+    names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
     problems = [
         *_mode_problems(engine, names, contract.inputs, trt.TensorIOMode.INPUT, "input"),
         *_mode_problems(engine, names, contract.outputs, trt.TensorIOMode.OUTPUT, "output"),
@@ -301,7 +255,7 @@ def _mode_problems(
             problems.append(f"{kind} {name} is read by the host")
         found_type, found = engine.get_tensor_dtype(name), tuple(engine.get_tensor_shape(name))
         fits = len(found) == len(shape) and all(
-            size in (expectation, _ANY) or expectation == _ANY
+            size in (expectation, ANY) or expectation == ANY
             for size, expectation in zip(found, shape, strict=True)
         )
         if found_type != data_type or not fits:

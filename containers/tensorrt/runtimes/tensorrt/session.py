@@ -11,12 +11,11 @@ import tensorrt as trt
 
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.compile.profiles import EngineLimits, profiles
+from containers.tensorrt.compile.profiles import DECODE_PROFILE, PREFILL_PROFILE, profiles
 from containers.tensorrt.engine_metadata import (
-    DECODE_PROFILE,
     ENGINE_FILE,
-    PREFILL_PROFILE,
     EngineMetadata,
+    Gpu,
     candidate_count,
     check_engine,
     read_metadata,
@@ -32,13 +31,13 @@ from containers.tensorrt.runtimes.tensorrt.cache import (
 from containers.tensorrt.runtimes.tensorrt.device_memory import (
     ALIGNMENT_BYTES,
     DeviceError,
-    Gpu,
     Stream,
     allocate,
     free_bytes,
     use_gpu,
 )
 from containers.tensorrt.runtimes.tensorrt.engine import (
+    ANY,
     Engine,
     EngineContract,
     cache_tensors,
@@ -50,7 +49,6 @@ from containers.tensorrt.runtimes.tensorrt.engine import (
 )
 from containers.tensorrt.runtimes.tensorrt.step_memory import (
     FLOAT_TYPES,
-    AllLogits,
     CandidateMemory,
     LogitsMemory,
     TokenMemory,
@@ -59,8 +57,11 @@ from containers.tensorrt.runtimes.tensorrt.step_memory import (
 )
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import (
+    CANDIDATE_LOGITS,
+    CANDIDATE_TOKENS,
     STEP_INPUTS,
     TEMPERATURES,
+    TOTAL_WEIGHTS,
     Int64Array,
     Logits,
     cache_names,
@@ -73,10 +74,6 @@ class TensorRTSession:
     """A `StepSession` on the GPU.
 
     All memory is allocated here, for the largest steps of the engine.
-
-    Args:
-        engine: an engine of a step graph.
-        metadata: the engine's limits and sizes.
 
     Raises:
         ModelLoadError: TensorRT creates no execution context, or the logits have more positions.
@@ -105,18 +102,8 @@ class TensorRTSession:
         logits = LogitsMemory(
             metadata.max_batch_size, metadata.vocabulary_size, metadata.precision, self._stream
         )
-        count = engine.contract.candidates
-        self._finds_candidates = count > 0
-        self._logits: CandidateMemory | AllLogits = (
-            CandidateMemory(
-                metadata.max_batch_size,
-                count,
-                logits,
-                self._stream,
-                is_whole=count == metadata.vocabulary_size,
-            )
-            if self._finds_candidates
-            else AllLogits(logits)
+        self._logits = CandidateMemory(
+            metadata.max_batch_size, metadata.vocabulary_size, logits, self._stream
         )
 
     def prefill(
@@ -126,14 +113,7 @@ class TensorRTSession:
         position_ids: Int64Array,
         temperatures: Sequence[float],
     ) -> tuple[Logits, DeviceCache]:
-        """Runs whole prompts; see `StepSession.prefill`.
-
-        Args:
-            input_ids: [rows, columns], padded on the left.
-            attention_mask: [rows, columns], 0 on padding.
-            position_ids: [rows, columns].
-            temperatures: of each row.
-        """
+        """Runs whole prompts; see `StepSession.prefill`."""
         return self._run(
             self._prefill_context,
             (input_ids, attention_mask, position_ids),
@@ -151,15 +131,7 @@ class TensorRTSession:
         cache: DeviceCache,
         temperatures: Sequence[float],
     ) -> tuple[Logits, DeviceCache]:
-        """Adds one token to every row; see `StepSession.step`.
-
-        Args:
-            input_ids: [rows, 1].
-            attention_mask: [rows, columns + 1], 0 on padding.
-            position_ids: [rows, 1].
-            cache: taken over; of the same rows and columns.
-            temperatures: of each row.
-        """
+        """Adds one token to every row; see `StepSession.step`."""
         past = self._caches.take(cache)
         return self._run(
             self._decode_context,
@@ -171,13 +143,7 @@ class TensorRTSession:
         )
 
     def select(self, cache: DeviceCache, rows: Sequence[int], first_column: int) -> DeviceCache:
-        """Moves rows on the GPU; see `StepSession.select`.
-
-        Args:
-            cache: taken over.
-            rows: rows of the cache, in the order of the result.
-            first_column: columns before it are left out.
-        """
+        """Moves rows on the GPU; see `StepSession.select`."""
         return self._caches.select(cache, rows, first_column)
 
     def concatenate(self, first: DeviceCache, second: DeviceCache) -> DeviceCache:
@@ -206,8 +172,7 @@ class TensorRTSession:
         past_shape = (rows, layout.heads, past_columns, self._metadata.head_dim)
         accept = self._engine.accept
         inputs: dict[str, npt.NDArray[Any]] = dict(zip(STEP_INPUTS, tokens, strict=True))
-        if self._finds_candidates:
-            inputs[TEMPERATURES] = np.array(temperatures, np.float32).reshape(rows, 1, 1)
+        inputs[TEMPERATURES] = np.array(temperatures, np.float32).reshape(rows, 1, 1)
         self._tokens.bind(self._engine, context, inputs)
         for name, address in zip(self._past_names, past_addresses, strict=True):
             accept(context.set_input_shape(name, past_shape), name)
@@ -244,18 +209,23 @@ class _BufferSizes:
 
 
 def _contract(metadata: EngineMetadata) -> EngineContract:
-    limits = EngineLimits(
-        max_batch_size=metadata.max_batch_size,
-        max_input_tokens=metadata.max_input_tokens,
-        max_new_tokens=metadata.max_new_tokens,
-    )
+    count = candidate_count(metadata.vocabulary_size)
     return EngineContract(
         file=ENGINE_FILE,
         graph=GRAPH_FILE,
         all_graphs=(GRAPH_FILE,),
-        profiles=profiles(limits),
-        inputs=token_tensors(STEP_INPUTS) | cache_tensors("past_key_values", metadata),
-        outputs=logits_tensor(metadata) | cache_tensors("present", metadata),
+        profiles=profiles(metadata),
+        inputs=token_tensors(STEP_INPUTS)
+        | cache_tensors("past_key_values", metadata)
+        | {TEMPERATURES: (trt.DataType.FLOAT, (ANY, 1, 1))},
+        outputs=logits_tensor(metadata)
+        | cache_tensors("present", metadata)
+        | {
+            CANDIDATE_TOKENS: (trt.DataType.INT32, (ANY, 1, count)),
+            CANDIDATE_LOGITS: (trt.DataType.FLOAT, (ANY, 1, count)),
+            TOTAL_WEIGHTS: (trt.DataType.FLOAT, (ANY, 1, 1)),
+        },
+        candidates=count,
     )
 
 
@@ -293,10 +263,7 @@ def open_engine_session(
             f"{metadata.max_input_tokens} or less"
         )
     try:
-        contract = _contract(metadata)
-        engine = open_engine(
-            model_dir, contract.with_candidates(metadata), metadata, earlier=contract
-        )
+        engine = open_engine(model_dir, _contract(metadata), metadata)
         sizes = _BufferSizes(metadata)
         _check_memory(engine, metadata, sizes, gpu)
         session = TensorRTSession(engine, metadata)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorrt as trt
 
+from containers.tensorrt.engine_metadata import candidate_count
 from containers.tensorrt.runtimes.tensorrt.device_memory import Stream, aligned, allocate
 from containers.tensorrt.runtimes.tensorrt.engine import Engine
 from containers.tensorrt.stepping import (
@@ -16,8 +17,6 @@ from containers.tensorrt.stepping import (
     TOTAL_WEIGHTS,
     Candidates,
     Float32Array,
-    HostLogits,
-    Logits,
 )
 
 FLOAT_TYPES: Final[dict[str, np.dtype[np.floating[Any]]]] = {
@@ -149,24 +148,16 @@ class DeviceLogits:
 
 
 class CandidateMemory:
-    """Memory for the likeliest tokens of each row.
-
-    Args:
-        rows: most rows.
-        count: tokens of a row.
-        is_whole: whether the vocabulary has no other token.
-        logits: the memory of all logits.
-        stream: carries out the copies.
-    """
+    """Memory for the likeliest tokens of each row."""
 
     def __init__(
-        self, rows: int, count: int, logits: LogitsMemory, stream: Stream, *, is_whole: bool
+        self, rows: int, vocabulary_size: int, logits: LogitsMemory, stream: Stream
     ) -> None:
         self._stream = stream
-        self._count = count
-        self._is_whole = is_whole
+        self._count = candidate_count(vocabulary_size)
+        self._is_whole = self._count == vocabulary_size
         self._logits = logits
-        size_bytes = candidate_bytes(rows, count)
+        size_bytes = candidate_bytes(rows, self._count)
         self._address = allocate(size_bytes)
         self._host = np.zeros(size_bytes, dtype=np.uint8)
 
@@ -174,12 +165,12 @@ class CandidateMemory:
         """Sets the addresses of the candidates and of all logits."""
         self._logits.bind(engine, context)
         names = (CANDIDATE_TOKENS, CANDIDATE_LOGITS, TOTAL_WEIGHTS)
-        for name, (start, _) in zip(names, self._places(rows), strict=True):
+        for name, (start, _) in zip(names, _places(rows, self._count), strict=True):
             engine.accept(context.set_tensor_address(name, self._address + start), name)
 
-    def read(self, rows: int) -> Logits:
+    def read(self, rows: int) -> DeviceLogits:
         """Waits for the stream; copies the candidates, and leaves all logits on the GPU."""
-        tokens, logits, weights = self._places(rows)
+        tokens, logits, weights = _places(rows, self._count)
         _, end = weights
         self._stream.download(self._address, self._host[:end])
         self._stream.synchronize()
@@ -193,47 +184,17 @@ class CandidateMemory:
             is_whole=self._is_whole,
         )
 
-    def _places(self, rows: int) -> list[tuple[int, int]]:
-        """Returns the first byte and the end of tokens, logits and total weights."""
-        return _places((rows * self._count, rows * self._count, rows))
-
-
-class AllLogits:
-    """The logits of an engine that finds no candidates: all are copied to the host.
-
-    Args:
-        logits: their memory on the GPU.
-    """
-
-    def __init__(self, logits: LogitsMemory) -> None:
-        self._logits = logits
-
-    def bind(self, engine: Engine, context: trt.IExecutionContext, rows: int) -> None:
-        """Sets the address of the logits.
-
-        Args:
-            engine: the engine that is about to run.
-            context: runs it.
-            rows: not used: the address is the same for any number.
-        """
-        del rows
-        self._logits.bind(engine, context)
-
-    def read(self, rows: int) -> Logits:
-        """Waits for the stream; returns the logits."""
-        return HostLogits(self._logits.read(0, rows))
-
 
 def candidate_bytes(rows: int, count: int) -> int:
     """Returns the bytes of the likeliest tokens."""
-    return _places((rows * count, rows * count, rows))[-1][1]
+    return _places(rows, count)[-1][1]
 
 
-def _places(counts: Iterable[int]) -> list[tuple[int, int]]:
-    """Returns the first byte and the end of arrays of 32-bit values, each of them aligned."""
+def _places(rows: int, count: int) -> list[tuple[int, int]]:
+    """Returns the first byte and the end of tokens, logits and total weights, each aligned."""
     places, end = [], 0
-    for count in counts:
+    for values in (rows * count, rows * count, rows):
         start = aligned(end)
-        end = start + count * _VALUE_BYTES
+        end = start + values * _VALUE_BYTES
         places.append((start, end))
     return places

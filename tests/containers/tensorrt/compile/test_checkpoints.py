@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import errno
-import functools
 import json
 import os
 import pickle
@@ -14,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from tests.support.groups import load
@@ -27,18 +25,17 @@ transformers = load("transformers", group="torch")
 load("onnxscript", group="torch")
 safetensors_torch = load("safetensors.torch", group="torch")
 
-import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
-import tokenizers  # noqa: E402
+import tokenizers  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 
 from containers.jobs.report import CompileError  # noqa: E402
-from containers.tensorrt import export  # noqa: E402
 from containers.tensorrt.compile import model as torch_model  # noqa: E402
 from containers.tensorrt.compile.checkpoint import read_checkpoint  # noqa: E402
 from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
 from containers.tensorrt.compile.job import Job as PreparedJob  # noqa: E402
 from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
+from containers.tensorrt.export import gpt2, graph_files  # noqa: E402
+from containers.tensorrt.export.parity import check_step_graph  # noqa: E402
 from containers.tensorrt.model_directory import check_files  # noqa: E402
-from tests.containers.tensorrt.greedy_decoding import greedy_tokens  # noqa: E402
 
 pytestmark = [
     pytest.mark.torch,
@@ -46,8 +43,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
-
-NEW_TOKENS = 10
 
 
 class Payload:
@@ -135,25 +130,6 @@ def compiled(directory: Path, scratch: Path, **limits: int) -> Path:
     return scratch
 
 
-def tokens_of_graph(graph: Path, prompts: list[list[int]]) -> export.IntArray:
-    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
-    return greedy_tokens(session, prompts, new_tokens=NEW_TOKENS)
-
-
-def tokens_of_model(model: GPT2LMHeadModel, prompts: list[list[int]]) -> export.IntArray:
-    input_ids, attention_mask = export.left_padded(prompts, 0)
-    output = model.generate(
-        torch.from_numpy(input_ids),
-        attention_mask=torch.from_numpy(attention_mask),
-        do_sample=False,
-        max_new_tokens=NEW_TOKENS,
-        eos_token_id=None,
-        pad_token_id=0,
-    )
-    tokens: export.IntArray = output[:, input_ids.shape[1] :].numpy()
-    return tokens
-
-
 GENERATION = {
     "num_beams": 3,
     "repetition_penalty": 1.7,
@@ -171,11 +147,8 @@ def made(save: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def test_the_graph_is_the_checkpoints(model: GPT2LMHeadModel, made: Path) -> None:
-    prompts = [[5, 9, 200], [7], [1, 2, 3, 4, 5, 6]]
-    tokens = tokens_of_model(model, prompts)
-    np.testing.assert_array_equal(tokens_of_graph(made / "model.onnx", prompts), tokens)
-    # A model that says one thing whatever it is given would prove nothing.
-    assert len(set(tokens.flatten().tolist())) > 5
+    checked = check_step_graph(made / "model.onnx", model, [[5, 9, 200], [7], [1, 2, 3, 4, 5, 6]])
+    assert checked.ties == 0
 
 
 def test_generation_config_does_not_disturb_the_check(made: Path) -> None:
@@ -216,7 +189,7 @@ def test_every_layout_of_a_checkpoint_gives_the_same_graph(
         exported.append((given.state_dict(), given.config.to_diff_dict(), precision))
         shutil.copyfile(made / "model.onnx", path)
 
-    monkeypatch.setattr(export, "export_gpt2_step", of_the_same_weights)
+    monkeypatch.setattr(gpt2, "export_gpt2_step", of_the_same_weights)
     # Which compares what the graph computes with the loaded model.
     compiled(directory, tmp_path / "again")
 
@@ -236,11 +209,7 @@ class TestWeightsBesideTheGraph:
 
     @pytest.fixture(autouse=True)
     def _threshold(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(
-            export,
-            "export_gpt2_step",
-            functools.partial(export.export_gpt2_step, external_data_threshold_bytes=0),
-        )
+        monkeypatch.setattr(graph_files, "_LARGEST_INLINE_WEIGHTS_BYTES", 0)
 
     def test_they_are_part_of_the_model_directory(
         self, model: GPT2LMHeadModel, tokenizer: Any, save: Callable[..., Path], tmp_path: Path
@@ -260,10 +229,7 @@ class TestWeightsBesideTheGraph:
         biases = sum(tensor.numel() for tensor in model.parameters() if tensor.dim() == 1)
         assert weights.stat().st_size >= 4 * (parameters - biases)
         check_files(made)
-        prompts = [[5, 9, 200], [7]]
-        np.testing.assert_array_equal(
-            tokens_of_graph(made / "model.onnx", prompts), tokens_of_model(model, prompts)
-        )
+        assert check_step_graph(made / "model.onnx", model, [[5, 9, 200], [7]]).ties == 0
 
         loaded = tokenizers.Tokenizer.from_file(str(made / "tokenizer.json"))
         for text in ("def tokens_of_graph", "<|endoftext|>", "  ünï\n"):
@@ -356,6 +322,6 @@ def test_a_wrong_graph_is_refused(
     def export_another(given: Any, path: Path, *, precision: Any) -> None:
         shutil.copyfile(made / "model.onnx", path)
 
-    monkeypatch.setattr(export, "export_gpt2_step", export_another)
+    monkeypatch.setattr(gpt2, "export_gpt2_step", export_another)
     with pytest.raises(CompileError, match="the graph was made from other weights"):
         compiled(save(other), tmp_path / "made")

@@ -7,17 +7,26 @@ engines of its own, told their GPU instead of finding it, and a timing cache tha
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from containers.tensorrt.compile.profiles import EngineBuildError, EngineLimits, profiles
-from containers.tensorrt.model_directory import read_config
+from containers.jobs.report import CompileError
+from containers.tensorrt.compile.job import Hyperparameters
+from containers.tensorrt.compile.profiles import EngineBuildError, profiles
+from containers.tensorrt.compile.stages import build_engines
+from containers.tensorrt.engine_metadata import (
+    EngineLimits,
+    EngineMetadata,
+    Gpu,
+    graph_digest,
+    read_metadata,
+)
+from containers.tensorrt.model_directory import ModelConfig, read_config
 from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer
-from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder
+from tests.containers.tensorrt.rtx_builder import building_for, tensors
 from tests.support.compile_jobs import ROOT, Job
 from tests.support.groups import load
 
@@ -28,30 +37,56 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*Timing cache operations are no-ops:DeprecationWarning"),
 ]
 
-BATCH, PROMPT, NEW = 4, 12, 10
+# The GPUs of ml.g4dn, ml.p4d, ml.g5 and ml.g6.
+ARCHITECTURES = ("SM75", "SM80", "SM86", "SM89")
+LIMITS = EngineLimits(max_batch_size=4, max_input_tokens=12, max_new_tokens=10)
+
+Tensors = dict[str, tuple[Any, tuple[int, ...]]]
 
 
-@pytest.fixture
-def engine_builder() -> Iterator[ModuleType]:
-    with rtx_engine_builder() as module:
-        yield module
+def contract(model: ModelConfig, float_type: Any) -> tuple[Tensors, Tensors]:
+    """The inputs and outputs that the export of GPT-2 documents, as the parser sees them.
+
+    It does not see that the logits are of one position.
+    """
+    cache = (float_type, (-1, model.heads, -1, model.head_dim))
+    parts = [f"{layer}.{part}" for layer in range(model.layers) for part in ("key", "value")]
+    tokens = dict.fromkeys(
+        ("input_ids", "attention_mask", "position_ids"), (rtx.DataType.INT64, (-1, -1))
+    )
+    return (
+        tokens | {f"past_key_values.{part}": cache for part in parts},
+        {"logits": (float_type, (-1, -1, model.vocabulary_size))}
+        | {f"present.{part}": cache for part in parts},
+    )
 
 
-LIMITS = EngineLimits(max_batch_size=BATCH, max_input_tokens=PROMPT, max_new_tokens=NEW)
+def test_licence_keeps_nvidias_builder_out_of_images() -> None:
+    lists = [ROOT / "requirements.txt", *ROOT.glob("containers/*/requirements*")]
+    recipes = [*lists, *ROOT.glob("containers/*/Dockerfile")]
+    assert len(recipes) > len(lists) > 1
+    assert [path for path in recipes if "tensorrt-rtx" in path.read_text()] == []
 
 
 class TestCommittedSample:
     """The float32 graph, whose weights lie in the checkpoint beside it."""
 
-    def test_engine_is_built(self, engine_builder: ModuleType) -> None:
+    def test_parser_sees_the_contract(self, engine_builder: ModuleType) -> None:
+        network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
+        inputs, outputs = contract(read_config(SAMPLE), rtx.DataType.FLOAT)
+        assert tensors(network, "input") == inputs
+        assert tensors(network, "output") == outputs
+
+    @pytest.mark.parametrize("architecture", ARCHITECTURES[1:])
+    def test_engine_is_built(self, engine_builder: ModuleType, architecture: str) -> None:
         numbers: list[int] = []
 
         def configure(config: Any) -> None:
-            building_for("SM86")(config)
+            building_for(architecture)(config)
             numbers.append(config.num_optimization_profiles)
 
         built = engine_builder.build_engine(
-            SAMPLE / "model.onnx", profiles(LIMITS), configure=configure
+            SAMPLE / "model.onnx", profiles(LIMITS), candidates=128, configure=configure
         )
 
         assert numbers == [2]
@@ -60,32 +95,17 @@ class TestCommittedSample:
         assert len(bytes(built.plan)) == built.plan.nbytes
         assert built.timing_cache
 
-    @pytest.mark.parametrize("architecture", ["SM80", "SM86", "SM89"])
-    def test_an_engine_finds_candidates(
-        self, engine_builder: ModuleType, architecture: str
-    ) -> None:
-        built = engine_builder.build_engine(
-            SAMPLE / "model.onnx",
-            profiles(LIMITS),
-            candidates=128,
-            configure=building_for(architecture),
-        )
-        assert built.plan.nbytes > (SAMPLE / "model.safetensors").stat().st_size
-
     def test_candidates_have_their_types_and_shapes(self, engine_builder: ModuleType) -> None:
         network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
-        before = network.num_inputs, network.num_outputs
+        inputs, outputs = tensors(network, "input"), tensors(network, "output")
         engine_builder._add_candidates(network, 128)
-        inputs, outputs = (
-            {tensor.name: (tensor.dtype, tuple(tensor.shape)) for tensor in tensors}
-            for tensors in (
-                [network.get_input(index) for index in range(before[0], network.num_inputs)],
-                [network.get_output(index) for index in range(before[1], network.num_outputs)],
-            )
-        )
-        assert inputs == {"temperatures": (rtx.DataType.FLOAT, (-1, 1, 1))}
+        assert tensors(network, "input") == {
+            **inputs,
+            "temperatures": (rtx.DataType.FLOAT, (-1, 1, 1)),
+        }
         # The parser does not see that the logits are of one position.
-        assert outputs == {
+        assert tensors(network, "output") == {
+            **outputs,
             "candidate_logits": (rtx.DataType.FLOAT, (-1, -1, 128)),
             "candidate_tokens": (rtx.DataType.INT32, (-1, -1, 128)),
             "total_weights": (rtx.DataType.FLOAT, (-1, -1, 1)),
@@ -164,7 +184,7 @@ class TestCommittedSample:
         assert "node_Softmix_" in str(error.value)
         assert "Plugin not found" in str(error.value)
 
-    @pytest.mark.parametrize("content", [b"", b"no graph", b"\x08\x08"], ids=repr)
+    @pytest.mark.parametrize("content", [b"", b"no graph"], ids=repr)
     def test_what_is_no_graph_is_reported(
         self, engine_builder: ModuleType, tmp_path: Path, content: bytes
     ) -> None:
@@ -215,8 +235,89 @@ tensorrt_rtx_bindings.Builder(log)
 """
 
 
+@pytest.mark.usefixtures("engine_builder")
+def test_a_refusal_of_the_builder_is_the_jobs_reason(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"no graph")
+    with pytest.raises(CompileError, match=r"^TensorRT cannot read model\.onnx: "):
+        build_engines(
+            tmp_path,
+            {"model.engine": ("model.onnx", profiles(LIMITS))},
+            [tmp_path / "model.onnx"],
+            Hyperparameters(4, 12, 10, target="sm86"),
+            read_config(SAMPLE),
+            Gpu("NVIDIA A10G", "sm86"),
+        )
+
+
+@pytest.mark.torch
+# transformers and torch deprecate each other's and their own names in every release.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+class TestHalfPrecision:
+    """A float16 graph of a random model: the types of an engine are those of its graph."""
+
+    MODEL = ModelConfig(
+        layers=2,
+        heads=3,
+        head_dim=24,
+        max_positions=128,
+        vocabulary_size=97,
+        eos_token_ids=frozenset({0}),
+    )
+
+    @pytest.fixture(scope="class")
+    def graph(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        torch = load("torch", group="torch")
+        transformers = load("transformers", group="torch")
+        # It imports them.
+        from containers.tensorrt.export.gpt2 import export_gpt2_step
+
+        torch.manual_seed(5)
+        model = transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(
+                vocab_size=self.MODEL.vocabulary_size,
+                n_positions=self.MODEL.max_positions,
+                n_embd=self.MODEL.heads * self.MODEL.head_dim,
+                n_layer=self.MODEL.layers,
+                n_head=self.MODEL.heads,
+                bos_token_id=0,
+                eos_token_id=0,
+            )
+        )
+        path = tmp_path_factory.mktemp("half") / "model.onnx"
+        export_gpt2_step(model.half().eval(), path, precision="fp16")
+        return path
+
+    def test_parser_sees_the_contract(self, engine_builder: ModuleType, graph: Path) -> None:
+        network = engine_builder.ParsedGraph(graph).network
+        inputs, outputs = contract(self.MODEL, rtx.DataType.HALF)
+        assert tensors(network, "input") == inputs
+        assert tensors(network, "output") == outputs
+
+    def test_no_layer_puts_out_float32(self, engine_builder: ModuleType, graph: Path) -> None:
+        parsed = engine_builder.ParsedGraph(graph)
+        layers = [parsed.network.get_layer(index) for index in range(parsed.network.num_layers)]
+        types = {layer.get_output(i).dtype for layer in layers for i in range(layer.num_outputs)}
+        assert rtx.DataType.HALF in types
+        assert rtx.DataType.FLOAT not in types
+
+    @pytest.mark.parametrize("architecture", ARCHITECTURES)
+    def test_an_engine_is_built(
+        self, engine_builder: ModuleType, graph: Path, architecture: str
+    ) -> None:
+        """It finds half the vocabulary, in sums of float32 over logits of float16."""
+        built = engine_builder.build_engine(
+            graph,
+            profiles(LIMITS),
+            candidates=self.MODEL.vocabulary_size // 2,
+            configure=building_for(architecture),
+        )
+        # Each block has matrices of 12 times the squared width: attention 4, the two layers 8.
+        width = self.MODEL.heads * self.MODEL.head_dim
+        assert built.plan.nbytes > 2 * self.MODEL.layers * 12 * width**2
+
+
 # A module `tensorrt` whose builder is told its GPU, which the real one finds; and CUDA's answer.
-TENSORRT_FOR = """
+TENSORRT = """
 import warnings
 
 import tensorrt_rtx_bindings as rtx
@@ -230,96 +331,60 @@ class Builder(rtx.Builder):
     def create_builder_config(self):
         config = super().create_builder_config()
         config.num_compute_capabilities = 1
-        config.set_compute_capability(rtx.ComputeCapability.{architecture}, 0)
+        config.set_compute_capability(rtx.ComputeCapability.SM86, 0)
         return config
 """
-CUDA_WITH = """
+CUDA = """
 import enum, types
 
 class cudaError_t(enum.IntEnum):
     cudaSuccess = 0
 
 def cudaGetDeviceProperties(device):
-    gpu = types.SimpleNamespace(name=b"NVIDIA {name}" + bytes(9), major={major}, minor={minor})
+    gpu = types.SimpleNamespace(name=b"NVIDIA A10G" + bytes(9), major=8, minor=6)
     return cudaError_t.cudaSuccess, gpu
 """
 
 
 @pytest.mark.torch
-class TestCompileForAGpu:
-    """The whole command; only the GPU itself is made up."""
+def test_the_whole_command_makes_an_engine_and_its_metadata(job: Job) -> None:
+    """Only the GPU itself is made up."""
+    for package in ("torch", "transformers", "onnxscript"):
+        load(package, group="torch")
+    keep_one_layer(job.weights)
+    job.set_hyperparameters(target="sm86", keep_graph="true")
+    job.stand_in("tensorrt", TENSORRT)
+    job.stand_in("cuda.bindings.runtime", CUDA)
+    assert job.run() == 0, job.failure
 
-    @pytest.fixture(autouse=True)
-    def _packages(self) -> None:
-        for package in ("torch", "transformers", "onnxscript"):
-            load(package, group="torch")
-
-    @pytest.mark.parametrize(
-        ("architecture", "name", "keep_graph"), [("SM86", "A10G", "true"), ("SM75", "T4", None)]
+    assert job.model_files == [
+        "config.json",
+        "engine.json",
+        "generation_config.json",
+        "model.engine",
+        "model.onnx",
+        "timing.cache",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ]
+    metadata = read_metadata(job.model)
+    config = read_config(job.weights)
+    assert metadata == EngineMetadata(
+        tensorrt_version=rtx.__version__,
+        compute_capability="sm86",
+        gpu_name="NVIDIA A10G",
+        graph_sha256=graph_digest(job.model / "model.onnx", []),
+        precision="fp16",
+        max_batch_size=4,
+        max_input_tokens=20,
+        max_new_tokens=12,
+        layers=config.layers,
+        heads=config.heads,
+        head_dim=config.head_dim,
+        vocabulary_size=config.vocabulary_size,
     )
-    def test_engine_and_metadata(
-        self, job: Job, architecture: str, name: str, keep_graph: str | None
-    ) -> None:
-        from containers.tensorrt.engine_metadata import EngineMetadata, graph_digest, read_metadata
-
-        keep_one_layer(job.weights)
-        target = architecture.lower()
-        job.set_hyperparameters(target=target, keep_graph=keep_graph)
-        job.stand_in("tensorrt", TENSORRT_FOR.format(architecture=architecture))
-        job.stand_in(
-            "cuda.bindings.runtime",
-            CUDA_WITH.format(name=name, major=architecture[2], minor=architecture[3]),
-        )
-        assert job.run() == 0, job.failure
-
-        files = ["config.json", "engine.json", "generation_config.json", "model.engine"]
-        files += ["model.onnx"] if keep_graph else []
-        assert job.model_files == [
-            *files,
-            "timing.cache",
-            "tokenizer.json",
-            "tokenizer_config.json",
-        ]
-        metadata = read_metadata(job.model)
-        config = read_config(job.weights)
-        digest = metadata.graph_sha256
-        assert metadata == EngineMetadata(
-            tensorrt_version=rtx.__version__,
-            compute_capability=target,
-            gpu_name=f"NVIDIA {name}",
-            graph_sha256=digest,
-            precision="fp16",
-            max_batch_size=4,
-            max_input_tokens=20,
-            max_new_tokens=12,
-            layers=config.layers,
-            heads=config.heads,
-            head_dim=config.head_dim,
-            vocabulary_size=config.vocabulary_size,
-        )
-        if keep_graph:
-            assert digest == graph_digest(job.model / "model.onnx", [])
-        [finished] = [
-            line for line in job.named("stage_finished") if line["stage"] == "build_engine"
-        ]
-        engine_bytes = (job.model / "model.engine").stat().st_size
-        # Weights of half precision, as the checkpoint's are.
-        assert engine_bytes > (job.weights / "model.safetensors").stat().st_size
-        assert finished["engine_bytes"] == engine_bytes
-
-    def test_refusal_of_the_builder_is_the_reason(self, job: Job) -> None:
-        """A machine that is told sm75 and a graph of float32: what the builder says is shown."""
-        keep_one_layer(job.weights)
-        job.set_hyperparameters(target="sm75")
-        job.stand_in("tensorrt", TENSORRT_FOR.format(architecture="SM75"))
-        job.stand_in("cuda.bindings.runtime", CUDA_WITH.format(name="T4", major=7, minor=5))
-        # The precision that a target takes is ours to say; here it is said wrong.
-        (job.modules / "sitecustomize.py").write_text(
-            f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-            "from containers.tensorrt.compile.job import Hyperparameters\n"
-            "Hyperparameters.precision = 'fp32'\n"
-        )
-        assert job.run() == 1
-        assert job.failure.startswith("TensorRT cannot build an engine of model.onnx: ")
-        assert "for Turing (SM75): FP32 GEMM is not supported" in job.failure
-        assert job.model_files == []
+    [finished] = [line for line in job.named("stage_finished") if line["stage"] == "build_engine"]
+    engine_bytes = (job.model / "model.engine").stat().st_size
+    # Weights of half precision, as the checkpoint's are.
+    assert engine_bytes > (job.weights / "model.safetensors").stat().st_size
+    assert finished["engine_bytes"] == engine_bytes

@@ -2,7 +2,8 @@
 
 import pytest
 
-from containers.tensorrt.compile.profiles import EngineBuildError, EngineLimits, profiles
+from containers.tensorrt.compile.profiles import EngineBuildError, profiles
+from containers.tensorrt.engine_metadata import EngineLimits
 
 BATCH, PROMPT, NEW = 4, 12, 10
 LIMITS = EngineLimits(max_batch_size=BATCH, max_input_tokens=PROMPT, max_new_tokens=NEW)

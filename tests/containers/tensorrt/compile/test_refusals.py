@@ -1,27 +1,24 @@
 """What a compile job refuses, before it loads anything large: exit code 1, one line, no model."""
 
+import importlib.util
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from containers.tensorrt.compile import command
+from containers.jobs.report import CompileError
+from containers.tensorrt.compile import command, stages
+from containers.tensorrt.compile.gpu import checked_gpu
 from containers.tensorrt.compile.job import read_hyperparameters
+from containers.tensorrt.engine_metadata import Gpu
+from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
+from tests.containers.tensorrt.runtimes.machine import standin_machine
 from tests.support.compile_jobs import Job
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4451312\n"
-# What NVIDIA's module answers where there is a GPU.
-T4 = """
-import enum, types
-
-class cudaError_t(enum.IntEnum):
-    cudaSuccess = 0
-
-def cudaGetDeviceProperties(device):
-    return cudaError_t.cudaSuccess, types.SimpleNamespace(name=b"Tesla T4", major=7, minor=5)
-"""
 
 
 def run_here(job: Job, **variables: str) -> int:
@@ -262,51 +259,64 @@ class TestOutput:
 class TestMachine:
     """What is missing on the machine; nothing of it is loaded to find out."""
 
-    def start_of_worker(self, job: Job, **variables: str) -> str:
-        assert job.run(env_changes=variables) == 1
-        [failed] = job.named("compile_failed")
-        assert "exception" not in failed
-        assert job.failure == failed["message"]
-        assert job.model_files == []
-        message: str = failed["message"]
-        return message
+    @pytest.fixture
+    def absent(self, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+        """The packages that are not installed."""
+        names: set[str] = set()
+        find = importlib.util.find_spec
+        monkeypatch.setattr(
+            importlib.util,
+            "find_spec",
+            lambda name: None if name in names else find("json"),
+        )
+        return names
 
-    def test_packages(self, job: Job) -> None:
-        job.hide("torch", "transformers", "onnx", "onnx_ir", "onnxscript", "safetensors")
-        assert self.start_of_worker(job) == (
+    def test_packages(self, absent: set[str]) -> None:
+        absent |= {"torch", "transformers", "onnx", "onnx_ir", "onnxscript", "safetensors"}
+        with pytest.raises(CompileError) as caught:
+            stages._import_packages()
+        assert str(caught.value) == (
             "compiling needs torch, transformers, onnx, onnx_ir, onnxscript, safetensors: run the "
             "job in the compiler image; for the embedded AWS, `make export` installs them"
         )
 
-    def test_tensorrt(self, job: Job) -> None:
-        job.set_hyperparameters(target="sm86")
-        job.hide("tensorrt")
-        assert self.start_of_worker(job) == (
+    def test_tensorrt(self, absent: set[str]) -> None:
+        absent.add("tensorrt")
+        assert checked_gpu("cpu") is None
+        with pytest.raises(CompileError) as caught:
+            checked_gpu("sm86")
+        assert str(caught.value) == (
             "target sm86 needs TensorRT, which is not installed here: run the job in the compiler "
             "image, or set target to cpu"
         )
 
-    def test_cuda_bindings(self, job: Job) -> None:
-        job.set_hyperparameters(target="sm86")
-        job.stand_in("tensorrt")
-        job.hide("cuda", "cuda.bindings")
-        reason = self.start_of_worker(job)
-        assert reason.startswith("building an engine needs CUDA's Python bindings (")
-        assert reason.endswith("): run the job in the compiler image")
+    @pytest.mark.usefixtures("absent")
+    def test_cuda_bindings(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+        with pytest.raises(
+            CompileError,
+            match=r"^building an engine needs CUDA's Python bindings \(.*\): run the job in the co",
+        ):
+            checked_gpu("sm86")
 
-    def test_another_gpu(self, job: Job) -> None:
-        job.set_hyperparameters(target="sm86")
-        job.stand_in("tensorrt")
-        job.stand_in("cuda.bindings.runtime", T4)
-        assert self.start_of_worker(job) == (
+    @pytest.mark.usefixtures("absent")
+    def test_another_gpu(self) -> None:
+        with standin_machine(name="Tesla T4", capability=(7, 5)):
+            assert checked_gpu("sm75") == Gpu("Tesla T4", "sm75")
+            with pytest.raises(CompileError) as caught:
+                checked_gpu("sm86")
+        assert str(caught.value) == (
             "target is sm86, and this machine's GPU is sm75 (Tesla T4): an engine runs only on the "
             "kind of GPU that it was built on; run the job on an instance with sm86"
         )
 
-    @pytest.mark.torch
-    def test_no_gpu(self, job: Job) -> None:
-        job.set_hyperparameters(target="sm86")
-        job.stand_in("tensorrt")
-        reason = self.start_of_worker(job, CUDA_VISIBLE_DEVICES="")
-        assert reason.startswith("building an engine needs a GPU, and CUDA finds none: ")
-        assert reason.endswith("; run the job on an instance with the target's GPU")
+    @pytest.mark.usefixtures("absent")
+    def test_no_gpu(self) -> None:
+        with standin_machine() as machine:
+            machine.cuda.failures["cudaGetDeviceProperties"] = cudaError_t.cudaErrorNoDevice
+            with pytest.raises(CompileError) as caught:
+                checked_gpu("sm86")
+        assert str(caught.value) == (
+            "building an engine needs a GPU, and CUDA finds none: no CUDA-capable device is "
+            "detected (cudaErrorNoDevice); run the job on an instance with the target's GPU"
+        )

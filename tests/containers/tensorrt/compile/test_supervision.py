@@ -30,8 +30,11 @@ def start(job: Job, torch: str) -> int:
     return worker
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("torch", [WAIT, HOLD_THE_LOCK], ids=["waiting", "holding the lock"])
+@pytest.mark.parametrize(
+    ("torch", "number"),
+    [(WAIT, signal.SIGINT), (HOLD_THE_LOCK, signal.SIGTERM)],
+    ids=["waiting", "holding the lock"],
+)
 def test_stop_ends_at_once_and_leaves_nothing(job: Job, torch: str, number: signal.Signals) -> None:
     worker = start(job, torch)
     assert len(job.model_files) == 1  # the scratch directory

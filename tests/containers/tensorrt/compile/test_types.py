@@ -97,31 +97,3 @@ def test_what_imports_tensorrt_is_found() -> None:
 
 def test_callers_are_typed(stubs: Path) -> None:
     assert mypy(stubs, *CALLERS) == f"Success: no issues found in {len(CALLERS)} source files\n"
-
-
-REMOVED = {
-    "trt.BuilderFlag.FP16": '"type[BuilderFlag]" has no attribute "FP16"',
-    "context.set_binding_shape(0, (1,))": 'no attribute "set_binding_shape"',
-    "config.max_workspace_size = 1": 'no attribute "max_workspace_size"',
-    "config.set_timing_cache(b'')": '"set_timing_cache" of "IBuilderConfig"',
-}
-
-
-@pytest.fixture(scope="module")
-def errors(stubs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What mypy says of a caller with each of the lines, from one run."""
-    directory = tmp_path_factory.mktemp("callers")
-    paths = {line: directory / f"caller_{number}.py" for number, line in enumerate(REMOVED)}
-    for line, path in paths.items():
-        path.write_text(
-            "import tensorrt as trt\n"
-            "def call(config: trt.IBuilderConfig, context: trt.IExecutionContext) -> None:\n"
-            f"    {line}\n"
-        )
-    said = mypy(stubs, *paths.values()).splitlines()
-    return {line: [each for each in said if path.name in each] for line, path in paths.items()}
-
-
-@pytest.mark.parametrize("line", REMOVED)
-def test_removed_names_are_caught(errors: dict[str, list[str]], line: str) -> None:
-    assert any(REMOVED[line] in each for each in errors[line]), errors[line]

@@ -12,7 +12,6 @@ documentation forbids raises `ContractError`, where a GPU would compute somethin
 import ctypes
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,13 +67,6 @@ class cudaMemcpy3DParms:
         self.kind: Any = None
 
 
-@dataclass
-class Allocation:
-    address: int
-    content: Bytes
-    is_freed: bool = False
-
-
 class CudaStandIn:
     """One GPU, or a machine without.
 
@@ -102,7 +94,8 @@ class CudaStandIn:
         # What every call to a function returns instead of working.
         self.failures: dict[str, cudaError_t] = {}
         self.calls: list[str] = []
-        self._allocations: list[Allocation] = []
+        # By address.
+        self._allocations: dict[int, Bytes] = {}
         self._reserved_bytes = 0
         self._next_address = _FIRST_ADDRESS
         self._device_is_set = False
@@ -119,17 +112,15 @@ class CudaStandIn:
 
     @property
     def free_bytes(self) -> int:
-        used = sum(each.content.nbytes for each in self._allocations if not each.is_freed)
+        used = sum(content.nbytes for content in self._allocations.values())
         return self.memory_bytes - self._reserved_bytes - used
 
     def memory(self, address: int, size_bytes: int) -> Bytes:
         """A view of device memory, which lies in one allocation."""
-        for each in self._allocations:
-            offset = address - each.address
-            if offset >= 0 and offset + size_bytes <= each.content.nbytes:
-                if each.is_freed:
-                    raise ContractError(f"{size_bytes} bytes at {address:#x} were freed")
-                return each.content[offset : offset + size_bytes]
+        for start, content in self._allocations.items():
+            offset = address - start
+            if offset >= 0 and offset + size_bytes <= content.nbytes:
+                return content[offset : offset + size_bytes]
         raise ContractError(f"{size_bytes} bytes at {address:#x} are in no allocation")
 
     def enqueue(self, stream: object, work: Callable[[], None]) -> None:
@@ -170,15 +161,8 @@ class CudaStandIn:
             return cudaError_t.cudaErrorMemoryAllocation, None
         address = self._next_address
         self._next_address += -(-(size + _GAP) // _ALIGNMENT) * _ALIGNMENT
-        self._allocations.append(Allocation(address, np.full(size, _GARBAGE, dtype=np.uint8)))
+        self._allocations[address] = np.full(size, _GARBAGE, dtype=np.uint8)
         return cudaError_t.cudaSuccess, address
-
-    def cudaFree(self, devPtr: int) -> tuple[cudaError_t]:
-        self._begin("cudaFree")
-        self.memory(devPtr, 1)
-        [found] = [each for each in self._allocations if each.address == devPtr]
-        found.is_freed = True
-        return (cudaError_t.cudaSuccess,)
 
     def cudaStreamCreateWithFlags(self, flags: int) -> tuple[cudaError_t, Any]:
         if error := self._begin("cudaStreamCreateWithFlags"):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from containers.tensorrt.compile.profiles import EngineLimits, profiles
+from containers.tensorrt.compile.profiles import profiles
 from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
     EngineMetadata,
@@ -65,13 +65,9 @@ class Machine:
         *,
         precision: Any = "fp16",
         keep_graph: bool = False,
-        candidates: int | None = None,
         **changes: Any,
     ) -> EngineMetadata:
-        """Compiles the sample's graph for this machine, with the container's own builder.
-
-        The engine finds as many candidates as a compile job asks for, or the given number.
-        """
+        """Compiles the sample's graph for this machine, with the container's own builder."""
         for name in ("config.json", "tokenizer.json", "generation_config.json"):
             shutil.copy2(SAMPLE / name, model_dir)
         graph = model_dir / "model.onnx" if keep_graph else SAMPLE / "model.onnx"
@@ -92,12 +88,8 @@ class Machine:
         metadata = replace(metadata, **changes)
         self.tensorrt.float_type = _FLOAT_TYPES[precision]
         builder = importlib.import_module(_BUILDER)
-        limits = EngineLimits(
-            metadata.max_batch_size, metadata.max_input_tokens, metadata.max_new_tokens
-        )
-        if candidates is None:
-            candidates = candidate_count(config.vocabulary_size)
-        built = builder.build_engine(graph, profiles(limits), candidates=candidates)
+        candidates = candidate_count(config.vocabulary_size)
+        built = builder.build_engine(graph, profiles(metadata), candidates=candidates)
         (model_dir / ENGINE_FILE).write_bytes(built.plan)
         write_metadata(model_dir, metadata)
         return metadata

@@ -17,8 +17,12 @@ import numpy as np
 import pytest
 
 from containers.serving.predictor import ModelLoadError, ModelLostError
-from containers.tensorrt.compile.profiles import EngineLimits
-from containers.tensorrt.engine_metadata import EngineMetadata, graph_digest, write_metadata
+from containers.tensorrt.engine_metadata import (
+    EngineLimits,
+    EngineMetadata,
+    graph_digest,
+    write_metadata,
+)
 from containers.triton.decoding import Float32Array, Int64Array, TokenIds, answers
 from containers.triton.engine_metadata import decoder_profiles, encoder_profiles
 from containers.triton.model_directory import read_config

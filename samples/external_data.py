@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +20,15 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 
+CHECKPOINT: Final = "model.safetensors"
 # Initialisers up to this size (shapes, scalars, constants of the graph itself) stay in the graph.
-LARGEST_INLINE_INITIALISER_BYTES = 256
+LARGEST_INLINE_INITIALISER_BYTES: Final = 256
 
-_ONNX_TYPES = {
+_ONNX_TYPES: Final = {
     "F16": onnx.TensorProto.FLOAT16,
     "BF16": onnx.TensorProto.BFLOAT16,
     "F32": onnx.TensorProto.FLOAT,
 }
-
-
-class ExportError(Exception):
-    """The given model or files cannot become a working graph."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +41,22 @@ class _StoredTensor:
     offset: int
     length: int
 
+    def reference(self, name: str) -> onnx.TensorProto:
+        """Returns an initialiser of that name that refers to the file instead of holding bytes."""
+        made = onnx.TensorProto(
+            name=name,
+            data_type=self.onnx_type,
+            dims=self.shape,
+            data_location=onnx.TensorProto.EXTERNAL,
+        )
+        made.external_data.add(key="location", value=CHECKPOINT)
+        made.external_data.add(key="offset", value=str(self.offset))
+        made.external_data.add(key="length", value=str(self.length))
+        return made
 
-def refer_to_safetensors(
-    graph_path: Path, safetensors_path: Path, *, computed: Sequence[str] = ()
-) -> int:
-    """Replaces a graph's weights by references into a safetensors file beside it, in place.
+
+def refer_to_safetensors(graph_path: Path, *, computed: Sequence[str] = ()) -> int:
+    """Replaces a graph's weights by references into model.safetensors beside it, in place.
 
     Half-precision tensors get a cast to float32, which ONNX Runtime folds away when it loads the
     graph. Weights are matched by their values, because the exporter renames tensors, keeps only one
@@ -56,7 +64,6 @@ def refer_to_safetensors(
 
     Args:
         graph_path: A graph whose float32 weights are inside the file.
-        safetensors_path: The checkpoint it was exported from, in the same directory.
         computed: Ends of the names of tensors that the export computes from weights, such as T5's
             table of distances. They are in no checkpoint and stay in the graph.
 
@@ -64,21 +71,15 @@ def refer_to_safetensors(
         The number of weights that are now references.
 
     Raises:
-        ExportError: The files are in different directories, or a weight is not in the checkpoint.
+        ValueError: A weight is not in the checkpoint.
     """
-    if graph_path.resolve().parent != safetensors_path.resolve().parent:
-        raise ExportError(
-            f"{safetensors_path} is not in the directory of {graph_path}: ONNX resolves external "
-            "data from the graph's directory only; put both files into one"
-        )
-    graph_model = onnx.load_model(str(graph_path), load_external_data=False)
-    graph = graph_model.graph
-    stored = _stored_tensors(safetensors_path)
+    model = onnx.load_model(str(graph_path), load_external_data=False)
+    stored = _stored_tensors(graph_path.with_name(CHECKPOINT))
     inline: list[onnx.TensorProto] = []
     external: dict[str, onnx.TensorProto] = {}
     conversions: list[onnx.NodeProto] = []
     replaced = 0
-    for initialiser in graph.initializer:
+    for initialiser in model.graph.initializer:
         values = onnx.numpy_helper.to_array(initialiser)
         is_small = values.nbytes <= LARGEST_INLINE_INITIALISER_BYTES
         if is_small or initialiser.name.endswith(tuple(computed)):
@@ -88,22 +89,22 @@ def refer_to_safetensors(
         if not found and values.ndim == 2:
             found, transposed = stored.get(_fingerprint(values.T), []), True
         if not found:
-            raise ExportError(
+            raise ValueError(
                 f"weight {initialiser.name} {list(values.shape)} of {graph_path} is not in "
-                f"{safetensors_path}: export the graph from that checkpoint, loaded as float32"
+                f"{CHECKPOINT}: export the graph from that checkpoint, loaded as float32"
             )
         # Equal tensors, such as biases that are all zero, are told apart by name if possible.
         tensor = next((t for t in found if initialiser.name.endswith(t.name)), found[0])
         nodes = _conversion(tensor, initialiser.name, transposed=transposed)
         conversions.extend(nodes)
         name = nodes[0].input[0] if nodes else initialiser.name
-        external[name] = _external(name, tensor, safetensors_path.name)
+        external[name] = tensor.reference(name)
         replaced += 1
-    nodes = [*conversions, *graph.node]
-    del graph.initializer[:], graph.node[:]
-    graph.initializer.extend([*external.values(), *inline])
-    graph.node.extend(nodes)
-    graph_path.write_bytes(graph_model.SerializeToString(deterministic=True))
+    nodes = [*conversions, *model.graph.node]
+    del model.graph.initializer[:], model.graph.node[:]
+    model.graph.initializer.extend([*external.values(), *inline])
+    model.graph.node.extend(nodes)
+    graph_path.write_bytes(model.SerializeToString(deterministic=True))
     return replaced
 
 
@@ -141,18 +142,10 @@ def _stored_tensors(path: Path) -> dict[str, list[_StoredTensor]]:
         if name == "__metadata__" or entry["dtype"] not in _ONNX_TYPES:
             continue
         begin, end = (8 + header_bytes + offset for offset in entry["data_offsets"])
-        onnx_type = _ONNX_TYPES[entry["dtype"]]
-        raw = onnx.TensorProto(
-            data_type=onnx_type, dims=entry["shape"], raw_data=content[begin:end]
-        )
+        onnx_type, shape = _ONNX_TYPES[entry["dtype"]], tuple(entry["shape"])
+        raw = onnx.TensorProto(data_type=onnx_type, dims=shape, raw_data=content[begin:end])
         values = onnx.numpy_helper.to_array(raw).astype(np.float32)
-        tensor = _StoredTensor(
-            name=name,
-            onnx_type=onnx_type,
-            shape=tuple(entry["shape"]),
-            offset=begin,
-            length=end - begin,
-        )
+        tensor = _StoredTensor(name, onnx_type, shape, offset=begin, length=end - begin)
         stored.setdefault(_fingerprint(values), []).append(tensor)
     return stored
 
@@ -162,20 +155,3 @@ def _fingerprint(values: npt.NDArray[Any]) -> str:
     digest = hashlib.sha256(f"{values.dtype} {values.shape} ".encode())
     digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
-
-
-def _external(name: str, tensor: _StoredTensor, file_name: str) -> onnx.TensorProto:
-    """Returns an initialiser that refers to a file instead of holding bytes."""
-    reference = onnx.TensorProto(
-        name=name,
-        data_type=tensor.onnx_type,
-        dims=tensor.shape,
-        data_location=onnx.TensorProto.EXTERNAL,
-    )
-    for key, value in (
-        ("location", file_name),
-        ("offset", str(tensor.offset)),
-        ("length", str(tensor.length)),
-    ):
-        reference.external_data.add(key=key, value=value)
-    return reference
