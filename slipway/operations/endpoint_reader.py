@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from slipway.codes.code import Code
-from slipway.errors import Kind, Problem, UserError, nearest
+from slipway.errors import Kind, Problem, UserError, did_you_mean
 from slipway.importing.endpoint.containers import data_of
 from slipway.importing.endpoint.described import Described, Package
 from slipway.operations.live import (
@@ -135,8 +135,7 @@ class _Reader:
         except ClientError:
             pass  # the right to list is not needed for anything else
         else:
-            near = nearest(self._name, names)
-            hint = f"Did you mean `{near}`? " if near else ""
+            hint = did_you_mean(self._name, names)
             shown = ", ".join(names[:_SHOWN_NAMES])
             more = ", ..." if len(names) > _SHOWN_NAMES else ""
             there = f"There are: {shown}{more}." if names else "There is none."

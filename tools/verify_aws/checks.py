@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.access import Access, credentials_problem
 from slipway.codes.code import Code
-from slipway.errors import Kind, Problem, UserError, nearest
+from slipway.errors import Kind, Problem, UserError, did_you_mean
 from slipway.facts.instances import instance_types
 from slipway.facts.regions import hosted_types
 from slipway.operations.quotas import quota_name
@@ -142,8 +142,7 @@ def _instance_type(target: Target) -> Iterator[Problem]:
     name = target.instance_type
     facts = instance_types().get(name)
     if facts is None:
-        guess = nearest(name, instance_types())
-        hint = f"Did you mean `{guess}`? " if guess else ""
+        hint = did_you_mean(name, instance_types())
         yield Problem(
             Code.UNKNOWN_INSTANCE_TYPE,
             Kind.VALUE,
