@@ -8,7 +8,7 @@ from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rights import Key
+from slipway.planning.statements import Key
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.mode_rights import ModeRights
 from stacks.foundation_ids import (
@@ -46,22 +46,24 @@ class ModelStack(cdk.Stack):
             scope,
             construct_id,
             stack_name=plan.stack_name,
-            description=plan.description,
+            description=plan.config.description,
             env=env,
-            termination_protection=plan.termination_protection,
+            termination_protection=plan.config.endpoint.termination_protection,
         )
         self.plan = plan
         for key, value in sorted(plan.tags.items()):
             cdk.Tags.of(self).add(key, value)
-        limit_roles(self, plan.permissions_boundary_arn)
+        limit_roles(self, plan.environment.permissions_boundary_arn)
         self.key_arn = self._artifact_key_arn(plan) if _uses_artifact_key(plan) else None
-        self.topic_arn = read_id(self, plan.parameter_prefix, NOTIFICATION_TOPIC_ARN)
-        self.log_key_arn = plan.log_key
-        if plan.log_key == ARTIFACT_KEY:
+        self.topic_arn = read_id(self, plan.environment.parameter_prefix, NOTIFICATION_TOPIC_ARN)
+        self.log_key_arn = plan.environment.log_key
+        if plan.environment.log_key == ARTIFACT_KEY:
             # The environment's key, whose policy lets CloudWatch Logs use it.
             self.log_key_arn = self.key_arn
             if plan.artifact_place.is_isolated:
-                self.log_key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+                self.log_key_arn = read_id(
+                    self, plan.environment.parameter_prefix, ARTIFACT_KEY_ARN
+                )
         self.vpc = self._vpc(plan)
         self.role_arn, self.rights = self._role(plan, self.key_arn or "", self.vpc)
 
@@ -74,7 +76,7 @@ class ModelStack(cdk.Stack):
         if plan.component is not None:
             cdk.CfnOutput(self, "InferenceComponentName", value=plan.component.name)
         cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
-        if plan.termination_protection:
+        if plan.config.endpoint.termination_protection:
             # The setting is no part of the template, and `cdk diff` compares templates:
             # https://github.com/aws/aws-cdk/issues/32043. The output is a line of the difference.
             cdk.CfnOutput(
@@ -87,7 +89,7 @@ class ModelStack(cdk.Stack):
     def _artifact_key_arn(self, plan: DeploymentPlan) -> str:
         if plan.artifact_place.is_isolated:
             return self._own_key_arn(plan.artifact_place)
-        return read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+        return read_id(self, plan.environment.parameter_prefix, ARTIFACT_KEY_ARN)
 
     def _vpc(self, plan: DeploymentPlan) -> sagemaker.CfnModel.VpcConfigProperty | None:
         """Returns the network of the containers."""
@@ -95,7 +97,7 @@ class ModelStack(cdk.Stack):
             return None
         groups = list(plan.vpc.security_group_ids)
         if not groups:
-            groups = [read_id(self, plan.parameter_prefix, SECURITY_GROUP_ID)]
+            groups = [read_id(self, plan.environment.parameter_prefix, SECURITY_GROUP_ID)]
         return sagemaker.CfnModel.VpcConfigProperty(
             subnets=list(plan.vpc.subnet_ids), security_group_ids=groups
         )
@@ -107,8 +109,8 @@ class ModelStack(cdk.Stack):
         vpc: sagemaker.CfnModel.VpcConfigProperty | None,
     ) -> tuple[str, list[ModeRights]]:
         """Returns the ARN of the role, and what it may do for settings if the stack makes it."""
-        if plan.execution_role_arn is not None:
-            return plan.execution_role_arn, []
+        if plan.config.endpoint.execution_role_arn is not None:
+            return plan.config.endpoint.execution_role_arn, []
         if plan.host is not None:
             return self._role_of_host(plan), []
         groups = () if vpc is None else tuple(vpc.security_group_ids)
@@ -145,7 +147,7 @@ class ModelStack(cdk.Stack):
 def _uses_artifact_key(plan: DeploymentPlan) -> bool:
     """Returns whether the stack needs the key: an existing role has its rights already."""
     return (
-        (plan.execution_role_arn is None and plan.host is None)
-        or (plan.log_key == ARTIFACT_KEY and not plan.artifact_place.is_isolated)
+        (plan.config.endpoint.execution_role_arn is None and plan.host is None)
+        or (plan.environment.log_key == ARTIFACT_KEY and not plan.artifact_place.is_isolated)
         or (plan.capture is not None and plan.capture.key == ARTIFACT_KEY)
     )

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.access import Access
+    from slipway.config.sections.endpoint import AsyncInference
     from slipway.operations.invoke import Answer, Request
     from slipway.operations.invoke_async import AsyncAnswer
-    from slipway.planning.asynchronous import AsyncPlan
     from slipway.planning.situation import Situation
     from slipway.planning.texts import TextProtocol
     from slipway.project import Project
@@ -147,7 +147,7 @@ def invoke(
 
 def _ask_queue(
     request: "Request",
-    queue: "AsyncPlan",
+    queue: "AsyncInference",
     access: "Access",
     limit_seconds: float,
     protocol: "TextProtocol | None",

@@ -11,8 +11,8 @@ from slipway.errors import UserError
 
 # Imported when they are needed, because planning takes its time.
 if TYPE_CHECKING:
+    from slipway.config.sections.endpoint import AsyncInference
     from slipway.operations.invoke_async import AsyncAnswer
-    from slipway.planning.asynchronous import AsyncPlan
     from slipway.project import Project
 
 # SageMaker's own limit for the computation, InvocationTimeoutSeconds.
@@ -20,14 +20,13 @@ DEFAULT_WAIT_SECONDS = 900.0
 _REPORT_EVERY_SECONDS = 5.0
 
 
-def queue_of(project: "Project", name: str, environment: str) -> "AsyncPlan | None":
+def queue_of(project: "Project", name: str, environment: str) -> "AsyncInference | None":
     """Returns the queue of a model's endpoint; None for an endpoint that answers at once.
 
     An endpoint can be asked although its config is gone or has mistakes elsewhere.
     """
     from slipway.config.load import InvalidConfigError
     from slipway.config.sections.base import UnknownValueError
-    from slipway.planning.asynchronous import async_plan
 
     if name not in project.files:
         return None
@@ -36,7 +35,9 @@ def queue_of(project: "Project", name: str, environment: str) -> "AsyncPlan | No
     except InvalidConfigError as error:
         config = error.known
     try:
-        return async_plan(config)
+        queue = config.endpoint.queue
+        # What a request needs must be known.
+        return queue if queue and (queue.input, queue.input_key_arn) else None
     except UnknownValueError:
         return None
 

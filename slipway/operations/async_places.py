@@ -6,11 +6,11 @@ from botocore.exceptions import ClientError
 
 from slipway.access import Access
 from slipway.codes.code import Code
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.errors import Kind, Problem
-from slipway.planning.asynchronous import AsyncPlan
 
 
-def find_places(queue: AsyncPlan, access: Access) -> tuple[list[str], list[Problem]]:
+def find_places(queue: AsyncInference, access: Access) -> tuple[list[str], list[Problem]]:
     """Looks for everything that a queue needs in the account.
 
     Returns:
@@ -29,7 +29,7 @@ def find_places(queue: AsyncPlan, access: Access) -> tuple[list[str], list[Probl
     return found, problems
 
 
-def _looks(queue: AsyncPlan, access: Access) -> Iterator[tuple[str, Problem | None]]:
+def _looks(queue: AsyncInference, access: Access) -> Iterator[tuple[str, Problem | None]]:
     s3, sns, kms = (access.client(service) for service in ("s3", "sns", "kms"))
     for bucket in queue.buckets:
         missing = False

@@ -12,16 +12,6 @@ from slipway.planning.component import COPY_TARGETS, ComponentPlan
 
 _NAMESPACE = "sagemaker"
 _SECTION = "endpoint.scale_to_zero"
-_FIELDS = (
-    "max_copies",
-    "target_concurrent_requests_per_copy",
-    "target_invocations_per_copy_per_minute",
-    "accelerators_per_copy",
-    "vcpus_per_copy",
-    "copy_memory_mib",
-    "scale_in_cooldown_seconds",
-    "scale_out_cooldown_seconds",
-)
 
 
 @dataclass(frozen=True)
@@ -105,8 +95,13 @@ def read_component(access: Access, described: Mapping[str, Any]) -> Component:
 
 def planned_settings(component: ComponentPlan) -> dict[str, Any]:
     """Returns a plan's settings by the names of their fields."""
-    found = {name: getattr(component, name) for name in _FIELDS}
-    found["schedules"] = planned_schedules(component.schedules)
+    found = {
+        **dict(component.settings),
+        "accelerators_per_copy": component.accelerators_per_copy,
+        "vcpus_per_copy": component.vcpus_per_copy,
+        "schedules": planned_schedules(component.settings.schedules),
+    }
+    del found["endpoint_of"]  # compared with the names of endpoints
     return {f"{_SECTION}.{name}": value for name, value in found.items()}
 
 
@@ -148,7 +143,7 @@ def _scaling(access: Access, name: str, plan: ComponentPlan | None) -> dict[str,
     schedules = live_schedules(autoscaling, target["ResourceId"])
     most = target["MaxCapacity"]
     if plan is not None:
-        most = schedules.bounds_of(target, (0, plan.max_copies))[1]
+        most = schedules.bounds_of(target, (0, plan.settings.max_copies))[1]
     found: dict[str, Any] = {"max_copies": most, "schedules": schedules.texts}
     policies = autoscaling.describe_scaling_policies(
         ServiceNamespace=_NAMESPACE, ResourceId=target["ResourceId"]

@@ -78,7 +78,7 @@ def find_differences(
     model = model_of(sagemaker, variants[0], component)
     if model is None:
         return ()
-    is_scaled = plan.autoscaling is not None or plan.component is not None
+    is_scaled = plan.config.autoscaling is not None or plan.component is not None
     deployed = {
         **_model(model, plan),
         "endpoint.termination_protection": is_protected,
@@ -107,9 +107,9 @@ def _planned(plan: DeploymentPlan) -> _Settings:
     found: _Settings = {
         f"variable {name}": value for name, value in sorted(plan.container_environment.items())
     }
-    found["endpoint.network_isolation"] = plan.network_isolation
-    found["endpoint.execution_role_arn"] = plan.execution_role_arn
-    found["endpoint.termination_protection"] = plan.termination_protection
+    found["endpoint.network_isolation"] = plan.config.endpoint.network_isolation
+    found["endpoint.execution_role_arn"] = plan.config.endpoint.execution_role_arn
+    found["endpoint.termination_protection"] = plan.config.endpoint.termination_protection
     several = len(plan.variants) > 1
     for variant in plan.variants:
         suffix = f" of {variant.name}" if several else ""
@@ -119,8 +119,8 @@ def _planned(plan: DeploymentPlan) -> _Settings:
             plan.shadow.weight, list(plan.shadow.instance_types), plan.shadow.instance_count
         )
     if plan.host is None:
-        found |= planned_metrics(plan.metrics)
-        found |= planned_queue(plan.asynchronous)
+        found |= planned_metrics(plan.config.endpoint.metrics)
+        found |= planned_queue(plan.config.endpoint.queue)
     else:
         found = {name: value for name, value in found.items() if name not in _OF_THE_HOST}
     if plan.component is not None:
@@ -138,7 +138,7 @@ def _host(component: Mapping[str, Any] | None, plan: DeploymentPlan) -> str | No
 
 
 def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
-    scaling = plan.autoscaling
+    endpoint, alarms, scaling = plan.config.endpoint, plan.config.alarms, plan.config.autoscaling
     found: _Settings = {
         "endpoint.instances": list(variant.instance_types),
         # Where the endpoint scales, its size is not the file's.
@@ -150,35 +150,24 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
         "endpoint.container_startup_health_check_timeout_seconds": (
             variant.container_startup_health_check_timeout_seconds
         ),
-        "endpoint.volume_size_gb": variant.volume_size_gb,
-        "endpoint.capacity_reservation_arn": plan.capacity_reservation_arn,
+        "endpoint.volume_size_gb": endpoint.volume_size_gb,
+        "endpoint.capacity_reservation_arn": endpoint.capacity_reservation_arn,
         "endpoint.inference_ami_version": variant.inference_ami_version,
-        "endpoint.routing": plan.routing_strategy,
+        "endpoint.routing": endpoint.routing.upper(),
         **{
             f"alarms.{kind.field}": threshold / kind.metric_units_per_field_unit
             for kind in ALARM_KINDS.values()
-            if (threshold := plan.alarms.metric_threshold(kind, variant.gpu_count)) is not None
+            if (threshold := alarms.metric_threshold(kind, variant.gpu_count)) is not None
         },
-        "alarms.evaluation_periods_minutes": plan.alarms.evaluation_periods_minutes,
-        "alarms.at_max_capacity": plan.alarms.at_max_capacity is not None or None,
+        "alarms.evaluation_periods_minutes": alarms.evaluation_periods_minutes,
+        "alarms.at_max_capacity": plan.at_max_capacity is not None or None,
     }
     if scaling is not None:
         # Live steps have the metric's unit, which adds up over the GPUs of an instance.
         is_by_gpu = scaling.target_gpu_utilization_percent is not None
         target = scaling.target_value * (variant.gpu_count if is_by_gpu else 1)
         found |= {
-            "autoscaling.min_instance_count": scaling.min_instance_count,
-            "autoscaling.max_instance_count": scaling.max_instance_count,
-            "autoscaling.target_invocations_per_instance_per_minute": (
-                scaling.target_invocations_per_instance_per_minute
-            ),
-            "autoscaling.target_concurrent_requests_per_instance": (
-                scaling.target_concurrent_requests_per_instance
-            ),
-            "autoscaling.target_backlog_per_instance": scaling.target_backlog_per_instance,
-            "autoscaling.target_gpu_utilization_percent": (scaling.target_gpu_utilization_percent),
-            "autoscaling.scale_in_cooldown_seconds": scaling.scale_in_cooldown_seconds,
-            "autoscaling.scale_out_cooldown_seconds": scaling.scale_out_cooldown_seconds,
+            **{f"autoscaling.{name}": value for name, value in scaling},
             "autoscaling.schedules": planned_schedules(scaling.schedules),
             "autoscaling.steps": [
                 _step(step.add_instances, step.from_times_target * target) for step in scaling.steps
@@ -272,8 +261,11 @@ def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Sett
         variant = resources[target["ResourceId"]]
         schedules = live_schedules(autoscaling, target["ResourceId"])
         bounds = (target["MinCapacity"], target["MaxCapacity"])
-        if plan.autoscaling is not None:
-            planned = (plan.autoscaling.min_instance_count, plan.autoscaling.max_instance_count)
+        if plan.config.autoscaling is not None:
+            planned = (
+                plan.config.autoscaling.min_instance_count,
+                plan.config.autoscaling.max_instance_count,
+            )
             bounds = schedules.bounds_of(target, planned)
         settings = {
             "autoscaling.min_instance_count": bounds[0],

@@ -12,7 +12,7 @@ from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rights import Key, Right
+from slipway.planning.statements import Key, Statement, policy_document
 from slipway.rights.statements import Place, alias_condition, artifact_key
 
 _SAGEMAKER = "sagemaker.amazonaws.com"
@@ -28,7 +28,8 @@ def role_policy(plan: DeploymentPlan, environment: Environment) -> dict[str, Any
         # Only the account knows the id of the group that the foundation makes.
         groups = ("*",)
     key = artifact_key(place, plan.artifact_place)
-    return _document(execution_rights(plan, RoleContext(place.partition, key, groups)))
+    policies = execution_rights(plan, RoleContext(place.partition, key, groups))
+    return policy_document(each for policy in policies for each in policy.statements)
 
 
 def examine_role(
@@ -67,11 +68,12 @@ def examine_role(
     except ClientError as error:
         found.append(_unchecked(arn, "trust policy", "iam:GetRole", error))
     else:
-        if not _is_trusted(role["AssumeRolePolicyDocument"], plan.account):
+        if not _is_trusted(role["AssumeRolePolicyDocument"], plan.environment.account):
             problems.append(
                 _problem(
                     Code.EXECUTION_ROLE_TRUST,
-                    f"the role {arn} does not let SageMaker assume it for account {plan.account}",
+                    f"the role {arn} does not let SageMaker assume it for account "
+                    f"{plan.environment.account}",
                     f"Allow `sts:AssumeRole` to the service {_SAGEMAKER} in its trust policy.",
                 )
             )
@@ -83,7 +85,7 @@ def examine_role(
     if plan.vpc is not None:
         groups = plan.vpc.security_group_ids or ((made_group,) if made_group else ())
     context = RoleContext(arn.split(":")[1], Key(key_arn, conditions), groups)
-    rights = [right for policy in execution_rights(plan, context) for right in policy.rights]
+    rights = [each for policy in execution_rights(plan, context) for each in policy.statements]
     try:
         denied = {right.sid: missing for right in rights if (missing := _denied(iam, arn, right))}
     except ClientError as error:
@@ -92,8 +94,8 @@ def examine_role(
     if not denied:
         found.append(f"the {len(rights)} rights of the execution role")
     remedy = (
-        f"Give the role what `slipway iam {plan.name} --execution-role --env {plan.environment}` "
-        "prints."
+        f"Give the role what `slipway iam {plan.config.name} --execution-role --env "
+        f"{plan.environment.name}` prints."
     )
     for sid, missing in denied.items():
         message = f"the role {arn} lacks the right {sid}: {', '.join(missing)}"
@@ -101,12 +103,7 @@ def examine_role(
     return found, problems
 
 
-def _document(policies: list[Any]) -> dict[str, Any]:
-    statements = [right.as_json() for policy in policies for right in policy.rights]
-    return {"Version": "2012-10-17", "Statement": statements}
-
-
-def _denied(iam: Any, arn: str, right: Right) -> list[str]:
+def _denied(iam: Any, arn: str, right: Statement) -> list[str]:
     """Returns each action of a right that a role may not do, with the resource."""
     pages = iam.get_paginator("simulate_principal_policy")
     found: dict[str, None] = {}
@@ -123,7 +120,7 @@ def _denied(iam: Any, arn: str, right: Right) -> list[str]:
     return list(found)
 
 
-def _contexts(right: Right) -> Iterator[list[dict[str, Any]]]:
+def _contexts(right: Statement) -> Iterator[list[dict[str, Any]]]:
     """Yields the context of each simulation: one value of each condition key."""
     keys = [
         (operator, name, values if isinstance(values, list) else [values])

@@ -4,19 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipway.config.sections.endpoint import Metrics
-from slipway.planning.metrics import MetricsPlan
 
 _SECTION = "endpoint.metrics"
 
 
-def planned_metrics(metrics: MetricsPlan | None) -> dict[str, Any]:
+def planned_metrics(metrics: Metrics | None) -> dict[str, Any]:
     """Returns the settings in the files: AWS's defaults where the files have no section."""
-    planned = metrics or Metrics.model_validate({})
-    return _settings(
-        enhanced=planned.enhanced,
-        publish_frequency_seconds=planned.publish_frequency_seconds,
-        detailed_observability=planned.detailed_observability,
-    )
+    return _settings(**dict(metrics or Metrics.model_validate({})))
 
 
 def deployed_metrics(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,16 +43,16 @@ def compare_mode(plan: DeploymentPlan, access: Access) -> tuple[list[str], list[
     if live is None:
         config = described["EndpointConfigName"]
         return [f"not compared: the mode of {plan.endpoint_name}, as {config} was deleted"], []
-    if live == plan.mode:
+    if live == plan.config.endpoint.mode:
         return [], []
-    owner = plan.host or plan.name
+    owner, mode = plan.host or plan.config.name, plan.config.endpoint.mode
     return [], [
         Problem(
             Code.MODE_CHANGE,
             Kind.STATE,
-            f"{plan.endpoint_name} is {_WORDS[live]} and would become {_WORDS[plan.mode]}: AWS "
+            f"{plan.endpoint_name} is {_WORDS[live]} and would become {_WORDS[mode]}: AWS "
             "documents no such update",
-            f"Run `cdk destroy {owner} -c models={owner} -c env={plan.environment}` when "
+            f"Run `cdk destroy {owner} -c models={owner} -c env={plan.environment.name}` when "
             "nobody uses the endpoint, then deploy.",
         )
     ]
@@ -65,12 +65,13 @@ def _moved(sagemaker: Any, plan: DeploymentPlan) -> Problem | None:
     live = described_component(sagemaker, plan.component.name)
     if live is None or live["EndpointName"] == plan.endpoint_name:
         return None
+    name, environment = plan.config.name, plan.environment.name
     return Problem(
         Code.MODE_CHANGE,
         Kind.STATE,
-        f"the copies of {plan.name} run on the endpoint {live['EndpointName']}, and would move to "
+        f"the copies of {name} run on the endpoint {live['EndpointName']}, and would move to "
         f"{plan.endpoint_name}: SageMaker has no operation that moves them",
-        f"Run `cdk destroy {plan.name} -c models={plan.name} -c env={plan.environment}` when "
+        f"Run `cdk destroy {name} -c models={name} -c env={environment}` when "
         "nobody uses the model, then deploy.",
     )
 

@@ -55,10 +55,10 @@ def preflight(
     passed: list[str] = []
     place = plan.artifact_place
     own_key_arn, key_arn, made_group = None, None, None
-    group_parameter = f"{plan.parameter_prefix}{SECURITY_GROUP_ID}"
+    group_parameter = f"{plan.environment.parameter_prefix}{SECURITY_GROUP_ID}"
     parameters = [
         (place.key_parameter, place.stack_id),
-        (f"{plan.parameter_prefix}notification-topic-arn", FOUNDATION_ID),
+        (f"{plan.environment.parameter_prefix}notification-topic-arn", FOUNDATION_ID),
     ]
     if plan.vpc is not None and not plan.vpc.security_group_ids:
         parameters.append((group_parameter, FOUNDATION_ID))
@@ -71,7 +71,7 @@ def preflight(
                 _missing(
                     Code.FOUNDATION_MISSING,
                     f"the SSM parameter {parameter} is not there",
-                    f"Run `cdk deploy {stack_id} -c env={plan.environment}`.",
+                    f"Run `cdk deploy {stack_id} -c env={plan.environment.name}`.",
                 )
             )
         else:
@@ -93,7 +93,7 @@ def preflight(
     # The embedded AWS runs the programs of Slipway's images from the checkout.
     ours = plan.image.repository.startswith(_OUR_REPOSITORIES)
     family = plan.image.repository.rpartition("/")[2] if ours else ""
-    if plan.environment != LOCAL and family in IMAGE_SOURCES:
+    if plan.environment.name != LOCAL and family in IMAGE_SOURCES:
         try:
             access.client("ecr").describe_images(
                 registryId=plan.image.account,
@@ -106,7 +106,8 @@ def preflight(
                 _missing(
                     Code.IMAGE_MISSING,
                     f"the image {plan.image.uri} is not there",
-                    f"Run `cdk deploy image-{family} -c env={plan.environment}`; it builds it.",
+                    f"Run `cdk deploy image-{family} -c env={plan.environment.name}`; it builds "
+                    "it.",
                 )
             )
         else:
@@ -117,9 +118,13 @@ def preflight(
         except ClientError as error:
             raise _closed(error) from None
     try:
-        if plan.execution_role_arn is not None and key_arn is not None:
+        if plan.config.endpoint.execution_role_arn is not None and key_arn is not None:
             lines, wrong_role = examine_role(
-                plan, plan.execution_role_arn, access, key_arn=key_arn, made_group=made_group
+                plan,
+                plan.config.endpoint.execution_role_arn,
+                access,
+                key_arn=key_arn,
+                made_group=made_group,
             )
             passed += lines
             problems += wrong_role
@@ -127,10 +132,10 @@ def preflight(
             wrong = compare_network(plan, plan.vpc, access, made_group)
             problems += wrong
             passed += [] if wrong else [f"network of {len(plan.vpc.subnet_ids)} subnets"]
-        if plan.volume_key_arn is not None:
-            unusable = examine_key(plan.volume_key_arn, access)
+        if plan.config.endpoint.volume_key_arn is not None:
+            unusable = examine_key(plan.config.endpoint.volume_key_arn, access)
             if unusable is None:
-                passed.append(f"volume key {plan.volume_key_arn}")
+                passed.append(f"volume key {plan.config.endpoint.volume_key_arn}")
             else:
                 problems.append(unusable)
         if plan.capture is not None and plan.capture.bucket != plan.artifact.bucket:
@@ -139,8 +144,8 @@ def preflight(
                 passed.append(f"bucket {plan.capture.bucket}")
             else:
                 problems.append(nowhere)
-        if plan.asynchronous is not None:
-            places, missing = find_places(plan.asynchronous, access)
+        if plan.config.endpoint.queue is not None:
+            places, missing = find_places(plan.config.endpoint.queue, access)
             passed += places
             problems += missing
     except ClientError as error:
@@ -160,11 +165,11 @@ def preflight(
 
 def notes(plan: DeploymentPlan) -> list[str]:
     """Returns what no check can tell about a plan, one line each."""
-    if plan.project:
+    if plan.environment.project:
         return []
     return [
         "owners are not compared: environments.yaml has no `project`, so the names of another "
-        f"repository's environment {plan.environment} in this account would be the same"
+        f"repository's environment {plan.environment.name} in this account would be the same"
     ]
 
 
@@ -174,7 +179,7 @@ def _examine_artifact(
     """Returns what is wrong with an artifact, as far as one listing of its files tells."""
     place, publish = (
         plan.artifact_place,
-        f"Run `slipway publish {plan.name} --env {plan.environment}`",
+        f"Run `slipway publish {plan.config.name} --env {plan.environment.name}`",
     )
     manifest = {"Bucket": part.bucket, "Key": place.manifest_key(part.digest)}
     address = f"the artifact s3://{part.bucket}/{manifest['Key']}"

@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from slipway.planning.asynchronous import AsyncPlan
+from slipway.config.sections.endpoint import AsyncInference
 
 _SECTION = "endpoint.async_inference"
 
 
-def planned_queue(queue: AsyncPlan | None) -> dict[str, Any]:
+def planned_queue(queue: AsyncInference | None) -> dict[str, Any]:
     """Returns the settings in the files, without the settings of the role."""
     if queue is None:
         return {}
     failure = queue.failure_output
     return _settings(
-        output=queue.output.uri,
-        failure_output=None if failure is None else failure.uri,
+        output=queue.output.rstrip("/"),
+        failure_output=None if failure is None else failure.rstrip("/"),
         output_key_arn=queue.output_key_arn,
         success_topic_arn=queue.success_topic_arn,
         error_topic_arn=queue.error_topic_arn,

@@ -29,7 +29,7 @@ def compare_key(plan: DeploymentPlan, access: Access, wanted: str) -> Iterator[P
             "repositories"
         ]
         if wanted == ARTIFACT_KEY:
-            parameter = f"{plan.parameter_prefix}artifact-key-arn"
+            parameter = f"{plan.environment.parameter_prefix}artifact-key-arn"
             wanted = ssm.get_parameter(Name=parameter)["Parameter"]["Value"]
     except (ecr.exceptions.RepositoryNotFoundException, ssm.exceptions.ParameterNotFound):
         return  # it will be made with the key, or the foundation comes first
@@ -37,9 +37,9 @@ def compare_key(plan: DeploymentPlan, access: Access, wanted: str) -> Iterator[P
     if key == wanted:
         return
     remedy = (
-        f"Remove `image_builds.repository_key` of {plan.environment} from environments.yaml"
+        f"Remove `image_builds.repository_key` of {plan.environment.name} from environments.yaml"
         if key is None
-        else f"Write `repository_key: {key}` for {plan.environment} in environments.yaml"
+        else f"Write `repository_key: {key}` for {plan.environment.name} in environments.yaml"
     )
     yield Problem(
         Code.REPOSITORY_KEY,

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from slipway.planning.schedules import CopySchedulePlan, SchedulePlan
+from slipway.config.sections.scale_to_zero import CopySchedule
+from slipway.config.sections.scaling import Schedule
 
 _NAMESPACE = "sagemaker"
 _Bounds: TypeAlias = tuple[int | None, int | None]
@@ -36,10 +37,10 @@ class LiveSchedules:
 
 
 def planned_schedules(
-    schedules: Sequence[SchedulePlan] | Sequence[CopySchedulePlan],
+    schedules: Sequence[Schedule] | Sequence[CopySchedule],
 ) -> list[str] | None:
-    """Returns a text for each schedule of a plan, sorted; None without any."""
-    texts = (_text(each.name, each.expression, each.time_zone, each.bounds) for each in schedules)
+    """Returns a text for each schedule of a config, sorted; None without any."""
+    texts = (_text(each.name, each.at, each.zone_of_expression, each.bounds) for each in schedules)
     return sorted(texts) or None
 
 

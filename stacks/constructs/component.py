@@ -6,6 +6,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.config.alarm_kinds import REQUESTS
+from slipway.config.sections.scale_to_zero import ScaleToZero
 from slipway.planning.component import WAKE_METRIC, ComponentPlan
 from slipway.planning.plan import VariantPlan
 from stacks.constructs.hosting import HostedModel
@@ -14,6 +15,12 @@ from stacks.constructs.scheduled_actions import scheduled_actions
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
 _PERIOD_SECONDS = 60
+# A component cannot be created with none (`slipway.planning.component`).
+_COPIES_AT_CREATION = 1
+# Long enough for many copies to start, so that the failed requests of one wake add one copy. And
+# short, because no request wakes the endpoint during the pause. AWS's alarm for scaling in may take
+# the copy away soon. For 15 minutes it still sees the quiet minutes before the last sleep.
+_WAKE_COOLDOWN_SECONDS = 300
 
 
 class ScaledComponent(Construct):
@@ -60,7 +67,7 @@ class ScaledComponent(Construct):
             specification=_specification(component, variant, hosted.model),
             runtime_config=(
                 sagemaker.CfnInferenceComponent.InferenceComponentRuntimeConfigProperty(
-                    copy_count=component.copies_at_creation
+                    copy_count=_COPIES_AT_CREATION
                 )
             ),
         )
@@ -72,15 +79,15 @@ class ScaledComponent(Construct):
             scalable_dimension=_DIMENSION,
             resource_id=f"inference-component/{component.name}",
             min_capacity=0,
-            max_capacity=component.max_copies,
-            scheduled_actions=scheduled_actions(component.schedules),
+            max_capacity=component.settings.max_copies,
+            scheduled_actions=scheduled_actions(component.settings.schedules),
         )
         target.add_resource_dependency(self.copies)
         self._track_load(component, target)
         self._wake(component, target)
 
     def _track_load(self, component: ComponentPlan, target: autoscaling.CfnScalableTarget) -> None:
-        construct_id, name, metric, value = _tracked(component)
+        construct_id, name, metric, value = _tracked(component.settings)
         autoscaling.CfnScalingPolicy(
             self,
             construct_id,
@@ -95,8 +102,8 @@ class ScaledComponent(Construct):
                             predefined_metric_type=metric
                         )
                     ),
-                    scale_in_cooldown=component.scale_in_cooldown_seconds,
-                    scale_out_cooldown=component.scale_out_cooldown_seconds,
+                    scale_in_cooldown=component.settings.scale_in_cooldown_seconds,
+                    scale_out_cooldown=component.settings.scale_out_cooldown_seconds,
                 )
             ),
         )
@@ -112,7 +119,7 @@ class ScaledComponent(Construct):
                 autoscaling.CfnScalingPolicy.StepScalingPolicyConfigurationProperty(
                     adjustment_type="ChangeInCapacity",
                     metric_aggregation_type="Maximum",
-                    cooldown=component.wake_cooldown_seconds,
+                    cooldown=_WAKE_COOLDOWN_SECONDS,
                     step_adjustments=[
                         autoscaling.CfnScalingPolicy.StepAdjustmentProperty(
                             metric_interval_lower_bound=0, scaling_adjustment=1
@@ -152,7 +159,7 @@ def _specification(
         model_name=model.attr_model_name,
         compute_resource_requirements=(
             of.InferenceComponentComputeResourceRequirementsProperty(
-                min_memory_required_in_mb=component.copy_memory_mib,
+                min_memory_required_in_mb=component.settings.copy_memory_mib,
                 number_of_accelerator_devices_required=component.accelerators_per_copy,
                 number_of_cpu_cores_required=component.vcpus_per_copy,
             )
@@ -166,20 +173,20 @@ def _specification(
     )
 
 
-def _tracked(component: ComponentPlan) -> tuple[str, str, str, float]:
+def _tracked(settings: ScaleToZero) -> tuple[str, str, str, float]:
     """Returns the id and the name of the policy, its predefined metric, and the value to hold."""
-    if component.target_concurrent_requests_per_copy is not None:
+    if settings.target_concurrent_requests_per_copy is not None:
         return (
             "ConcurrentRequestsPerCopy",
             "concurrent-requests-per-copy",
             "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution",
-            component.target_concurrent_requests_per_copy,
+            settings.target_concurrent_requests_per_copy,
         )
-    if component.target_invocations_per_copy_per_minute is None:
+    if settings.target_invocations_per_copy_per_minute is None:
         raise ValueError("the plan has no scaling target")
     return (
         "InvocationsPerCopy",
         "invocations-per-copy",
         "SageMakerInferenceComponentInvocationsPerCopy",
-        component.target_invocations_per_copy_per_minute,
+        settings.target_invocations_per_copy_per_minute,
     )

@@ -7,7 +7,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from slipway.planning.metrics import MetricsPlan
+from slipway.config.sections.endpoint import Endpoint, Metrics
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 from stacks.constructs.component_variant import component_variant
 from stacks.constructs.instance_pools import instance_pools
@@ -49,7 +49,7 @@ class HostedModel(Construct):
             self,
             "LogGroup",
             log_group_name=plan.log_group_name,
-            retention_in_days=plan.log_retention_days,
+            retention_in_days=plan.config.endpoint.log_retention_days,
             kms_key_id=log_key_arn,
         )
         # Otherwise SageMaker would create the group, with no retention and outside the stack.
@@ -58,7 +58,7 @@ class HostedModel(Construct):
             self,
             "Model",
             execution_role_arn=role_arn,
-            enable_network_isolation=plan.network_isolation,
+            enable_network_isolation=plan.config.endpoint.network_isolation,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 image=plan.image.uri,
                 environment=dict(sorted(plan.container_environment.items())),
@@ -113,41 +113,41 @@ class HostedEndpoint(HostedModel):
             vpc=vpc,
             rights=rights,
         )
-        component = plan.component
+        component, settings = plan.component, plan.config.endpoint
         self.config = sagemaker.CfnEndpointConfig(
             self,
             # Two ids, so that adding or dropping autoscaling makes a new configuration even if
             # nothing else changes. It is not documented what UpdateEndpoint does with the
             # endpoint's present configuration, and a fleet that was scaled out must shrink to the
             # file's count.
-            "FixedEndpointConfig" if plan.autoscaling is None else "EndpointConfig",
+            "FixedEndpointConfig" if plan.config.autoscaling is None else "EndpointConfig",
             production_variants=[
                 _production_variant(
-                    variant, self.model, plan.routing_strategy, plan.capacity_reservation_arn
+                    variant, self.model, settings, settings.capacity_reservation_arn
                 )
                 if component is None
-                else component_variant(variant, plan.max_instance_count, plan.routing_strategy)
+                else component_variant(variant, plan.max_instance_count, settings)
                 for variant in plan.variants
             ],
             # On a component's instances, these hold for every model.
             execution_role_arn=None if component is None else role_arn,
-            enable_network_isolation=None if component is None else plan.network_isolation,
+            enable_network_isolation=None if component is None else settings.network_isolation,
             vpc_config=None if component is None else _vpc_of_config(vpc),
             shadow_production_variants=(
-                [_production_variant(plan.shadow, self.model, plan.routing_strategy, None)]
+                [_production_variant(plan.shadow, self.model, settings, None)]
                 if plan.shadow is not None
                 else None
             ),
-            kms_key_id=plan.volume_key_arn,
+            kms_key_id=settings.volume_key_arn,
             data_capture_config=capture,
-            metrics_config=_metrics(plan.metrics),
+            metrics_config=_metrics(settings.metrics),
             async_inference_config=queue,
         )
         if component is not None:
             for each in rights:
                 self.config.add_resource_dependency(each.policy)
         # With autoscaling or copies, an update keeps the fleet's size; otherwise the file decides.
-        keeps_size = plan.autoscaling is not None or component is not None
+        keeps_size = plan.config.autoscaling is not None or component is not None
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
@@ -172,7 +172,7 @@ def _model_data(plan: DeploymentPlan) -> sagemaker.CfnModel.ModelDataSourcePrope
 def _production_variant(
     variant: VariantPlan,
     model: sagemaker.CfnModel,
-    routing_strategy: str,
+    settings: Endpoint,
     reservation_arn: str | None,
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
     pools = instance_pools(variant)
@@ -181,15 +181,17 @@ def _production_variant(
         model_name=model.attr_model_name,
         instance_type=None if pools else variant.instance_type,
         instance_pools=pools,
-        variant_instance_provision_timeout_in_seconds=(variant.instance_provision_timeout_seconds),
+        variant_instance_provision_timeout_in_seconds=(
+            settings.instance_provision_timeout_seconds if pools else None
+        ),
         initial_instance_count=variant.instance_count,
         initial_variant_weight=variant.weight,
         routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(
-            routing_strategy=routing_strategy
+            routing_strategy=settings.routing.upper()
         ),
         capacity_reservation_config=_reservation(reservation_arn),
         inference_ami_version=variant.inference_ami_version,
-        volume_size_in_gb=variant.volume_size_gb,
+        volume_size_in_gb=settings.volume_size_gb,
         model_data_download_timeout_in_seconds=variant.model_data_download_timeout_seconds,
         container_startup_health_check_timeout_in_seconds=(
             variant.container_startup_health_check_timeout_seconds
@@ -210,7 +212,7 @@ def _reservation(
 
 
 def _metrics(
-    metrics: MetricsPlan | None,
+    metrics: Metrics | None,
 ) -> sagemaker.CfnEndpointConfig.MetricsConfigProperty | None:
     if metrics is None:
         return None

@@ -16,9 +16,10 @@ from constructs import Construct, IDependable
 
 from slipway.config.sections.image_builds import PUBLIC_BUILDS, BuildVpc, ImageBuilds
 from slipway.planning.plan import ImagePlan
+from slipway.planning.statements import allow
 from stacks.constructs.handler_function import add_handler_function, add_log_group
 from stacks.constructs.image_build_rights import build_statements, network_interfaces_arn
-from stacks.constructs.statements import acknowledge_wildcards, allow, write_logs
+from stacks.constructs.statements import acknowledge_wildcards, document_of, write_logs
 
 # It has Docker 28 and buildx.
 _BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
@@ -128,9 +129,7 @@ class ImageBuild(Construct):
             assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"),
             description="Builds and pushes images",
             # Inline, so that the role never exists without its rights.
-            inline_policies={
-                "Building": iam.PolicyDocument(statements=[*statements, write_logs(log_group)])
-            },
+            inline_policies={"Building": document_of([*statements, write_logs(log_group)])},
         )
         reasons = {"*": "ECR's log-in token is the account's; the API knows no narrower resource."}
         if settings.vpc is not None:

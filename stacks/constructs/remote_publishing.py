@@ -13,10 +13,11 @@ from slipway.config.environments import Environment
 from slipway.config.sections.remote_publishing import RemotePublishing
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.remote_place import BUILD_MODULE, CA_BUNDLE_FILE, SOURCES_PREFIX
+from slipway.planning.statements import allow
 from stacks.constructs.handler_function import add_handler_function, add_log_group
 from stacks.constructs.image_build_rights import network_interfaces_arn, network_statements
 from stacks.constructs.remote_publishing_rights import publishing_statements
-from stacks.constructs.statements import acknowledge_wildcards, allow, write_logs
+from stacks.constructs.statements import acknowledge_wildcards, document_of, write_logs
 
 RESOURCE_TYPE = "Custom::SlipwayRemotePublishing"
 # It has Python 3.12, and the AWS CLI is not needed.
@@ -83,9 +84,7 @@ class RemotePublishingProject(Construct):
             ),
             description=f"Publishes the models of {environment.name}",
             # Inline, so that the role never exists without its rights.
-            inline_policies={
-                "Publishing": iam.PolicyDocument(statements=[*statements, write_logs(log_group)])
-            },
+            inline_policies={"Publishing": document_of([*statements, write_logs(log_group)])},
         )
         acknowledge_wildcards(role, reasons)
         project = codebuild.CfnProject(

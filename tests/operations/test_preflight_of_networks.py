@@ -1,6 +1,5 @@
 """Preflight compares an endpoint's network with the account's EC2."""
 
-import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -8,14 +7,12 @@ from moto.server import ThreadedMotoServer
 
 from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
-from slipway.facts.instances import instance_types
 from slipway.operations.network import compare_network
-from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.planning.vpc import VpcPlan
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.networks import Network, make_network
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import LOCAL, model_config
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +40,8 @@ def compared(
     access: Access, subnets: tuple[str, ...], groups: tuple[str, ...], made: str | None = None
 ) -> list[tuple[str, str]]:
     config = model_config()
-    plan: DeploymentPlan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
-    vpc = VpcPlan(subnets, groups)
-    plan = dataclasses.replace(plan, vpc=vpc)
-    return [(each.message, each.remedy) for each in compare_network(plan, vpc, access, made)]
+    found = compare_network(plan_for(config), VpcPlan(subnets, groups), access, made)
+    return [(each.message, each.remedy) for each in found]
 
 
 def test_what_is_missing_is_named_at_once(access: Access) -> None:

@@ -11,12 +11,11 @@ from embedded_aws.identity import ACCESS_KEY_ID
 from embedded_aws.listener import Listener
 from embedded_aws.quotas import EndpointQuotas
 from slipway.access import Access
-from slipway.facts.instances import instance_types
 from slipway.operations.quotas import compare_quotas
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from tests.support.accounts import SECRET_ACCESS_KEY
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import LOCAL, model_config
 
 FIRST, SECOND = "ml.g4dn.xlarge", "ml.g4dn.2xlarge"
 
@@ -39,7 +38,7 @@ def access() -> Iterator[Access]:
 
 def planned(**endpoint: Any) -> DeploymentPlan:
     config = model_config(endpoint=endpoint)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 def code_of(client: Any, instance_type: str) -> str:

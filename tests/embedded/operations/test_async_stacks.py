@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.errors import UserError
-from slipway.facts.instances import instance_types
 from slipway.operations.async_places import find_places
 from slipway.operations.invoke import Request
 from slipway.operations.invoke_async import invoke_async
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.mode import compare_mode
 from slipway.operations.status import find_status
-from slipway.planning.asynchronous import AsyncPlan, Prefix
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.rights.pipeline import least_policy
-from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 from tests.support.waiting import eventually
@@ -68,13 +67,13 @@ class Queue:
             )
 
     @property
-    def plan(self) -> AsyncPlan:
+    def plan(self) -> AsyncInference:
         """The plan of the golden case, with the keys of the account."""
         requests, answers, topics = self.keys
-        return AsyncPlan(
-            input=Prefix("my-requests", "tiny/"),
-            output=Prefix("my-answers", "tiny/"),
-            failure_output=Prefix("my-answers", "failed/"),
+        return AsyncInference(
+            input="s3://my-requests/tiny/",
+            output="s3://my-answers/tiny/",
+            failure_output="s3://my-answers/failed/",
             success_topic_arn=f"arn:aws:sns:{LOCAL.region}:{LOCAL.account}:answers",
             error_topic_arn=f"arn:aws:sns:{LOCAL.region}:{LOCAL.account}:failures",
             input_key_arn=requests,
@@ -245,11 +244,11 @@ def queued_plan(queue: Queue, **more: Any) -> DeploymentPlan:
 
 def planned(endpoint: dict[str, Any]) -> DeploymentPlan:
     config = model_config("async", endpoint=endpoint)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 def test_preflight_names_what_is_missing(queue: Queue) -> None:
-    plan = queued_plan(queue).asynchronous
+    plan = queued_plan(queue).config.endpoint.queue
     assert plan is not None
     found, problems = find_places(plan, queue.stack.access)
     assert problems == []
@@ -262,7 +261,7 @@ def test_preflight_names_what_is_missing(queue: Queue) -> None:
     wrong = queued_plan(
         queue, input="s3://not-there/", error_topic_arn=nowhere, input_key_arn=key,
         output_key_arn=gone,
-    ).asynchronous  # fmt: skip
+    ).config.endpoint.queue  # fmt: skip
     assert wrong is not None
     _, problems = find_places(wrong, queue.stack.access)
     assert [(each.message, each.remedy) for each in problems] == [
@@ -304,8 +303,8 @@ def test_status_tells_the_mode_and_what_differs(queue: Queue) -> None:
 def test_the_policy_is_what_the_commands_need(queue: Queue) -> None:
     plan = queued_plan(queue)
     recorded = RecordedCalls(queue.stack.access, f"{LOCAL.region}:{LOCAL.account}")
-    assert plan.asynchronous is not None
-    find_places(plan.asynchronous, queue.stack.access)
+    assert plan.config.endpoint.queue is not None
+    find_places(plan.config.endpoint.queue, queue.stack.access)
     ask(queue, b"x")
     policy = least_policy(plan, LOCAL, compiling=None, weights=None)
     assert recorded.denied_by(policy) == set()

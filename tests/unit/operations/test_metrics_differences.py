@@ -1,7 +1,7 @@
 """Which metrics are published: as the files say it, and as an endpoint configuration does."""
 
+from slipway.config.sections.endpoint import Metrics
 from slipway.operations.metrics_differences import deployed_metrics, planned_metrics
-from slipway.planning.metrics import MetricsPlan
 
 DEFAULTS = {
     "endpoint.metrics.enhanced": False,
@@ -18,7 +18,7 @@ def test_without_a_section_the_defaults_of_aws_are_meant():
 
 
 def test_every_setting_is_compared():
-    plan = MetricsPlan(enhanced=True, publish_frequency_seconds=10, detailed_observability=False)
+    metrics = Metrics(enhanced=True, publish_frequency_seconds=10, detailed_observability=False)
     config = {
         "MetricsConfig": {
             "EnableEnhancedMetrics": True,
@@ -26,5 +26,5 @@ def test_every_setting_is_compared():
             "EnableDetailedObservability": False,
         }
     }
-    assert planned_metrics(plan) == deployed_metrics(config)
-    assert set(planned_metrics(plan).items()).isdisjoint(DEFAULTS.items())
+    assert planned_metrics(metrics) == deployed_metrics(config)
+    assert set(planned_metrics(metrics).items()).isdisjoint(DEFAULTS.items())
