@@ -1,6 +1,6 @@
 """`endpoint`: what SageMaker runs, and how requests reach it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -28,6 +28,20 @@ AmiVersion = Literal[
 ]
 
 
+# Any: pydantic gives each section a copy, with the section's own annotation.
+_OWN_INSTANCES: Any = Field(
+    None,
+    min_length=1,
+    max_length=5,
+    strict=False,
+    description="As `endpoint.instances`.",
+    examples=[["ml.g5.xlarge"]],
+)
+_OWN_INSTANCE_COUNT: Any = Field(
+    None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
+)
+
+
 class Variant(Section):
     """One of several production variants. It takes what it leaves out from `endpoint`."""
 
@@ -39,17 +53,8 @@ class Variant(Section):
         description="Share of the requests, relative to the other variants' weights.",
         examples=[0.1],
     )
-    instances: tuple[InstanceType, ...] | None = Field(
-        None,
-        min_length=1,
-        max_length=5,
-        strict=False,
-        description="As `endpoint.instances`.",
-        examples=[["ml.g5.xlarge"]],
-    )
-    instance_count: int | None = Field(
-        None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
-    )
+    instances: tuple[InstanceType, ...] | None = _OWN_INSTANCES
+    instance_count: int | None = _OWN_INSTANCE_COUNT
 
 
 class Shadow(Section):
@@ -62,17 +67,8 @@ class Shadow(Section):
         description="Share of the requests that are copied to it.",
         examples=[50],
     )
-    instances: tuple[InstanceType, ...] | None = Field(
-        None,
-        min_length=1,
-        max_length=5,
-        strict=False,
-        description="As `endpoint.instances`.",
-        examples=[["ml.g5.xlarge"]],
-    )
-    instance_count: int | None = Field(
-        None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
-    )
+    instances: tuple[InstanceType, ...] | None = _OWN_INSTANCES
+    instance_count: int | None = _OWN_INSTANCE_COUNT
 
 
 class AsyncInference(Section):

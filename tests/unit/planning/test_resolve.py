@@ -45,7 +45,7 @@ def test_the_artifact_is_the_one_the_environment_deploys(environment, target):
 
 
 def test_units_are_those_of_what_reads_them():
-    found = plan_for(model_config())
+    found = plan_for(model_config(serving={"request_timeout_seconds": 40}))
     latency = ALARM_KINDS["model_latency_p99"]
     assert found.config.alarms.metric_threshold(latency, gpu_count=1) == 600_000
     assert found.container_environment == {
@@ -55,7 +55,7 @@ def test_units_are_those_of_what_reads_them():
         "SLIPWAY_MAX_INPUT_TOKENS": "64",
         "SLIPWAY_MAX_NEW_TOKENS": "42",
         "SLIPWAY_MAX_QUEUE_LENGTH": "256",
-        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "55",
+        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "40",
     }
 
 
