@@ -11,7 +11,7 @@ from slipway.errors import FieldPath, Kind, Problem
 from slipway.planning.directory import (
     LARGEST_TEXT_BYTES,
     Directory,
-    Findings,
+    DirectoryFindings,
     PublishedDirectory,
 )
 from slipway.planning.situation import Situation
@@ -81,7 +81,7 @@ def is_lfs_pointer(path: Path, size_bytes: int) -> bool:
         return file.read(len(LFS_POINTER)) == LFS_POINTER
 
 
-def find_in_directory(project: Path, situation: Situation) -> Findings:
+def find_in_directory(project: Path, situation: Situation) -> DirectoryFindings:
     """Returns what the family finds in the directory; nothing without the directory.
 
     Args:
@@ -90,7 +90,7 @@ def find_in_directory(project: Path, situation: Situation) -> Findings:
     """
     source = situation.published_directory
     if source is None or not situation.text_names:
-        return Findings()
+        return DirectoryFindings()
     root = project / source.path
     sizes_bytes, texts, empty, pointers = dict[str, int](), dict[str, bytes](), [], set[str]()
     for folder, folders, files in os.walk(root):
@@ -109,7 +109,7 @@ def find_in_directory(project: Path, situation: Situation) -> Findings:
                 # A broken link, which publishing reports.
                 sizes_bytes.pop(shown, None)
     if not root.is_dir():
-        return Findings()
+        return DirectoryFindings()
     return situation.check_directory(
         Directory(source.path, source.field, sizes_bytes, texts, empty, pointers)
     )

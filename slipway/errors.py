@@ -147,6 +147,12 @@ def nearest(word: object, choices: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)), None)
 
 
+def did_you_mean(word: object, choices: Iterable[str]) -> str:
+    """Returns the beginning of a remedy that names the nearest choice; empty if nothing is near."""
+    guess = nearest(word, choices)
+    return f"Did you mean `{guess}`? " if guess else ""
+
+
 def relative(path: PurePath, root: PurePath) -> str:
     """Returns a path relative to the project, with forward slashes on every system."""
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()

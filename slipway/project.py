@@ -29,12 +29,11 @@ from slipway.config.load import (
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.config.sections.base import UnknownValueError
 from slipway.directories import find_escapes, find_in_directory
-from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
-from slipway.facts.instances import instance_types
+from slipway.errors import Kind, Location, Problem, UserError, did_you_mean, relative
 from slipway.image_sources import IMAGE_SOURCES, image_digest
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
-from slipway.planning.directory import Findings
+from slipway.planning.directory import DirectoryFindings
 from slipway.planning.families import FAMILIES, known_situation, situation_of
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan, GuestPlan, ImageBase, PlanWarning
@@ -42,7 +41,6 @@ from slipway.planning.resolve import known_problems, resolve
 from slipway.planning.sharing import (
     compare_with_host,
     guest_plan,
-    host_of,
     invalid_guest,
     invalid_host,
     unknown_host,
@@ -118,8 +116,7 @@ class Project:
         problems = []
         for pattern in patterns:
             if not fnmatch.filter(self.files, pattern):
-                guess = nearest(pattern, self.files)
-                hint = f"Did you mean `{guess}`? " if guess else ""
+                hint = did_you_mean(pattern, self.files)
                 known = ", ".join(self.files) or "none"
                 problems.append(
                     Problem(
@@ -256,7 +253,7 @@ class Project:
     def _image_digests(self) -> dict[str, str]:
         return {}
 
-    def findings(self, situation: Situation) -> Findings:
+    def findings(self, situation: Situation) -> DirectoryFindings:
         """Returns what the family finds in the directory that is published as it is.
 
         Without the directory it finds nothing, because publishing reports that, and a build may
@@ -368,7 +365,7 @@ class Project:
 
     def _joined(self, error: InvalidConfigError, environment: Environment) -> UserError:
         """Returns one report of a config's invalid values and of what its valid ones break."""
-        known = known_situation(error.known, environment, instance_types())
+        known = known_situation(error.known, environment)
         found = known_problems(known)
         with contextlib.suppress(UnknownValueError):  # which directory it is
             found += self.findings(known).problems
@@ -385,9 +382,7 @@ class Project:
         refused = [*findings.problems, *shared, *self._host_problems(situation)]
         try:
             plan = resolve(
-                loaded.config,
-                instance_types(),
-                situation.environment,
+                situation,
                 lock,
                 image_digests,
                 guests=guests,
@@ -405,12 +400,12 @@ class Project:
         """Returns the models whose copies run on a model's endpoint; of unreadable ones, why."""
         config, environment = situation.config, situation.environment
         guests, problems = list[GuestPlan](), list[Problem]()
-        if config.endpoint.mode != SCALE_TO_ZERO or host_of(config) is not None:
+        if config.endpoint.mode != SCALE_TO_ZERO or config.endpoint.host is not None:
             return guests, problems
         for name in self.naming(config.name):
             try:
                 other = self.situation(name, environment)
-                if host_of(other.config) == config.name and has_source(other):
+                if other.config.endpoint.host == config.name and has_source(other):
                     plan = self.plan(name, environment, allow_unpublished=True)
                     guests.append(guest_plan(plan))
             except UserError:
@@ -419,7 +414,7 @@ class Project:
 
     def _host_problems(self, situation: Situation) -> list[Problem]:
         """Returns the reasons for which a model cannot be a guest of the host that it names."""
-        host = host_of(situation.config)
+        host = situation.config.endpoint.host
         if host is None:
             return []
         unknown = unknown_host(host, situation.config.name, self.files)

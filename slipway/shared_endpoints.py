@@ -7,7 +7,6 @@ from slipway.config.sections.base import UnknownValueError
 from slipway.errors import UserError
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
-from slipway.planning.sharing import host_of
 from slipway.project import NAMES_HOST, Project
 
 
@@ -37,7 +36,7 @@ def named_host(project: Project, name: str, environment: Environment) -> str | N
     if NAMES_HOST not in project.texts.get(name, b""):
         return None
     try:
-        return host_of(_known_config(project, name, environment))
+        return _known_config(project, name, environment).endpoint.host
     except (UnknownValueError, UserError):
         return None  # its own stack carries the report
 
@@ -55,7 +54,7 @@ def endpoint_name(project: Project, name: str, environment: Environment) -> str:
     except UserError:
         # A command that asks an endpoint works while its file is in the middle of a change.
         return environment.stack_name(name)
-    return environment.stack_name(host_of(config) or name)
+    return environment.stack_name(config.endpoint.host or name)
 
 
 def _known_config(project: Project, name: str, environment: Environment) -> ModelConfig:

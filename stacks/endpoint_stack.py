@@ -26,12 +26,13 @@ class EndpointStack(ModelStack):
         self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
     ) -> None:
         super().__init__(scope, construct_id, plan=plan, env=env)
+        settings = plan.config.endpoint
         capture, queue = None, None
-        if plan.capture is not None:
+        if plan.capture is not None and settings.data_capture is not None:
             capture_key = self.key_arn if plan.capture.key == ARTIFACT_KEY else plan.capture.key
-            capture = capture_config(plan.capture, capture_key)
-        if plan.asynchronous is not None:
-            queue = async_config(plan.asynchronous)
+            capture = capture_config(settings.data_capture, plan.capture, capture_key)
+        if settings.queue is not None:
+            queue = async_config(settings.queue)
         hosting = HostedEndpoint(
             self,
             "Hosting",
@@ -70,7 +71,7 @@ class EndpointStack(ModelStack):
                 topic_arn=self.topic_arn,
             )
             update.before.node.add_dependency(rollout)
-        if plan.autoscaling is not None:
+        if plan.config.autoscaling is not None:
             after = update.add_after()
             after.node.add_dependency(hosting.endpoint)
             step_alarms = []
@@ -81,7 +82,7 @@ class EndpointStack(ModelStack):
                 scaling = VariantScaling(
                     self,
                     f"{SCALING_ID}{suffix}",
-                    scaling=plan.autoscaling,
+                    scaling=plan.config.autoscaling,
                     endpoint=plan.endpoint_name,
                     variant=variant,
                     after=after,
@@ -100,8 +101,8 @@ class EndpointStack(ModelStack):
                 hosted=hosting,
             )
             if plan.rollout is not None:
-                guard_copies(scaled.copies, plan.rollout, alarms[variant.name].by_name)
-        if plan.guests and plan.execution_role_arn is None:
+                guard_copies(scaled.copies, plan.config, alarms[variant.name].by_name)
+        if plan.guests and settings.execution_role_arn is None:
             # A parameter, because an export could not change while there is a guest.
             ssm.CfnParameter(
                 self,

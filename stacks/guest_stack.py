@@ -29,7 +29,7 @@ class GuestStack(ModelStack):
     ) -> None:
         super().__init__(scope, construct_id, plan=plan, env=env)
         if plan.component is None:
-            raise ValueError(f"{plan.name} has no copies")
+            raise ValueError(f"{plan.config.name} has no copies")
         (variant,) = plan.variants
         hosted = HostedModel(self, "Hosting", plan=plan, surroundings=self.surroundings)
         alarms = VariantAlarms(self, "Alarms", plan=plan, variant=variant, topic_arn=self.topic_arn)
@@ -42,5 +42,5 @@ class GuestStack(ModelStack):
             hosted=hosted,
         )
         if plan.rollout is not None:
-            guard_copies(scaled.copies, plan.rollout, alarms.by_name)
+            guard_copies(scaled.copies, plan.config, alarms.by_name)
         self.conclude()

@@ -7,7 +7,7 @@ from constructs import Construct
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rights import Key
+from slipway.planning.statements import Key
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import Surroundings
 from stacks.constructs.mode_rights import ModeRights
@@ -37,16 +37,16 @@ class ModelStack(cdk.Stack):
             scope,
             construct_id,
             stack_name=plan.stack_name,
-            description=plan.description,
+            description=plan.config.description,
             env=env,
-            termination_protection=plan.termination_protection,
+            termination_protection=plan.config.endpoint.termination_protection,
         )
         self.plan = plan
         for key, value in sorted(plan.tags.items()):
             cdk.Tags.of(self).add(key, value)
-        limit_roles(self, plan.permissions_boundary_arn)
+        limit_roles(self, plan.environment.permissions_boundary_arn)
         self.key_arn = self._artifact_key_arn(plan) if _uses_artifact_key(plan) else None
-        self.topic_arn = read_id(self, plan.parameter_prefix, NOTIFICATION_TOPIC_ARN)
+        self.topic_arn = read_id(self, plan.environment.parameter_prefix, NOTIFICATION_TOPIC_ARN)
         log_key_arn, vpc = self._log_key_arn(plan), self._vpc(plan)
         role_arn, rights = self._role(plan, vpc)
         self.surroundings = Surroundings(role_arn, rights, vpc, log_key_arn)
@@ -60,7 +60,7 @@ class ModelStack(cdk.Stack):
         if plan.component is not None:
             cdk.CfnOutput(self, "InferenceComponentName", value=plan.component.name)
         cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
-        if plan.termination_protection:
+        if plan.config.endpoint.termination_protection:
             # The setting is no part of the template, and `cdk diff` compares templates:
             # https://github.com/aws/aws-cdk/issues/32043. The output is a line of the difference.
             cdk.CfnOutput(
@@ -73,18 +73,18 @@ class ModelStack(cdk.Stack):
     def _artifact_key_arn(self, plan: DeploymentPlan) -> str:
         place = plan.artifact_place
         if not place.is_isolated:
-            return read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+            return read_id(self, plan.environment.parameter_prefix, ARTIFACT_KEY_ARN)
         # Another logical id than the shared key's, because the CDK CLI keeps a parameter's old
         # value, whatever its new default is.
         return self._read("OwnArtifactKeyArn", place.key_parameter, "model's own", place.stack_id)
 
     def _log_key_arn(self, plan: DeploymentPlan) -> str | None:
         """Returns the key of log groups; None for CloudWatch Logs' own."""
-        if plan.log_key != ARTIFACT_KEY:
-            return plan.log_key
+        if plan.environment.log_key != ARTIFACT_KEY:
+            return plan.environment.log_key
         # The environment's key, whose policy lets CloudWatch Logs use it.
         if plan.artifact_place.is_isolated:
-            return read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+            return read_id(self, plan.environment.parameter_prefix, ARTIFACT_KEY_ARN)
         return self.key_arn
 
     def _vpc(self, plan: DeploymentPlan) -> sagemaker.CfnModel.VpcConfigProperty | None:
@@ -93,7 +93,7 @@ class ModelStack(cdk.Stack):
             return None
         groups = list(plan.vpc.security_group_ids)
         if not groups:
-            groups = [read_id(self, plan.parameter_prefix, SECURITY_GROUP_ID)]
+            groups = [read_id(self, plan.environment.parameter_prefix, SECURITY_GROUP_ID)]
         return sagemaker.CfnModel.VpcConfigProperty(
             subnets=list(plan.vpc.subnet_ids), security_group_ids=groups
         )
@@ -102,8 +102,8 @@ class ModelStack(cdk.Stack):
         self, plan: DeploymentPlan, vpc: sagemaker.CfnModel.VpcConfigProperty | None
     ) -> tuple[str, list[ModeRights]]:
         """Returns the ARN of the role, and what it may do for settings if the stack makes it."""
-        if plan.execution_role_arn is not None:
-            return plan.execution_role_arn, []
+        if plan.config.endpoint.execution_role_arn is not None:
+            return plan.config.endpoint.execution_role_arn, []
         if plan.host is not None:
             # SageMaker runs every copy on the endpoint with this role.
             parameter = plan.role_parameter
@@ -133,7 +133,7 @@ class ModelStack(cdk.Stack):
 def _uses_artifact_key(plan: DeploymentPlan) -> bool:
     """Returns whether the stack needs the key: an existing role has its rights already."""
     return (
-        (plan.execution_role_arn is None and plan.host is None)
-        or (plan.log_key == ARTIFACT_KEY and not plan.artifact_place.is_isolated)
+        (plan.config.endpoint.execution_role_arn is None and plan.host is None)
+        or (plan.environment.log_key == ARTIFACT_KEY and not plan.artifact_place.is_isolated)
         or (plan.capture is not None and plan.capture.key == ARTIFACT_KEY)
     )

@@ -260,7 +260,9 @@ def open_engine_session(
         tensorrt_version=trt.__version__,
         compute_capability=gpu.compute_capability,
         config=config,
-        limits=limits,
+        max_batch_size=limits.max_batch_size,
+        max_input_tokens=limits.max_input_tokens,
+        max_new_tokens=limits.max_new_tokens,
         engine=f"the pair of {ENCODER_ENGINE} and {DECODER_ENGINE}",
     )
     try:

@@ -12,7 +12,7 @@ import typer
 from slipway.cli.new_configs import flag, new_file, next_steps, planned
 from slipway.cli.output import current_project, write_file
 from slipway.codes.code import Code
-from slipway.errors import Kind, Problem, UserError, nearest
+from slipway.errors import Kind, Problem, UserError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,8 +159,7 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
     for name, allowed in STARTERS[container].choices.items():
         value = own[name]
         if not problems and value is not None and value not in allowed:
-            guess = nearest(value, allowed)
-            hint = f"Did you mean `{guess}`? " if guess else ""
+            hint = did_you_mean(value, allowed)
             problems.append(
                 Problem(
                     Code.UNKNOWN_CHOICE,

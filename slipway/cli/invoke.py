@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.access import Access
+    from slipway.config.sections.endpoint import AsyncInference
     from slipway.operations.invoke.asynchronous import AsyncAnswer
     from slipway.operations.invoke.realtime import Answer, Request
-    from slipway.planning.asynchronous import AsyncPlan
     from slipway.planning.situation import Situation
     from slipway.planning.texts import TextProtocol
     from slipway.project import Project
@@ -131,7 +131,7 @@ def invoke(
 
 def _ask_queue(
     request: "Request",
-    queue: "AsyncPlan",
+    queue: "AsyncInference",
     access: "Access",
     limit_seconds: float,
     protocol: "TextProtocol | None",
@@ -179,14 +179,15 @@ def _require_plain_request(*, variant: str | None, stream: bool) -> None:
         )
 
 
-def _mode(project: "Project", name: str, environment: str) -> tuple[str | None, "AsyncPlan | None"]:
+def _mode(
+    project: "Project", name: str, environment: str
+) -> tuple[str | None, "AsyncInference | None"]:
     """Returns the endpoint's mode and its queue by the model's file; None if nothing tells them.
 
     An endpoint can be asked although its config is gone or has mistakes elsewhere.
     """
     from slipway.config.load import InvalidConfigError
     from slipway.config.sections.base import UnknownValueError
-    from slipway.planning.asynchronous import async_plan
 
     mode = None
     try:
@@ -197,7 +198,9 @@ def _mode(project: "Project", name: str, environment: str) -> tuple[str | None, 
     except UserError:
         return None, None
     try:
-        return mode, async_plan(config)
+        queue = config.endpoint.queue
+        # What a request needs must be known.
+        return mode, queue if queue and (queue.input, queue.input_key_arn) else None
     except UnknownValueError:
         return mode, None
 

@@ -18,7 +18,7 @@ from slipway.cli.output import (
 )
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
-from slipway.errors import UserError, nearest
+from slipway.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -240,11 +240,11 @@ def _known_types(names: Sequence[str]) -> Sequence[str]:
 
     unknown = [name for name in names if name not in instance_types()]
     if unknown:
-        guess = nearest(unknown[0], instance_types())
         raise UserError.of(
             Code.WRONG_OPTIONS,
             f"not a known hosting instance type: {', '.join(unknown)}",
-            f"Did you mean `{guess}`?" if guess else "slipway/facts/instances.json lists them.",
+            did_you_mean(unknown[0], instance_types()).rstrip()
+            or "slipway/facts/instances.json lists them.",
         )
     return names
 

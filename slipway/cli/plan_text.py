@@ -4,29 +4,30 @@ from collections.abc import Iterator
 
 from slipway.cli import costs
 from slipway.cli.output import human_size
+from slipway.config.sections.endpoint import AsyncInference, DataCapture, Metrics
 from slipway.config.sections.keys import ARTIFACT_KEY
-from slipway.planning.asynchronous import AsyncPlan
-from slipway.planning.autoscaling import AutoscalingPlan
-from slipway.planning.capture import CapturePlan
+from slipway.config.sections.scale_to_zero import CopySchedule
+from slipway.config.sections.scaling import Autoscaling, Schedule
+from slipway.planning.capture import CapturePlace
 from slipway.planning.component import ComponentPlan
 from slipway.planning.memory_estimate import MemoryEstimate
-from slipway.planning.metrics import MetricsPlan
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan, VariantPlan, counted
 from slipway.planning.rollout_text import describe_rollout
-from slipway.planning.schedules import CopySchedulePlan, SchedulePlan
 from slipway.planning.vpc import VpcPlan
 
 
 def describe_plan(plan: DeploymentPlan) -> str:
     """Returns the text of `slipway plan`."""
-    rows = [*_what(plan), *_where(plan), *_watched(plan), *_told(plan)]
+    rows = [*_endpoint_and_files(plan), *_instances(plan), *_network(plan), *_safeguards(plan)]
+    rows += _settings_and_tags(plan)
     rows += [("warning", warning.message) for warning in plan.warnings]
     width = max(len(label) for label, _ in rows)
     return "\n".join(f"{label:<{width}}  {value}" for label, value in rows)
 
 
-def _what(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
-    yield "endpoint", f"{plan.endpoint_name} in {plan.account}/{plan.region}"
+def _endpoint_and_files(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    environment = plan.environment
+    yield "endpoint", f"{plan.endpoint_name} in {environment.account}/{environment.region}"
     yield "image", plan.image.uri
     yield "artifact", _files(plan.artifact)
     if plan.weights is not None:
@@ -50,19 +51,19 @@ def _files(artifact: ArtifactPlan) -> str:
     return f"{artifact.s3_uri} ({size}, {artifact.file_count} files, for {artifact.target})"
 
 
-def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
-    first = plan.variants[0]
+def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    first, settings, scaling = plan.variants[0], plan.config.endpoint, plan.config.autoscaling
     if plan.host is not None:
         yield "instances", f"of the endpoint of {plan.host}: {', or '.join(first.instance_types)}"
     else:
-        yield from (("instances", _instances(variant, plan)) for variant in plan.variants)
+        yield from (("instances", _variant(variant, plan)) for variant in plan.variants)
     if plan.shadow is not None:
         yield (
             "shadow",
             f"{_count(plan.shadow)}, with copies of {100 * plan.shadow.weight:g} % of the requests",
         )
-    if plan.capacity_reservation_arn is not None:
-        yield "reservation", f"only in the capacity of {plan.capacity_reservation_arn}"
+    if settings.capacity_reservation_arn is not None:
+        yield "reservation", f"only in the capacity of {settings.capacity_reservation_arn}"
     if first.inference_ami_version is not None and plan.host is None:
         yield "host image", first.inference_ami_version
     if plan.neuron is not None:
@@ -72,15 +73,12 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.component is not None:
         yield from _component(plan, plan.component)
     else:
-        scaling = plan.autoscaling
         yield "autoscaling", _scaling(scaling) if scaling else "none: a fixed count"
-    if plan.autoscaling:
-        yield from (("step", text) for text in _steps(plan.autoscaling))
-        if plan.autoscaling.wakes:
+    if scaling is not None:
+        yield from (("step", text) for text in _steps(scaling))
+        if scaling.wakes:
             yield "from zero", "a request in the queue starts 1 instance"
-        yield from (
-            ("schedule", _schedule(each, "instances")) for each in plan.autoscaling.schedules
-        )
+        yield from (("schedule", _schedule(each, "instances")) for each in scaling.schedules)
     if plan.host is None:
         yield "cost", costs.describe(plan.cost)
     else:
@@ -91,28 +89,36 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         f"{first.container_startup_health_check_timeout_seconds} s",
     )
     if plan.host is None:
-        size = f"{first.volume_size_gb} GB" if first.volume_size_gb else "as the type has"
-        key = "" if plan.volume_key_arn is None else f", encrypted with {plan.volume_key_arn}"
-        yield "volume", size + key
-    yield "isolation", "no outbound network" if plan.network_isolation else "network open"
+        size = f"{settings.volume_size_gb} GB" if settings.volume_size_gb else "as the type has"
+        key = settings.volume_key_arn
+        yield "volume", size + ("" if key is None else f", encrypted with {key}")
+
+
+def _network(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    settings = plan.config.endpoint
+    yield "isolation", "no outbound network" if settings.network_isolation else "network open"
     if plan.vpc is not None:
         yield "vpc", _vpc(plan.vpc)
-    if plan.asynchronous is not None:
-        yield from _queue(plan.asynchronous)
+    if settings.queue is not None:
+        yield from _queue(settings.queue)
 
 
-def _queue(queue: AsyncPlan) -> Iterator[tuple[str, str]]:
+def _queue(queue: AsyncInference) -> Iterator[tuple[str, str]]:
     """Yields labels and values: the mode, and where everything lies."""
     each = queue.max_concurrent_invocations_per_instance
     yield "mode", f"async: a queue, and {each} at a time on each instance"
-    yield "requests", f"below {queue.input.uri}{_with_key('decrypted', queue.input_key_arn)}"
-    yield "answers", f"below {queue.output.uri}{_with_key('encrypted', queue.output_key_arn)}"
+    yield "requests", f"below {_uri(queue.input)}{_with_key('decrypted', queue.input_key_arn)}"
+    yield "answers", f"below {_uri(queue.output)}{_with_key('encrypted', queue.output_key_arn)}"
     failures = queue.failure_output
-    yield "failures", f"below {failures.uri}" if failures else "no objects"
+    yield "failures", f"below {_uri(failures)}" if failures else "no objects"
     topics = {"answers": queue.success_topic_arn, "failures": queue.error_topic_arn}
     for what, arn in topics.items():
         if arn is not None:
             yield "notices", f"of {what} to {arn}{_with_key('encrypted', queue.topic_key_arn)}"
+
+
+def _uri(prefix: str) -> str:
+    return prefix.rstrip("/")
 
 
 def _with_key(verb: str, arn: str | None) -> str:
@@ -129,7 +135,7 @@ def describe_memory(memory: MemoryEstimate) -> str:
     return f"about {memory.total_gib:.1f} of {memory.room}: {memory.parts}"
 
 
-def _instances(variant: VariantPlan, plan: DeploymentPlan) -> str:
+def _variant(variant: VariantPlan, plan: DeploymentPlan) -> str:
     text = _count(variant)
     if len(plan.variants) > 1:
         share = variant.weight / sum(each.weight for each in plan.variants)
@@ -141,7 +147,7 @@ def _count(variant: VariantPlan) -> str:
     return f"{variant.instance_count} x {', or '.join(variant.instance_types)}"
 
 
-def _scaling(scaling: AutoscalingPlan) -> str:
+def _scaling(scaling: Autoscaling) -> str:
     target, unit = _target(scaling)
     return (
         f"{scaling.min_instance_count} to {scaling.max_instance_count} instances at {target:g} "
@@ -149,7 +155,7 @@ def _scaling(scaling: AutoscalingPlan) -> str:
     )
 
 
-def _target(scaling: AutoscalingPlan) -> tuple[float, str]:
+def _target(scaling: Autoscaling) -> tuple[float, str]:
     """Returns the target value and its unit."""
     if scaling.target_invocations_per_instance_per_minute is not None:
         return scaling.target_invocations_per_instance_per_minute, "invocations per minute"
@@ -160,7 +166,7 @@ def _target(scaling: AutoscalingPlan) -> tuple[float, str]:
     return scaling.target_value, "requests in the queue"
 
 
-def _steps(scaling: AutoscalingPlan) -> Iterator[str]:
+def _steps(scaling: Autoscaling) -> Iterator[str]:
     target, unit = _target(scaling)
     for step in scaling.steps:
         yield (
@@ -170,17 +176,18 @@ def _steps(scaling: AutoscalingPlan) -> Iterator[str]:
 
 
 def _component(plan: DeploymentPlan, component: ComponentPlan) -> Iterator[tuple[str, str]]:
+    settings = component.settings
     target = (
-        f"{component.target_invocations_per_copy_per_minute:g} invocations per minute each"
-        if component.target_invocations_per_copy_per_minute is not None
-        else f"{component.target_concurrent_requests_per_copy:g} concurrent requests each"
+        f"{settings.target_invocations_per_copy_per_minute:g} invocations per minute each"
+        if settings.target_invocations_per_copy_per_minute is not None
+        else f"{settings.target_concurrent_requests_per_copy:g} concurrent requests each"
     )
-    yield "copies", f"0 to {component.max_copies} at {target}"
-    yield from (("schedule", _schedule(each, "copies")) for each in component.schedules)
+    yield "copies", f"0 to {settings.max_copies} at {target}"
+    yield from (("schedule", _schedule(each, "copies")) for each in settings.schedules)
     shares = [
         (component.accelerators_per_copy, "accelerators"),
         (component.vcpus_per_copy, "virtual processors"),
-        (component.copy_memory_mib, "MiB of main memory"),
+        (settings.copy_memory_mib, "MiB of main memory"),
     ]
     reserved = ", ".join(f"{amount:g} {unit}" for amount, unit in shares if amount is not None)
     yield "each copy", f"reserves {reserved}"
@@ -196,52 +203,54 @@ def _component(plan: DeploymentPlan, component: ComponentPlan) -> Iterator[tuple
     )
 
 
-def _schedule(schedule: SchedulePlan | CopySchedulePlan, unit: str) -> str:
+def _schedule(schedule: Schedule | CopySchedule, unit: str) -> str:
     low, high = schedule.bounds
-    zone = f" in {schedule.time_zone}" if schedule.time_zone else ""
-    return f"{schedule.name}: {low} to {high} {unit} from {schedule.expression}{zone}"
+    zone = f" in {schedule.zone_of_expression}" if schedule.zone_of_expression else ""
+    return f"{schedule.name}: {low} to {high} {unit} from {schedule.at}{zone}"
 
 
-def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
-    thresholds = plan.alarms.thresholds
+def _safeguards(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    settings, alarms, environment = plan.config.endpoint, plan.config.alarms, plan.environment
     yield (
         "alarms",
-        f"server error rate over {thresholds['server_error_rate_percent']:g} %, p99 latency over "
-        f"{thresholds['model_latency_p99_microseconds'] / 1000:g} ms, for "
-        f"{plan.alarms.evaluation_periods_minutes} minutes",
+        f"server error rate over {alarms.server_error_rate_percent:g} %, p99 latency over "
+        f"{alarms.model_latency_p99_milliseconds:g} ms, for "
+        f"{alarms.evaluation_periods_minutes} minutes",
     )
-    if plan.alarms.at_max_capacity is not None:
+    if plan.at_max_capacity is not None:
         unit = "instances" if plan.component is None else "copies"
-        yield "at maximum", f"alarm at {plan.alarms.at_max_capacity} {unit}"
+        yield "at maximum", f"alarm at {plan.at_max_capacity} {unit}"
     if plan.rollout is not None:
-        for line in describe_rollout(plan.rollout, is_component=plan.component is not None):
-            yield "rollout", line
-    if plan.termination_protection:
+        yield from (("rollout", line) for line in describe_rollout(plan.config))
+    if settings.termination_protection:
         yield "protection", "the stack cannot be deleted until termination_protection is off"
-    if plan.execution_role_arn is not None:
-        rights = f"slipway iam {plan.name} --execution-role --env {plan.environment}"
-        yield "role", f"{plan.execution_role_arn}, whose rights `{rights}` prints"
-    if plan.permissions_boundary_arn is not None:
-        yield "boundary", f"every role is limited by {plan.permissions_boundary_arn}"
-    if plan.capture is not None:
-        yield "captured", _capture(plan.capture)
-    if plan.metrics is not None:
-        yield "metrics", _metrics(plan.metrics)
-    key = "" if plan.log_key is None else f", encrypted with {_key_name(plan.log_key)}"
-    yield "logs", f"{plan.log_group_name}, kept {plan.log_retention_days} days{key}"
+    if settings.execution_role_arn is not None:
+        rights = f"slipway iam {plan.config.name} --execution-role --env {environment.name}"
+        yield "role", f"{settings.execution_role_arn}, whose rights `{rights}` prints"
+    if environment.permissions_boundary_arn is not None:
+        yield "boundary", f"every role is limited by {environment.permissions_boundary_arn}"
+    if plan.capture is not None and settings.data_capture is not None:
+        yield "captured", _capture(settings.data_capture, plan.capture)
+    if settings.metrics is not None:
+        yield "metrics", _metrics(settings.metrics)
+    key = (
+        "" if environment.log_key is None else f", encrypted with {_key_name(environment.log_key)}"
+    )
+    yield "logs", f"{plan.log_group_name}, kept {settings.log_retention_days} days{key}"
     counted = (
         f"{count} x {name}" if count > 1 else name for name, count in sorted(plan.resources.items())
     )
     yield "resources", ", ".join(counted).replace("AWS::", "")
 
 
-def _capture(capture: CapturePlan) -> str:
-    what = " and ".join({"input": "requests", "output": "answers"}[each] for each in capture.what)
-    key = "" if capture.key is None else f", encrypted with {_key_name(capture.key)}"
-    return f"{capture.sampling_percent} % of the {what}, to {capture.uri}{key}"
+def _capture(capture: DataCapture, place: CapturePlace) -> str:
+    nouns = {"input": "requests", "output": "answers"}
+    captured = " and ".join(nouns[each] for each in capture.capture)
+    key = "" if place.key is None else f", encrypted with {_key_name(place.key)}"
+    return f"{capture.sampling_percent} % of the {captured}, to {place.uri}{key}"
 
 
-def _metrics(metrics: MetricsPlan) -> str:
+def _metrics(metrics: Metrics) -> str:
     each = " and of each" if metrics.enhanced else ""
     detailed = "with" if metrics.detailed_observability else "without"
     return (
@@ -254,7 +263,7 @@ def _key_name(key: str) -> str:
     return "the artifact key" if key == ARTIFACT_KEY else key
 
 
-def _told(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+def _settings_and_tags(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     for key, value in plan.serving_properties.items():
         yield "property", f"{key}={value}"
     for key, value in sorted(plan.container_environment.items()):

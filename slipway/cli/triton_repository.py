@@ -34,7 +34,7 @@ def triton_repository(
     """Write a Triton model repository for one graph, to own and to change."""
     from slipway.config.names import NAME_PATTERN
     from slipway.config.schema import is_model_name
-    from slipway.planning.families.triton.repository.graph import Serving, write_repository
+    from slipway.publishing.families.triton.graph import Serving, write_repository
 
     project = current_project()
     if not is_model_name(name):

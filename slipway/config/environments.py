@@ -24,16 +24,6 @@ _ACCOUNT = r"^[0-9]{12}$"
 LONGEST_BUCKET_NAME = 63
 
 
-def parameter_prefix(project: str, environment: str) -> str:
-    """Returns the beginning of the names of a foundation's parameters in SSM.
-
-    Args:
-        project: empty if environments.yaml has none.
-        environment: key of the environment in environments.yaml.
-    """
-    return f"/slipway/{project}/{environment}/" if project else f"/slipway/{environment}/"
-
-
 class ProjectName(Section):
     """The key `project` of environments.yaml."""
 
@@ -194,7 +184,8 @@ class Environment(EnvironmentName):
     @property
     def parameter_prefix(self) -> str:
         """Returns the beginning of the names of the foundation's parameters in SSM."""
-        return parameter_prefix(self.project, self.name)
+        project = f"{self.project}/" if self.project else ""
+        return f"/slipway/{project}{self.name}/"
 
     @property
     def repository_prefix(self) -> str:

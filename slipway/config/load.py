@@ -25,7 +25,7 @@ from slipway.config.remote_publishing_rules import remote_publishing_problems
 from slipway.config.schema import ModelConfig
 from slipway.config.secrets import secrets_in
 from slipway.config.valid_subset import Doubts, valid_subset
-from slipway.errors import Kind, Problem, UserError, nearest, relative
+from slipway.errors import Kind, Problem, UserError, did_you_mean, relative
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -183,8 +183,7 @@ def _misplaced(
     """Yields the problems of sections for environments: unknown names and forbidden content."""
     for name, content in overlays.items():
         if name not in known_environments:
-            guess = nearest(name, known_environments)
-            hint = f"Did you mean `{guess}`? " if guess else ""
+            hint = did_you_mean(name, known_environments)
             yield Problem(
                 Code.UNKNOWN_ENVIRONMENT,
                 Kind.VALUE,
@@ -222,8 +221,7 @@ def load_environment(name: str, root: Path) -> Environment:
     document = read_document(root / ENVIRONMENTS_FILE, ENVIRONMENTS_FILE)
     names = [key for key in document.content if key != PROJECT_KEY]
     if name not in names:
-        guess = nearest(name, names)
-        hint = f"Did you mean `{guess}`? " if guess else ""
+        hint = did_you_mean(name, names)
         raise UserError(
             [
                 Problem(

@@ -19,7 +19,7 @@ from slipway.config.sections.base import (
     RESERVED_TAG_PREFIXES,
     TAG_PUNCTUATION,
 )
-from slipway.errors import FieldPath, Kind, Problem, nearest
+from slipway.errors import FieldPath, Kind, Problem, did_you_mean
 
 _Text = tuple[Code, str, str]
 
@@ -62,8 +62,7 @@ def describe(
 
 def _unknown_field(place: Place) -> Problem:
     allowed = sorted(place.section.model_fields) if place.section else []
-    guess = nearest(place.field[-1], allowed)
-    hint = f"Did you mean `{guess}`? " if guess else ""
+    hint = did_you_mean(place.field[-1], allowed)
     remedy = f"{hint}Allowed here: {', '.join(allowed)}."
     return Problem(Code.UNKNOWN_FIELD, Kind.SHAPE, "unknown field", remedy, place.field)
 
@@ -91,8 +90,7 @@ def _tag(place: Place, kind: str, context: Mapping[str, Any]) -> Problem:
             f"Add it. Allowed: {listed}.",
             field,
         )
-    guess = nearest(context["tag"], allowed)
-    hint = f"Did you mean `{guess}`? " if guess else ""
+    hint = did_you_mean(context["tag"], allowed)
     message = f"{_shown(context['tag'])} is not known here"
     return Problem(Code.UNKNOWN_CHOICE, Kind.VALUE, message, f"{hint}Allowed: {listed}.", field)
 
@@ -125,17 +123,17 @@ def _wrong_type(place: Place, kind: str, value: Any, written: str | None) -> Pro
 
 def _values(value: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what the texts below may name."""
-    guess = context.get("nearest")
+    hint = ""
     if "expected" in context:
         allowed = str(context["expected"]).replace(" or ", ", ").split(", ")
-        guess = nearest(value, [word.strip("'") for word in allowed])
+        hint = did_you_mean(value, [word.strip("'") for word in allowed])
     shown = {f"shown_{key}": _shown(each) for key, each in context.items()}
     return {
+        "hint": hint,
         **context,
         **shown,
         "value": _shown(value),
         "length": len(value) if isinstance(value, Sized) else None,
-        "hint": f"Did you mean `{guess}`? " if guess else "",
     }
 
 

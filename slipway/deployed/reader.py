@@ -21,7 +21,7 @@ from slipway.deployed.calls import (
 )
 from slipway.deployed.described import Described, containers_of, data_address
 from slipway.deployed.packages import read_package
-from slipway.errors import Kind, Problem, UserError, nearest
+from slipway.errors import Kind, Problem, UserError, did_you_mean
 from slipway.planning.described_alarms import watches
 
 _LOG_GROUPS = "/aws/sagemaker/Endpoints/"
@@ -136,8 +136,7 @@ class _Reader:
             pass  # the right to list is not needed for anything else
         else:
             names = [each["EndpointName"] for each in listed]
-            near = nearest(self._name, names)
-            hint = f"Did you mean `{near}`? " if near else ""
+            hint = did_you_mean(self._name, names)
             shown = ", ".join(names[:_SHOWN_NAMES])
             more = ", ..." if len(names) > _SHOWN_NAMES else ""
             there = f"There are: {shown}{more}." if names else "There is none."

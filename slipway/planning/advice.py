@@ -10,7 +10,6 @@ from slipway.planning.component import SCALE_TO_ZERO, accelerators_of
 from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rollout import ALL_AT_ONCE
-from slipway.planning.sharing import host_of
 from slipway.planning.situation import Situation
 from slipway.planning.sizes import (
     LARGEST_VOLUME_GB,
@@ -252,7 +251,7 @@ def download_may_time_out(subject: Subject) -> Iterator[PlanWarning]:
 def guest_shares_no_instance(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a guest whose copies leave no accelerator of an instance to its host."""
     situation = subject.situation
-    host, section = host_of(situation.config), situation.config.endpoint.scale_to_zero
+    host, section = situation.config.endpoint.host, situation.config.endpoint.copies
     if host is None or section is None:
         return
     count = accelerators_of(situation.instance)

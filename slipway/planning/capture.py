@@ -1,33 +1,29 @@
-"""The captured requests and answers of an endpoint: how many, and where they lie."""
+"""The captured requests and answers of an endpoint: where they lie."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.s3_address import S3Address
 
 # In the artifact bucket. SageMaker makes a folder there for each endpoint.
 CAPTURED_PREFIX = "captured/"
 
 
 @dataclass(frozen=True)
-class CapturePlan:
-    """The part of the traffic that SageMaker writes to S3.
+class CapturePlace:
+    """Where SageMaker writes requests and answers.
 
     Args:
         bucket: where it is written.
         prefix: key prefix with its final slash, or empty.
-        sampling_percent: share of the requests.
-        what: `input`, `output` or both.
         key: ARN of the key, or `artifact` for the key of the model's artifacts; None for the
             bucket's own encryption.
     """
 
     bucket: str
     prefix: str
-    sampling_percent: int
-    what: tuple[Literal["input", "output"], ...]
     key: str | None
 
     @property
@@ -36,8 +32,8 @@ class CapturePlan:
         return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
 
 
-def capture_plan(config: ModelConfig, environment: Environment) -> CapturePlan | None:
-    """Returns the data capture of an endpoint; None without data capture.
+def capture_place(config: ModelConfig, environment: Environment) -> CapturePlace | None:
+    """Returns where an endpoint's data capture lies; None without data capture.
 
     Args:
         config: a valid config.
@@ -47,7 +43,5 @@ def capture_plan(config: ModelConfig, environment: Environment) -> CapturePlan |
     if capture is None:
         return None
     if capture.destination is None:
-        bucket, prefix, key = environment.artifact_bucket, CAPTURED_PREFIX, ARTIFACT_KEY
-        return CapturePlan(bucket, prefix, capture.sampling_percent, capture.capture, key)
-    bucket, _, prefix = capture.destination.removeprefix("s3://").partition("/")
-    return CapturePlan(bucket, prefix, capture.sampling_percent, capture.capture, capture.key_arn)
+        return CapturePlace(environment.artifact_bucket, CAPTURED_PREFIX, ARTIFACT_KEY)
+    return CapturePlace(*S3Address.of(capture.destination), capture.key_arn)

@@ -18,7 +18,6 @@ from typing import Final
 from slipway.config.sections.endpoint import Endpoint
 from slipway.config.sections.scale_to_zero import ScaleToZero
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.schedules import CopySchedulePlan
 
 SCALE_TO_ZERO = "scale_to_zero"
 """The mode of an endpoint whose model is an inference component."""
@@ -36,11 +35,6 @@ COPY_TARGETS: Mapping[str, str] = {
 
 _MIB_PER_GIB = 1024
 _VCPU_SHARE = 0.75
-_COPIES_AT_CREATION = 1
-# Long enough for many copies to start, so that the failed requests of one wake add one copy. And
-# short, because no request wakes the endpoint during the pause. AWS's alarm for scaling in may take
-# the copy away soon. For 15 minutes it still sees the quiet minutes before the last sleep.
-_WAKE_COOLDOWN_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -49,44 +43,22 @@ class ComponentPlan:
 
     Args:
         name: InferenceComponentName, which requests name beside the endpoint.
-        copies_at_creation: copies with which the component is created.
-        max_copies: the most copies.
+        settings: the config's section.
         copies_per_instance: copies that fit on one instance, of the smallest type of a pool.
         accelerators_per_copy: accelerators of one copy; None where the type has none.
         vcpus_per_copy: processors that are reserved for one copy; None for none.
-        copy_memory_mib: main memory that is reserved for one copy.
-        target_concurrent_requests_per_copy: load to hold; one of the two targets is set.
-        target_invocations_per_copy_per_minute: load to hold.
-        scale_in_cooldown_seconds: pause after removing copies.
-        scale_out_cooldown_seconds: pause after adding copies.
-        wake_cooldown_seconds: pause after the first copy of a wake.
-        schedules: other bounds of the copies at certain times.
     """
 
     name: str
-    copies_at_creation: int
-    max_copies: int
+    settings: ScaleToZero
     copies_per_instance: int
     accelerators_per_copy: int | None
     vcpus_per_copy: float | None
-    copy_memory_mib: int
-    target_concurrent_requests_per_copy: float | None
-    target_invocations_per_copy_per_minute: float | None
-    scale_in_cooldown_seconds: int
-    scale_out_cooldown_seconds: int
-    wake_cooldown_seconds: int
-    schedules: tuple[CopySchedulePlan, ...] = ()
 
     @property
     def max_instance_count(self) -> int:
         """Returns the number of instances that hold the most copies at any time."""
-        most = max([self.max_copies, *(each.max_copies for each in self.schedules)])
-        return math.ceil(most / self.copies_per_instance)
-
-    @property
-    def alarming_copies(self) -> int:
-        """Returns the copies at their maximum, which schedules set if there are any."""
-        return max((each.max_copies for each in self.schedules), default=self.max_copies)
+        return math.ceil(self.settings.largest_count / self.copies_per_instance)
 
     @property
     def log_group_name(self) -> str:
@@ -104,27 +76,19 @@ def component_plan(
         instances: its instance types, the preferred type first. A copy's share is the same on each.
         name: of the endpoint, which its only component shares.
     """
-    section = endpoint.scale_to_zero
-    if endpoint.mode != SCALE_TO_ZERO or section is None:
+    section = endpoint.copies
+    if section is None:
         return None
     accelerators, vcpus = share_of_copy(section, instances[0])
     return ComponentPlan(
         name,
-        _COPIES_AT_CREATION,
-        section.max_copies,
+        section,
         min(
             _copies_per_instance(instance, accelerators, vcpus, section.copy_memory_mib)
             for instance in instances
         ),
         accelerators,
         vcpus,
-        section.copy_memory_mib,
-        section.target_concurrent_requests_per_copy,
-        section.target_invocations_per_copy_per_minute,
-        section.scale_in_cooldown_seconds,
-        section.scale_out_cooldown_seconds,
-        _WAKE_COOLDOWN_SECONDS,
-        tuple(CopySchedulePlan.of(schedule) for schedule in section.schedules),
     )
 
 

@@ -49,7 +49,7 @@ class Directory:
 
 
 @dataclass(frozen=True)
-class Findings:
+class DirectoryFindings:
     """What a check found.
 
     Args:

@@ -8,22 +8,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slipway.config.alarm_kinds import MACHINES
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.config.sections.keys import ARTIFACT_KEY
-from slipway.planning.asynchronous import AsyncPlan
-from slipway.planning.capture import CapturePlan
+from slipway.planning.capture import CapturePlace
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rights import (
+from slipway.planning.statements import (
     COPIES,
     Key,
-    Right,
-    RightsPolicy,
+    RolePolicy,
+    Statement,
+    allow,
     publish_metrics,
     pull_images,
     read_objects,
-    right,
     use_key,
     write_logs_of_machines,
 )
+from slipway.s3_address import S3Address
 
 # https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html, "CreateModel API: Execution
 # Role Permissions", read 2026-11-24. Its policy has no resources; they are narrowed as far as EC2
@@ -58,7 +59,7 @@ class RoleContext:
     security_group_ids: tuple[str, ...] = ()
 
 
-def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RightsPolicy]:
+def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RolePolicy]:
     """Returns the rights that every endpoint needs, and a policy for each setting of this one.
 
     Args:
@@ -68,16 +69,16 @@ def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RightsP
     policies = [_serving(plan, context)]
     if plan.vpc is not None:
         policies.append(_vpc(plan, context))
-    if plan.volume_key_arn is not None:
-        policies.append(_volume_key(plan.volume_key_arn))
+    if plan.config.endpoint.volume_key_arn is not None:
+        policies.append(_volume_key(plan.config.endpoint.volume_key_arn))
     if plan.capture is not None:
         policies.append(_capture(plan, plan.capture, context))
-    if plan.asynchronous is not None:
-        policies.append(_queue(plan.asynchronous, context))
+    if plan.config.endpoint.queue is not None:
+        policies.append(_queue(plan.config.endpoint.queue, context))
     return policies
 
 
-def _serving(plan: DeploymentPlan, context: RoleContext) -> RightsPolicy:
+def _serving(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
     """Reads artifacts, pulls one image, writes one log group and machine metrics, and no more.
 
     The role also runs the copies of guests, with their images and log groups.
@@ -95,11 +96,11 @@ def _serving(plan: DeploymentPlan, context: RoleContext) -> RightsPolicy:
         for each in (plan.image, *(guest.image for guest in plan.guests))
     )
     log_groups = [
-        f"{arn}:logs:{plan.region}:{plan.account}:log-group:{name}:*"
+        f"{arn}:logs:{plan.environment.region}:{plan.environment.account}:log-group:{name}:*"
         for name in (plan.log_group_name, *(guest.log_group_name for guest in plan.guests))
     ]
     copies = () if plan.component is None else (COPIES,)
-    return RightsPolicy(
+    return RolePolicy(
         "Serving",
         (
             *read_objects("Artifacts", bucket, place.artifacts_prefix),
@@ -117,23 +118,23 @@ def _serving(plan: DeploymentPlan, context: RoleContext) -> RightsPolicy:
     )
 
 
-def _vpc(plan: DeploymentPlan, context: RoleContext) -> RightsPolicy:
+def _vpc(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
     """Attaches instances to exactly these subnets and security groups."""
-    prefix = f"arn:{context.partition}:ec2:{plan.region}:{plan.account}"
+    prefix = f"arn:{context.partition}:ec2:{plan.environment.region}:{plan.environment.account}"
     interfaces = f"{prefix}:network-interface/*"
     subnets = plan.vpc.subnet_ids if plan.vpc is not None else ()
-    return RightsPolicy(
+    return RolePolicy(
         "Vpc",
         (
-            right("DescribeNetwork", _DESCRIBE, "*"),
-            right(
+            allow("DescribeNetwork", _DESCRIBE, "*"),
+            allow(
                 "CreateNetworkInterfaces",
                 ["ec2:CreateNetworkInterface"],
                 interfaces,
                 *(f"{prefix}:subnet/{subnet}" for subnet in subnets),
                 *(f"{prefix}:security-group/{group}" for group in context.security_group_ids),
             ),
-            right("ChangeNetworkInterfaces", _CHANGE, interfaces),
+            allow("ChangeNetworkInterfaces", _CHANGE, interfaces),
         ),
         {
             "*": "EC2's calls that describe have no resources.",
@@ -142,7 +143,7 @@ def _vpc(plan: DeploymentPlan, context: RoleContext) -> RightsPolicy:
     )
 
 
-def _volume_key(key_arn: str) -> RightsPolicy:
+def _volume_key(key_arn: str) -> RolePolicy:
     """Makes grants, with which EC2 attaches encrypted volumes.
 
     AWS documents the right for volume keys of jobs, and says of endpoints that the key must let the
@@ -150,25 +151,25 @@ def _volume_key(key_arn: str) -> RightsPolicy:
     https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html, and CreateEndpointConfig
     in botocore 1.44.
     """
-    return RightsPolicy("VolumeKey", (right("GrantVolumeKey", ["kms:CreateGrant"], key_arn),), {})
+    return RolePolicy("VolumeKey", (allow("GrantVolumeKey", ["kms:CreateGrant"], key_arn),), {})
 
 
-def _capture(plan: DeploymentPlan, capture: CapturePlan, context: RoleContext) -> RightsPolicy:
+def _capture(plan: DeploymentPlan, capture: CapturePlace, context: RoleContext) -> RolePolicy:
     """Writes below the endpoint's own folder alone, and uses the key."""
     bucket = f"arn:{context.partition}:s3:::{capture.bucket}"
     folder = f"{bucket}/{capture.prefix}{plan.endpoint_name}/*"
-    rights = [right("WriteCaptured", ["s3:PutObject"], folder)]
+    statements = [allow("WriteCaptured", ["s3:PutObject"], folder)]
     if capture.key is not None:
         key = context.artifact_key if capture.key == ARTIFACT_KEY else Key(capture.key)
-        rights.append(use_key("EncryptCaptured", ["kms:GenerateDataKey"], key))
-    return RightsPolicy(
+        statements.append(use_key("EncryptCaptured", ["kms:GenerateDataKey"], key))
+    return RolePolicy(
         "DataCapture",
-        tuple(rights),
+        tuple(statements),
         {folder: "SageMaker makes folders of the variant and the hour."},
     )
 
 
-def _queue(queue: AsyncPlan, context: RoleContext) -> RightsPolicy:
+def _queue(queue: AsyncInference, context: RoleContext) -> RolePolicy:
     """Reads requests, writes answers and failures, and tells the topics.
 
     AWS's page names the four actions on objects and topics. It names ListBucket too, for objects
@@ -179,14 +180,14 @@ def _queue(queue: AsyncPlan, context: RoleContext) -> RightsPolicy:
     https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
     """
     s3 = f"arn:{context.partition}:s3:::"
-    requests = f"{s3}{queue.input.bucket}/{queue.input.key}*"
-    # A prefix for both is named once.
-    answers = list(dict.fromkeys(f"{s3}{each.bucket}/{each.key}*" for each in queue.written))
-    return RightsPolicy(
+    requests, *answers = (
+        f"{s3}{each.bucket}/{each.key}*" for each in (S3Address.of(queue.input), *queue.written)
+    )
+    return RolePolicy(
         "AsyncInference",
         (
-            right("ReadRequests", ["s3:GetObject"], requests),
-            right("WriteAnswers", ["s3:AbortMultipartUpload", "s3:PutObject"], *answers),
+            allow("ReadRequests", ["s3:GetObject"], requests),
+            allow("WriteAnswers", ["s3:AbortMultipartUpload", "s3:PutObject"], *answers),
             *_rights_to_tell(queue),
             *_rights_to_keys(queue),
         ),
@@ -197,16 +198,16 @@ def _queue(queue: AsyncPlan, context: RoleContext) -> RightsPolicy:
     )
 
 
-def _rights_to_tell(queue: AsyncPlan) -> Iterator[Right]:
+def _rights_to_tell(queue: AsyncInference) -> Iterator[Statement]:
     if queue.topic_arns:
-        yield right("TellTopics", ["sns:Publish"], *queue.topic_arns)
+        yield allow("TellTopics", ["sns:Publish"], *queue.topic_arns)
 
 
-def _rights_to_keys(queue: AsyncPlan) -> Iterator[Right]:
+def _rights_to_keys(queue: AsyncInference) -> Iterator[Statement]:
     if queue.input_key_arn is not None:
-        yield right("DecryptRequests", ["kms:Decrypt"], queue.input_key_arn)
+        yield allow("DecryptRequests", ["kms:Decrypt"], queue.input_key_arn)
     both = ["kms:Decrypt", "kms:GenerateDataKey"]
     if queue.output_key_arn is not None:
-        yield right("EncryptAnswers", both, queue.output_key_arn)
+        yield allow("EncryptAnswers", both, queue.output_key_arn)
     if queue.topic_key_arn is not None:
-        yield right("EncryptNotices", both, queue.topic_key_arn)
+        yield allow("EncryptNotices", both, queue.topic_key_arn)

@@ -1,12 +1,12 @@
 """The instance types that the variants of a config may run on, each with its place in the file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.endpoint import Variant
 from slipway.errors import FieldPath
-from slipway.facts.instances import InstanceFacts
+from slipway.facts.instances import InstanceFacts, instance_types
 
 # SageMaker's console gives a single variant this name.
 DEFAULT_VARIANT_NAME = "AllTraffic"
@@ -28,15 +28,9 @@ class Placement:
     instance: InstanceFacts
 
 
-def placements_of(
-    config: ModelConfig, instances: Mapping[str, InstanceFacts]
-) -> tuple[Placement, ...]:
-    """Returns the instance types of each variant and of the shadow, with their facts.
-
-    Args:
-        config: a valid config.
-        instances: facts of instance types by name; has every type of the config.
-    """
+def placements_of(config: ModelConfig) -> tuple[Placement, ...]:
+    """Returns the instance types of each variant and of the shadow, with their facts."""
+    instances = instance_types()
     placements = [
         Placement((*field, index), name, instances[instance_type])
         for field, name, variant in variants_of(config)

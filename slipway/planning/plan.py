@@ -4,21 +4,22 @@ Nothing is looked up after this. What `slipway plan NAME` prints is what `cdk sy
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from slipway.config.environments import parameter_prefix
-from slipway.planning.alarms import AlarmPlan
-from slipway.planning.artifact_place import ArtifactPlace, files_prefix
-from slipway.planning.asynchronous import AsyncPlan
-from slipway.planning.autoscaling import AutoscalingPlan
-from slipway.planning.capture import CapturePlan
+from pydantic_core import to_jsonable_python
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.config.sections.rollout import Rollout
+from slipway.planning.artifact_place import ArtifactPlace, artifact_place, files_prefix
+from slipway.planning.capture import CapturePlace, capture_place
 from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory_estimate import MemoryEstimate
-from slipway.planning.metrics import MetricsPlan
-from slipway.planning.rollout import RolloutPlan
-from slipway.planning.vpc import VpcPlan
+from slipway.planning.rollout import new_fleet_alarms
+from slipway.planning.vpc import VpcPlan, vpc_plan
 
 
 @dataclass(frozen=True)
@@ -149,11 +150,9 @@ class VariantPlan:
         name: VariantName.
         weight: its share of the requests, relative to the other variants' weights.
         instance_types: in order of preference.
-        instance_provision_timeout_seconds: how long to try for one of them before the next.
         instance_count: number of instances at creation.
         model_data_download_timeout_seconds: time to download the artifact.
         container_startup_health_check_timeout_seconds: time until /ping answers 200.
-        volume_size_gb: size of the ML storage volume; None for the type's own.
         inference_ami_version: host image; None for SageMaker's choice.
         gpu_count: GPUs of one instance, the same for every type of the pool; 0 without any.
     """
@@ -161,11 +160,9 @@ class VariantPlan:
     name: str
     weight: float
     instance_types: tuple[str, ...]
-    instance_provision_timeout_seconds: int | None
     instance_count: int
     model_data_download_timeout_seconds: int
     container_startup_health_check_timeout_seconds: int
-    volume_size_gb: int | None
     inference_ami_version: str | None
     gpu_count: int
 
@@ -217,107 +214,109 @@ def most_instances(component: ComponentPlan, guests: Sequence[GuestPlan]) -> int
 
 @dataclass(frozen=True)
 class DeploymentPlan:
-    """One model in one environment.
+    """One model in one environment: its config, and what follows from it.
+
+    A value that the config or the environment says has its only place there. Values that other
+    facts are needed for are fields here.
 
     Args:
-        name: file stem of the config.
-        description: of the model, for people.
-        environment: name of the environment.
-        project: part of every name in the account; empty if environments.yaml has none.
-        account: AWS account of the environment.
-        region: AWS region of the environment.
-        stack_name: name in CloudFormation.
-        endpoint_name: name in SageMaker.
+        config: the model's config, with the environment's differences laid over it.
+        environment: the environment to deploy to.
         image: the container image.
-        artifact_place: bucket, prefix and key of the published files.
         artifact: the model data, which SageMaker brings to /opt/ml/model.
         weights: files that an LMI container copies itself while it starts; None if the model data
             has the weights in it.
         partition: how these weights were partitioned before; None if they are not.
         serving_properties: keys and values of an LMI package's serving.properties.
         container_environment: variables of the container.
-        network_isolation: whether the container can open no outbound connection.
-        execution_role_arn: existing role that SageMaker runs the model with; None for a role that
-            the stack makes.
-        vpc: network of the containers; None for SageMaker's own.
-        capture: which requests and answers are written to S3; None for none.
-        metrics: which metrics SageMaker publishes; None for AWS's defaults.
-        asynchronous: queue of an asynchronous endpoint; None for an endpoint that answers at once.
         component: copies of the model on an endpoint that scales to zero; None in another mode.
-        host: the model on whose endpoint the copies run; None for an endpoint of its own.
         guests: the models whose copies run on this model's endpoint.
-        volume_key_arn: key of the storage volumes; None for SageMaker's own.
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
             weight is the share of the requests, from 0 to 1.
-        capacity_reservation_arn: training plan with the only capacity for the instances; None for
-            any capacity.
-        routing_strategy: how an instance is chosen for a request.
         neuron: layout of the model on NeuronCores.
         memory: estimate of the accelerator's memory; None if nothing is known.
         cost: cost of the instances per month.
-        autoscaling: of every variant; None for a fixed count.
-        alarms: thresholds.
-        rollout: how an update moves the traffic; None for SageMaker's default, all at once.
-        log_group_name: the endpoint's log group.
-        log_retention_days: how long log lines are kept.
-        termination_protection: whether CloudFormation refuses to delete the stack.
-        permissions_boundary_arn: managed policy that limits the stack's roles; None for none.
-        log_key: ARN of the key that encrypts the log groups, or `artifact` for the artifact
-            bucket's key; None for CloudWatch Logs' own.
-        tags: tags of every resource.
         warnings: warnings for a reviewer.
     """
 
-    name: str
-    description: str
-    environment: str
-    project: str
-    account: str
-    region: str
-    stack_name: str
-    endpoint_name: str
+    config: ModelConfig
+    environment: Environment
     image: ImagePlan
-    artifact_place: ArtifactPlace
     artifact: ArtifactPlan
     weights: ArtifactPlan | None
     partition: PartitionPlan | None
     serving_properties: Mapping[str, str]
     container_environment: Mapping[str, str]
-    network_isolation: bool
-    execution_role_arn: str | None
-    vpc: VpcPlan | None
-    capture: CapturePlan | None
-    metrics: MetricsPlan | None
-    asynchronous: AsyncPlan | None
     component: ComponentPlan | None
-    host: str | None
     guests: tuple[GuestPlan, ...]
-    volume_key_arn: str | None
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
-    capacity_reservation_arn: str | None
-    routing_strategy: str
     neuron: NeuronPlacement | None
     memory: MemoryEstimate | None
     cost: CostEstimate
-    autoscaling: AutoscalingPlan | None
-    alarms: AlarmPlan
-    rollout: RolloutPlan | None
-    log_group_name: str
-    log_retention_days: int
-    termination_protection: bool
-    permissions_boundary_arn: str | None
-    log_key: str | None
-    tags: Mapping[str, str]
     warnings: tuple[PlanWarning, ...]
 
     @property
-    def mode(self) -> str:
-        """Returns the mode by its name in `endpoint.mode`."""
-        if self.asynchronous is not None:
-            return "async"
-        return "realtime" if self.component is None else "scale_to_zero"
+    def stack_name(self) -> str:
+        """Returns the name in CloudFormation."""
+        return self.environment.stack_name(self.config.name)
+
+    @property
+    def host(self) -> str | None:
+        """Returns the model on whose endpoint the copies run; None for an endpoint of its own."""
+        return self.config.endpoint.host
+
+    @property
+    def endpoint_name(self) -> str:
+        """Returns the name in SageMaker, which is that of the stack with the endpoint."""
+        return self.environment.stack_name(self.host or self.config.name)
+
+    @property
+    def log_group_name(self) -> str:
+        """Returns the log group of the containers, which SageMaker names."""
+        if self.component is not None:
+            return self.component.log_group_name
+        return f"/aws/sagemaker/Endpoints/{self.endpoint_name}"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Returns the tags of every resource."""
+        return {
+            **self.config.tags,
+            "slipway:model": self.config.name,
+            **self.environment.tags,
+        }
+
+    @property
+    def artifact_place(self) -> ArtifactPlace:
+        """Returns bucket, prefix and key of the published files."""
+        return artifact_place(self.config, self.environment)
+
+    @property
+    def vpc(self) -> VpcPlan | None:
+        """Returns the network of the containers; None for SageMaker's own."""
+        return vpc_plan(self.config, self.environment)
+
+    @property
+    def capture(self) -> CapturePlace | None:
+        """Returns where requests and answers are written in S3; None for nowhere."""
+        return capture_place(self.config, self.environment)
+
+    @property
+    def rollout(self) -> Rollout | None:
+        """Returns how an update moves the traffic; None for SageMaker's default, all at once."""
+        return self.config.rollout if self.config.rollout.is_guarded else None
+
+    @property
+    def at_max_capacity(self) -> int | None:
+        """Returns the instances or copies whose number raises an alarm; None without the alarm."""
+        if not self.config.alarms.at_max_capacity:
+            return None
+        if self.component is not None:
+            return self.component.settings.alarming_count
+        scaling = self.config.autoscaling
+        return None if scaling is None else scaling.alarming_count
 
     @property
     def every_variant(self) -> tuple[VariantPlan, ...]:
@@ -332,40 +331,37 @@ class DeploymentPlan:
             ValueError: the endpoint hosts no copies.
         """
         if self.component is None:
-            raise ValueError(f"the endpoint of {self.name} hosts no copies")
+            raise ValueError(f"the endpoint of {self.config.name} hosts no copies")
         return most_instances(self.component, self.guests)
 
     @property
     def role_parameter(self) -> str:
         """Returns the name of the parameter in SSM with the role of an endpoint that has guests."""
-        return f"{self.parameter_prefix}models/{self.host or self.name}/execution-role-arn"
-
-    @property
-    def parameter_prefix(self) -> str:
-        """Returns the beginning of the names of the foundation's parameters in SSM."""
-        return parameter_prefix(self.project, self.environment)
+        model = self.host or self.config.name
+        return f"{self.environment.parameter_prefix}models/{model}/execution-role-arn"
 
     @property
     def resources(self) -> dict[str, int]:
         """Returns the stack's resources: CloudFormation's types, and how many of each."""
+        endpoint, scaling = self.config.endpoint, self.config.autoscaling
         variants = len(self.variants)
-        scaled = variants if self.autoscaling is not None else 0
-        stepped = variants * (self.autoscaling.step_policy_count if self.autoscaling else 0)
+        scaled = variants if scaling is not None else 0
+        stepped = variants * scaling.step_policy_count if scaling is not None else 0
         # A component has a target, a policy that tracks the load, and a policy with an alarm that
         # wakes it.
         woken = 0 if self.component is None else 1
         # A guest has no endpoint, no role, and no function for updates.
         own = int(self.host is None)
         # An existing role gets no policies.
-        made = own * int(self.execution_role_arn is None)
+        made = own * int(endpoint.execution_role_arn is None)
         found = {
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled + woken,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + 2 * woken,
             "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant + stepped + woken,
             "AWS::IAM::Policy": made
             * sum(
-                mode is not None
-                for mode in (self.vpc, self.volume_key_arn, self.capture, self.asynchronous)
+                setting is not None
+                for setting in (self.vpc, endpoint.volume_key_arn, self.capture, endpoint.queue)
             ),
             "AWS::IAM::Role": own + made,
             "AWS::Lambda::Function": own,
@@ -383,21 +379,34 @@ class DeploymentPlan:
 
     @property
     def _alarms_of_a_variant(self) -> int:
-        guards = self.rollout.new_fleet_alarms if self.rollout is not None else ()
-        return self.alarms.count + len(guards)
+        thresholds = (self.config.alarms.threshold(kind) for kind in ALARM_KINDS.values())
+        alarms = sum(threshold is not None for threshold in thresholds)
+        guards = 0 if self.rollout is None else len(new_fleet_alarms(self.config))
+        return alarms + (self.at_max_capacity is not None) + guards
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the plan as data, with what is derived from it."""
-        content = asdict(self)
-        content["resources"] = self.resources
-        content["alarms"] = self.alarms.as_json()
+        """Returns the plan as data: config and environment without defaults, and what follows."""
+        derived = (
+            "stack_name", "host", "endpoint_name", "log_group_name", "tags", "artifact_place",
+            "vpc", "capture", "at_max_capacity", "resources",
+        )  # fmt: skip
+        names = (*(field.name for field in fields(self)), *derived)
+        content = {name: to_jsonable_python(getattr(self, name)) for name in names}
+        content["config"] = self.config.model_dump(
+            mode="json", exclude_defaults=True, exclude={"environments"}
+        )
+        content["environment"] = self.environment.model_dump(mode="json", exclude_defaults=True)
         content["image"]["uri"] = self.image.uri
         content["artifact"]["s3_uri"] = self.artifact.s3_uri
         if self.weights is not None:
             content["weights"]["s3_uri"] = self.weights.s3_uri
         if self.rollout is not None:
-            content["rollout"] |= self.rollout.as_json()
+            content["rollout"] = {
+                "shares_percent": list(self.rollout.shares_percent),
+                "least_seconds": self.rollout.least_seconds,
+            }
         if self.component is not None:
+            del content["component"]["settings"]  # the config has them
             content["component"]["max_instance_count"] = self.max_instance_count
         return content
 

@@ -9,8 +9,7 @@ endpoint compatibility"
 from collections.abc import Collection, Iterator
 
 from slipway.codes.code import Code
-from slipway.config.schema import ModelConfig
-from slipway.errors import Problem, nearest
+from slipway.errors import Problem, did_you_mean
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.plan import DeploymentPlan, GuestPlan
@@ -19,14 +18,6 @@ from slipway.planning.vpc import vpc_plan
 
 ENDPOINT_OF = ("endpoint", "scale_to_zero", "endpoint_of")
 """The field in which a guest names its host."""
-
-
-def host_of(config: ModelConfig) -> str | None:
-    """Returns the model on whose endpoint a model's copies run; None for an endpoint of its own."""
-    section = config.endpoint.scale_to_zero
-    if config.endpoint.mode != SCALE_TO_ZERO or section is None:
-        return None
-    return section.endpoint_of
 
 
 def guest_plan(plan: DeploymentPlan) -> GuestPlan:
@@ -39,8 +30,9 @@ def guest_plan(plan: DeploymentPlan) -> GuestPlan:
         ValueError: the model has no copies.
     """
     if plan.component is None:
-        raise ValueError(f"{plan.name} has no copies")
-    return GuestPlan(plan.name, plan.image, plan.log_group_name, plan.component.max_instance_count)
+        raise ValueError(f"{plan.config.name} has no copies")
+    most = plan.component.max_instance_count
+    return GuestPlan(plan.config.name, plan.image, plan.log_group_name, most)
 
 
 def unknown_host(host: str, guest: str, names: Collection[str]) -> Problem | None:
@@ -59,8 +51,7 @@ def unknown_host(host: str, guest: str, names: Collection[str]) -> Problem | Non
             ENDPOINT_OF,
         )
     if host not in names:
-        guess = nearest(host, names)
-        hint = f"Did you mean `{guess}`? " if guess else ""
+        hint = did_you_mean(host, names)
         return problem(
             Code.SHARED_ENDPOINT,
             f"there is no model `{host}` whose endpoint could be shared",
@@ -109,7 +100,7 @@ def compare_with_host(guest: Situation, host: Situation) -> Iterator[Problem]:
             ENDPOINT_OF,
         )
         return
-    if (other := host_of(host.config)) is not None:
+    if (other := host.config.endpoint.host) is not None:
         yield problem(
             Code.SHARED_ENDPOINT,
             f"`{name}` has no endpoint of its own: its copies run on the endpoint of `{other}`",

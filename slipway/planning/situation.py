@@ -22,7 +22,7 @@ from slipway.errors import FieldPath, Kind, Problem
 from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
 from slipway.planning.compiling import CPU, CompilePlan
-from slipway.planning.directory import Directory, Findings, PublishedDirectory
+from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.memory_estimate import Layout, MemoryEstimate
 from slipway.planning.placements import Placement
 from slipway.planning.plan import ImagePlan, NeuronPlacement, PartitionPlan
@@ -273,13 +273,13 @@ class Situation(ABC):
         artifacts = self.config.artifacts
         return artifacts.release or artifacts.weights if self.deploys_release else artifacts.sample
 
-    def check_directory(self, directory: Directory) -> Findings:
+    def check_directory(self, directory: Directory) -> DirectoryFindings:
         """Returns what the family finds in `published_directory`, where it is there.
 
         Args:
             directory: its files, with the content of those that `text_names` names.
         """
-        return Findings()
+        return DirectoryFindings()
 
     @property
     def is_compiled(self) -> bool:

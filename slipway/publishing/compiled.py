@@ -62,7 +62,7 @@ def publish_compiled(
     if not environment.is_local:
         require_image(access, plan, environment)
     job = CompileJob(
-        model=deployment.name,
+        model=deployment.config.name,
         key=_job_key(recipe, environment, place),
         plan=plan,
         weights_uri=published_part(weights, place).s3_uri,

@@ -1,10 +1,12 @@
 """The rights of a person or a pipeline on the buckets, topics and keys of a queue."""
 
-from slipway.planning.asynchronous import AsyncPlan
-from slipway.rights.statements import Place, Statement, allow
+from slipway.config.sections.endpoint import AsyncInference
+from slipway.planning.statements import Statement, allow
+from slipway.rights.statements import Place
+from slipway.s3_address import S3Address
 
 
-def find_queue(queue: AsyncPlan, place: Place) -> list[Statement]:
+def find_queue(queue: AsyncInference, place: Place) -> list[Statement]:
     """Returns the rights with which preflight looks for everything that a queue needs.
 
     They let a caller tell an answer that does not exist yet from one that is closed, too.
@@ -18,13 +20,14 @@ def find_queue(queue: AsyncPlan, place: Place) -> list[Statement]:
     return statements
 
 
-def use_queue(queue: AsyncPlan, place: Place) -> list[Statement]:
+def use_queue(queue: AsyncInference, place: Place) -> list[Statement]:
     """Returns the rights to put requests, and to read answers and failures."""
     s3 = f"arn:{place.partition}:s3:::"
+    requests = S3Address.of(queue.input)
     answers = (f"{s3}{prefix.bucket}/{prefix.key}*" for prefix in queue.written)
     statements = [
-        allow("PutRequests", ["s3:PutObject"], f"{s3}{queue.input.bucket}/{queue.input.key}*"),
-        allow("ReadAnswers", ["s3:GetObject"], *dict.fromkeys(answers)),
+        allow("PutRequests", ["s3:PutObject"], f"{s3}{requests.bucket}/{requests.key}*"),
+        allow("ReadAnswers", ["s3:GetObject"], *answers),
     ]
     if queue.input_key_arn is not None:
         statements.append(allow("EncryptRequests", ["kms:GenerateDataKey"], queue.input_key_arn))

@@ -5,6 +5,7 @@ from typing import Any
 from slipway.config.environments import Environment
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.statements import policy_document
 from slipway.rights.statements import Place, artifact_key
 
 
@@ -16,5 +17,5 @@ def role_policy(plan: DeploymentPlan, environment: Environment) -> dict[str, Any
         # Only the account knows the id of the group that the foundation makes.
         groups = ("*",)
     context = RoleContext(place.partition, artifact_key(place, plan.artifact_place), groups)
-    rights = [right for policy in execution_rights(plan, context) for right in policy.rights]
-    return {"Version": "2012-10-17", "Statement": [right.as_json() for right in rights]}
+    policies = execution_rights(plan, context)
+    return policy_document(each for policy in policies for each in policy.statements)

@@ -3,7 +3,8 @@
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.rights.statements import Place, Statement, allow
+from slipway.planning.statements import allow, policy_document
+from slipway.rights.statements import Place, via_s3
 
 
 def import_policy(environment: Environment, endpoint: str) -> dict[str, Any]:
@@ -48,13 +49,7 @@ def import_policy(environment: Environment, endpoint: str) -> dict[str, Any]:
             ["s3:GetObject", "s3:ListBucket"],
             f"arn:{place.partition}:s3:::*",
         ),
-        _decrypt(place),
+        # Every key of the account and region, but only for what S3 gives out.
+        allow("DecryptModelData", ["kms:Decrypt"], place.arn("kms", "key/*"), **via_s3(place)),
     ]
-    return {"Version": "2012-10-17", "Statement": statements}
-
-
-def _decrypt(place: Place) -> Statement:
-    """Allows every key of the account and region, but only for what S3 gives out."""
-    condition = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
-    keys = place.arn("kms", "key/*")
-    return {**allow("DecryptModelData", ["kms:Decrypt"], keys), "Condition": condition}
+    return policy_document(statements)

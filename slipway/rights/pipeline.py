@@ -13,10 +13,12 @@ from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.statements import Statement, allow, policy_document
 from slipway.planning.vpc import SECURITY_GROUP_ID
 from slipway.rights.asynchronous import find_queue, use_queue
 from slipway.rights.remote import remote_statements
-from slipway.rights.statements import Place, Statement, allow, use_key
+from slipway.rights.statements import Place, use_key
+from slipway.s3_address import S3Address
 
 # What `cdk bootstrap` calls its roles, unless it is told another qualifier. `cdk diff` reads the
 # deployed templates with the role `lookup`.
@@ -67,18 +69,18 @@ def least_policy(
         *_invoke(plan, place),
         *_operate(plan, place),
     ]
-    return {"Version": "2012-10-17", "Statement": statements}
+    return policy_document(statements)
 
 
 def _invoke(plan: DeploymentPlan, place: Place) -> list[Statement]:
     """Asks the endpoint; an asynchronous one with the objects of requests and answers."""
     endpoint = place.arn("sagemaker", f"endpoint/{plan.endpoint_name}")
-    if plan.asynchronous is None:
+    if plan.config.endpoint.queue is None:
         actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
         return [allow("Invoke", actions, endpoint)]
     return [
         allow("Invoke", ["sagemaker:InvokeEndpointAsync"], endpoint),
-        *use_queue(plan.asynchronous, place),
+        *use_queue(plan.config.endpoint.queue, place),
     ]
 
 
@@ -89,12 +91,10 @@ def _publish(
     artifacts = plan.artifact_place
     bucket = f"arn:{place.partition}:s3:::{artifacts.bucket}"
     # HeadBucket is allowed by it as well.
-    find = allow("FindArtifacts", ["s3:ListBucket"], bucket)
-    if artifacts.is_isolated:
-        own = [f"{artifacts.root}*", f"{artifacts.output_prefix}*"]
-        find["Condition"] = {"StringLike": {"s3:prefix": own}}
+    own = [f"{artifacts.root}*", f"{artifacts.output_prefix}*"]
+    isolated = {"StringLike": {"s3:prefix": own}} if artifacts.is_isolated else {}
     statements = [
-        find,
+        allow("FindArtifacts", ["s3:ListBucket"], bucket, **isolated),
         allow(
             "WriteArtifacts" if writes else "ReadArtifacts",
             ["s3:GetObject", "s3:PutObject"] if writes else ["s3:GetObject"],
@@ -117,9 +117,11 @@ def _publish(
         # Of those that changed while they were sent.
         files = f"{bucket}/{artifacts.artifacts_prefix}*/files/*"
         statements.append(allow("RemoveFiles", ["s3:DeleteObject"], files))
-    if plan.execution_role_arn is not None:
+    if plan.config.endpoint.execution_role_arn is not None:
         calls = ["iam:GetRole", "iam:SimulatePrincipalPolicy"]
-        statements.append(allow("ExamineExecutionRole", calls, plan.execution_role_arn))
+        statements.append(
+            allow("ExamineExecutionRole", calls, plan.config.endpoint.execution_role_arn)
+        )
     if plan.vpc is not None:
         # EC2's calls that describe have no resources.
         calls = ["ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"]
@@ -127,10 +129,12 @@ def _publish(
     if plan.capture is not None and plan.capture.bucket != plan.artifact.bucket:
         captured = f"arn:{place.partition}:s3:::{plan.capture.bucket}"
         statements.append(allow("FindCaptureBucket", ["s3:ListBucket"], captured))
-    if plan.asynchronous is not None:
-        statements += find_queue(plan.asynchronous, place)
-    if plan.volume_key_arn is not None:
-        statements.append(allow("FindVolumeKey", ["kms:DescribeKey"], plan.volume_key_arn))
+    if plan.config.endpoint.queue is not None:
+        statements += find_queue(plan.config.endpoint.queue, place)
+    if plan.config.endpoint.volume_key_arn is not None:
+        statements.append(
+            allow("FindVolumeKey", ["kms:DescribeKey"], plan.config.endpoint.volume_key_arn)
+        )
     if not environment.is_local and plan.image.repository.startswith(_OURS):
         repository = place.arn("ecr", f"repository/{plan.image.repository}")
         actions = ["ecr:DescribeImages"]
@@ -146,11 +150,11 @@ def _fetch(
     """Returns the rights to read weights in S3, and to keep recipes of what is fetched or made."""
     statements = []
     if isinstance(weights, S3Weights):
-        source, _, prefix = weights.uri.removeprefix("s3://").partition("/")
-        bucket = f"arn:{place.partition}:s3:::{source}"
+        source = S3Address.of(weights.uri)
+        bucket = f"arn:{place.partition}:s3:::{source.bucket}"
         statements += [
             allow("FindWeights", ["s3:ListBucket"], bucket),
-            allow("ReadWeights", ["s3:GetObject"], f"{bucket}/{prefix}*"),
+            allow("ReadWeights", ["s3:GetObject"], f"{bucket}/{source.key}*"),
         ]
     if has_recipes or isinstance(weights, HubWeights):
         recipes = f"arn:{place.partition}:s3:::{artifacts.bucket}/{artifacts.recipes_prefix}*"
@@ -184,10 +188,12 @@ def _compile(
             ],
             place.arn("sagemaker", "training-job/compile-*"),
         ),
-        {
-            **allow("PassCompileRole", ["iam:PassRole"], role),
-            "Condition": {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}},
-        },
+        allow(
+            "PassCompileRole",
+            ["iam:PassRole"],
+            role,
+            StringEquals={"iam:PassedToService": "sagemaker.amazonaws.com"},
+        ),
         allow(
             "ReadCompileLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], logs, f"{logs}:*"
         ),

@@ -4,7 +4,8 @@ from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import ArtifactPlace
-from slipway.rights.statements import Place, Statement, allow, use_key
+from slipway.planning.statements import Statement, allow, policy_document
+from slipway.rights.statements import Place, use_key
 
 
 def promotion_policy(
@@ -47,15 +48,13 @@ def promotion_policy(
     if target.is_isolated:
         parameter = place.arn("ssm", f"parameter{target.key_parameter}")
         statements.append(allow("FindArtifactKey", ["ssm:GetParameter"], parameter))
-    return {"Version": "2012-10-17", "Statement": statements}
+    return policy_document(statements)
 
 
 def _find(sid: str, place: Place, artifacts: ArtifactPlace) -> Statement:
     """Allows to list the artifacts; HeadBucket is allowed by it as well."""
-    find = allow(sid, ["s3:ListBucket"], f"arn:{place.partition}:s3:::{artifacts.bucket}")
-    if artifacts.is_isolated:
-        find["Condition"] = {"StringLike": {"s3:prefix": [f"{artifacts.root}*"]}}
-    return find
+    own = {"StringLike": {"s3:prefix": [f"{artifacts.root}*"]}} if artifacts.is_isolated else {}
+    return allow(sid, ["s3:ListBucket"], f"arn:{place.partition}:s3:::{artifacts.bucket}", **own)
 
 
 def _under(place: Place, artifacts: ArtifactPlace, prefixes: list[str]) -> list[str]:

@@ -4,7 +4,8 @@ from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import OUTPUT_PREFIX
-from slipway.rights.statements import Place, Statement, allow
+from slipway.planning.statements import allow, policy_document
+from slipway.rights.statements import Place
 
 
 def prune_policy(environment: Environment) -> dict[str, Any]:
@@ -16,7 +17,14 @@ def prune_policy(environment: Environment) -> dict[str, Any]:
         allow("FindArtifacts", ["s3:ListBucket", "s3:ListBucketMultipartUploads"], bucket),
         # An LMI package names its weights in serving.properties.
         allow("ReadPackages", ["s3:GetObject"], f"{bucket}/*/files/serving.properties"),
-        _decrypt(place.arn("kms", "key/*"), bucket),
+        # Every key, but only for objects of the bucket: isolated models have their own keys. S3
+        # gives the bucket as context where bucket keys are on, else the object.
+        allow(
+            "UseArtifactKeys",
+            ["kms:Decrypt"],
+            place.arn("kms", "key/*"),
+            StringLike={"kms:EncryptionContext:aws:s3:arn": [bucket, f"{bucket}/*"]},
+        ),
         allow(
             "DeleteArtifacts",
             ["s3:DeleteObject"],
@@ -42,11 +50,4 @@ def prune_policy(environment: Environment) -> dict[str, Any]:
             "*",
         ),
     ]
-    return {"Version": "2012-10-17", "Statement": statements}
-
-
-def _decrypt(keys: str, bucket: str) -> Statement:
-    """Allows every key, but only for objects of the bucket: isolated models have their own keys."""
-    # S3 gives the bucket as context where bucket keys are on, else the object.
-    context = {"kms:EncryptionContext:aws:s3:arn": [bucket, f"{bucket}/*"]}
-    return {**allow("UseArtifactKeys", ["kms:Decrypt"], keys), "Condition": {"StringLike": context}}
+    return policy_document(statements)

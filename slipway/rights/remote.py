@@ -3,7 +3,8 @@
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import FOUNDATION_ID
 from slipway.planning.remote_place import RESULTS_PREFIX, SOURCES_PREFIX
-from slipway.rights.statements import Place, Statement, allow
+from slipway.planning.statements import Statement, allow
+from slipway.rights.statements import Place
 
 
 def remote_statements(environment: Environment, place: Place) -> list[Statement]:

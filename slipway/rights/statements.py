@@ -1,17 +1,8 @@
-"""What policies of IAM are made of: statements, and the ARNs of an account and region."""
-
-from typing import Any
+"""What the policies of commands name: the ARNs of an account and region, and artifacts' keys."""
 
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import ArtifactPlace
-from slipway.planning.rights import Key
-
-Statement = dict[str, Any]
-
-
-def allow(sid: str, actions: list[str], *resources: str) -> Statement:
-    """Returns a statement that allows actions on resources."""
-    return {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": list(resources)}
+from slipway.planning.statements import Key, Statement, allow
 
 
 class Place:
@@ -50,5 +41,9 @@ def alias_condition(artifacts: ArtifactPlace) -> dict[str, dict[str, str | list[
 def use_key(sid: str, actions: list[str], place: Place, artifacts: ArtifactPlace) -> Statement:
     """Returns a statement about the key of artifacts, which S3 uses in the caller's name."""
     key = artifact_key(place, artifacts)
-    condition: Statement = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
-    return {**allow(sid, actions, key.arn), "Condition": {**condition, **key.conditions}}
+    return allow(sid, actions, key.arn, **via_s3(place), **key.conditions)
+
+
+def via_s3(place: Place) -> dict[str, dict[str, str]]:
+    """Returns the condition that S3 uses a key in the caller's name."""
+    return {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}

@@ -47,7 +47,8 @@ class VariantAlarms(Construct):
         self._endpoint_name, self._variant_name = plan.endpoint_name, variant.name
         self._config_name = config_name
         self._component = plan.component
-        is_async = plan.asynchronous is not None
+        settings = plan.config.alarms
+        is_async = plan.config.endpoint.queue is not None
         subject = plan.stack_name
         if len(plan.variants) > 1:
             subject += f", {variant.name}"
@@ -57,7 +58,7 @@ class VariantAlarms(Construct):
         for name in names:
             kind = ALARM_KINDS[name]
             watch = watch_of(kind, is_async=is_async)
-            threshold = plan.alarms.metric_threshold(kind, variant.gpu_count)
+            threshold = settings.metric_threshold(kind, variant.gpu_count)
             if threshold is None or watch is None:
                 continue
             self.by_name[name] = cloudwatch.CfnAlarm(
@@ -66,22 +67,22 @@ class VariantAlarms(Construct):
                 alarm_description=f"{subject}: {_description(watch, variant)}",
                 comparison_operator="GreaterThanThreshold",
                 threshold=threshold,
-                evaluation_periods=plan.alarms.evaluation_periods_minutes,
+                evaluation_periods=settings.evaluation_periods_minutes,
                 treat_missing_data=watch.group.missing_data,
                 alarm_actions=[topic_arn],
                 ok_actions=[topic_arn],
                 **self._watched(watch),
             )
-        if plan.alarms.at_max_capacity is not None:
-            watch = CAPACITY_WATCHES[plan.mode]
+        if plan.at_max_capacity is not None:
+            watch = CAPACITY_WATCHES[plan.config.endpoint.mode]
             cloudwatch.CfnAlarm(
                 self,
                 watch.construct_id,
                 alarm_description=f"{subject}: {watch.description}, of at most "
-                f"{plan.alarms.at_max_capacity}",
+                f"{plan.at_max_capacity}",
                 comparison_operator="GreaterThanThreshold",
-                threshold=plan.alarms.at_max_capacity - MARGIN,
-                evaluation_periods=plan.alarms.evaluation_periods_minutes,
+                threshold=plan.at_max_capacity - MARGIN,
+                evaluation_periods=settings.evaluation_periods_minutes,
                 treat_missing_data=watch.group.missing_data,
                 alarm_actions=[topic_arn],
                 ok_actions=[topic_arn],

@@ -2,10 +2,12 @@
 
 from aws_cdk import aws_sagemaker as sagemaker
 
-from slipway.planning.asynchronous import AsyncPlan
+from slipway.config.sections.endpoint import AsyncInference
 
 
-def async_config(queue: AsyncPlan) -> sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty:
+def async_config(
+    queue: AsyncInference,
+) -> sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty:
     """Returns the settings of an endpoint configuration."""
     notification = None
     if queue.topic_arns:
@@ -20,7 +22,8 @@ def async_config(queue: AsyncPlan) -> sagemaker.CfnEndpointConfig.AsyncInference
         output_config=sagemaker.CfnEndpointConfig.AsyncInferenceOutputConfigProperty(
             kms_key_id=queue.output_key_arn,
             notification_config=notification,
-            s3_failure_path=None if failure is None else failure.uri,
-            s3_output_path=queue.output.uri,
+            # SageMaker adds the final slash itself.
+            s3_failure_path=None if failure is None else failure.rstrip("/"),
+            s3_output_path=queue.output.rstrip("/"),
         ),
     )

@@ -9,8 +9,9 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from slipway.config.sections.image_builds import BuildVpc
+from slipway.planning.statements import Statement
 from stacks.constructs.handler_function import add_log_group
-from stacks.constructs.statements import acknowledge_wildcards, write_logs
+from stacks.constructs.statements import acknowledge_wildcards, document_of, write_logs
 
 # It has Python 3.12, Docker 28 and buildx.
 BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
@@ -35,7 +36,7 @@ class BuildRole:
     assumed_by: iam.ServicePrincipal
     description: str
     policy_name: str
-    statements: Sequence[iam.PolicyStatement]
+    statements: Sequence[Statement]
     reasons: Mapping[str, str]
 
 
@@ -61,11 +62,7 @@ def add_build_project(
         assumed_by=role.assumed_by,
         description=role.description,
         # Inline, so that the role never exists without its rights.
-        inline_policies={
-            role.policy_name: iam.PolicyDocument(
-                statements=[*role.statements, write_logs(log_group)]
-            )
-        },
+        inline_policies={role.policy_name: document_of([*role.statements, write_logs(log_group)])},
     )
     acknowledge_wildcards(build_role, role.reasons)
     project = codebuild.CfnProject(

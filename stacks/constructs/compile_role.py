@@ -7,15 +7,15 @@ from constructs import Construct
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.families import FAMILIES
-from slipway.planning.rights import (
+from slipway.planning.statements import (
     TRAINING_JOBS,
+    allow,
     publish_metrics,
     pull_images,
     read_objects,
-    right,
     write_logs_of_machines,
 )
-from stacks.constructs.statements import acknowledge_wildcards, statements_of
+from stacks.constructs.statements import acknowledge_wildcards, document_of
 
 _LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 
@@ -54,19 +54,19 @@ class CompileRole(Construct):
         log_group_arn = f"arn:{stack.partition}:logs:{here}:log-group:{_LOG_GROUP}"
         rights = [
             *read_objects("Weights", bucket_arn, place.artifacts_prefix),
-            right(
+            allow(
                 "WriteOutput",
                 ["s3:AbortMultipartUpload", "s3:PutObject"],
                 f"{bucket_arn}/{place.output_prefix}*",
             ),
-            right(
+            allow(
                 "UseArtifactKey",
                 ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"],
                 artifact_key_arn,
             ),
             *pull_images("PullImages", repositories_arn, *images_of_aws),
             # All training jobs of an account share one log group, which SageMaker creates.
-            right("MakeLogGroup", ["logs:CreateLogGroup"], f"{log_group_arn}:*"),
+            allow("MakeLogGroup", ["logs:CreateLogGroup"], f"{log_group_arn}:*"),
             write_logs_of_machines(f"{log_group_arn}:*"),
             publish_metrics(TRAINING_JOBS),
         ]
@@ -78,7 +78,7 @@ class CompileRole(Construct):
                 conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
             ),
             description=f"Compiles the models of {environment.name}",
-            inline_policies={"Compiling": iam.PolicyDocument(statements=statements_of(rights))},
+            inline_policies={"Compiling": document_of(rights)},
         )
         acknowledge_wildcards(
             self.role,

@@ -14,6 +14,12 @@ from stacks.constructs.step_scaling import add_alarm, add_policy
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
+# A component cannot be created with none (`slipway.planning.component`).
+_COPIES_AT_CREATION = 1
+# Long enough for many copies to start, so that the failed requests of one wake add one copy. And
+# short, because no request wakes the endpoint during the pause. AWS's alarm for scaling in may take
+# the copy away soon. For 15 minutes it still sees the quiet minutes before the last sleep.
+_WAKE_COOLDOWN_SECONDS = 300
 
 
 class ScaledComponent(Construct):
@@ -57,7 +63,7 @@ class ScaledComponent(Construct):
             specification=_specification(component, variant, hosted.model),
             runtime_config=(
                 sagemaker.CfnInferenceComponent.InferenceComponentRuntimeConfigProperty(
-                    copy_count=component.copies_at_creation
+                    copy_count=_COPIES_AT_CREATION
                 )
             ),
         )
@@ -69,8 +75,8 @@ class ScaledComponent(Construct):
             scalable_dimension=_DIMENSION,
             resource_id=f"inference-component/{component.name}",
             min_capacity=0,
-            max_capacity=component.max_copies,
-            scheduled_actions=scheduled_actions(component.schedules),
+            max_capacity=component.settings.max_copies,
+            scheduled_actions=scheduled_actions(component.settings.schedules),
         )
         target.add_resource_dependency(self.copies)
         add_policy(self, policy=_tracking_policy(component), target_id=target.ref)
@@ -86,7 +92,7 @@ def _specification(
         model_name=model.attr_model_name,
         compute_resource_requirements=(
             of.InferenceComponentComputeResourceRequirementsProperty(
-                min_memory_required_in_mb=component.copy_memory_mib,
+                min_memory_required_in_mb=component.settings.copy_memory_mib,
                 number_of_accelerator_devices_required=component.accelerators_per_copy,
                 number_of_cpu_cores_required=component.vcpus_per_copy,
             )
@@ -101,20 +107,21 @@ def _specification(
 
 
 def _tracking_policy(component: ComponentPlan) -> TrackingPolicy:
-    if component.target_concurrent_requests_per_copy is not None:
+    settings = component.settings
+    if settings.target_concurrent_requests_per_copy is not None:
         construct_id, name = "ConcurrentRequestsPerCopy", "ConcurrentRequestsPerCopyHighResolution"
-        target = component.target_concurrent_requests_per_copy
-    elif component.target_invocations_per_copy_per_minute is not None:
+        target = settings.target_concurrent_requests_per_copy
+    elif settings.target_invocations_per_copy_per_minute is not None:
         construct_id = name = "InvocationsPerCopy"
-        target = component.target_invocations_per_copy_per_minute
+        target = settings.target_invocations_per_copy_per_minute
     else:
         raise ValueError("the plan has no scaling target")
     return TrackingPolicy(
         construct_id,
         _metric(component, construct_id, "Sum", f"SageMakerInferenceComponent{name}"),
         target,
-        component.scale_in_cooldown_seconds,
-        component.scale_out_cooldown_seconds,
+        settings.scale_in_cooldown_seconds,
+        settings.scale_out_cooldown_seconds,
     )
 
 
@@ -128,7 +135,7 @@ def _wake_policy(component: ComponentPlan) -> StepPolicy:
         "Wake",
         _metric(component, WAKE_METRIC, "Sum"),
         ((1, 1),),
-        component.wake_cooldown_seconds,
+        _WAKE_COOLDOWN_SECONDS,
         f"{component.name}: a request found no copy, and wakes the endpoint",
     )
 

@@ -6,7 +6,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sagemaker as sagemaker
 
-from slipway.planning.rollout import RolloutPlan
+from slipway.config.schema import ModelConfig
 from slipway.planning.rollout_text import describe_rollout
 
 _Of = sagemaker.CfnInferenceComponent
@@ -14,7 +14,7 @@ _Of = sagemaker.CfnInferenceComponent
 
 def guard_copies(
     copies: sagemaker.CfnInferenceComponent,
-    rollout: RolloutPlan,
+    config: ModelConfig,
     alarms: Mapping[str, cloudwatch.CfnAlarm],
 ) -> None:
     """Makes SageMaker replace the copies in batches, and undo an update by alarms.
@@ -23,9 +23,10 @@ def guard_copies(
 
     Args:
         copies: the component.
-        rollout: of the plan; its strategy is `rolling`.
+        config: of the model; the strategy of its rollout is `rolling`.
         alarms: of the endpoint, by their names in `rollout.rollback_alarms`.
     """
+    rollout = config.rollout
     if rollout.step_percent is None:
         raise ValueError("a rolling update has the size of a batch")
     undoing = [_Of.AlarmProperty(alarm_name=alarms[name].ref) for name in rollout.rollback_alarms]
@@ -43,5 +44,5 @@ def guard_copies(
         ),
     )
     # `cdk diff` and `cdk deploy` print it beside the changes.
-    described = "; ".join(describe_rollout(rollout, is_component=True))
+    described = "; ".join(describe_rollout(config))
     cdk.Annotations.of(copies).add_info(f"Rollout of the next change: {described}.")

@@ -11,11 +11,12 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from slipway.config.names import KEPT_LOGS
+from slipway.config.sections.scaling import Schedule
 from slipway.planning.plan import DeploymentPlan, VariantPlan
-from slipway.planning.schedules import SchedulePlan
+from slipway.planning.statements import allow
 from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.scaling_policies import policies_of, step_policies
-from stacks.constructs.statements import acknowledge_wildcards, allow
+from stacks.constructs.statements import acknowledge_wildcards
 
 RESOURCE_TYPE = "Custom::SlipwayScaling"
 # Begins the ids of the constructs that scale variants.
@@ -49,7 +50,7 @@ class EndpointUpdate(Construct):
         self._plan = plan
         self._function = self._add_function(log_key_arn)
         variants = [
-            (variant.name, variant.instance_types, plan.autoscaling is not None)
+            (variant.name, variant.instance_types, plan.config.autoscaling is not None)
             for variant in plan.variants
         ]
         # A new resource for each change that deregisters targets. After a rollback, CloudFormation
@@ -72,7 +73,7 @@ class EndpointUpdate(Construct):
         properties: dict[str, Any] = {"EndpointName": plan.endpoint_name, "Step": step}
         if step != "Undo":
             properties["Variants"] = [self._variant(variant) for variant in plan.variants]
-            if plan.autoscaling is not None:
+            if plan.config.autoscaling is not None:
                 # CloudFormation tags the targets that it creates; targets registered again get the
                 # same tags.
                 properties["TargetTags"] = dict(sorted(plan.tags.items()))
@@ -94,7 +95,7 @@ class EndpointUpdate(Construct):
             "Name": variant.name,
             "InstanceTypes": list(variant.instance_types),
         }
-        scaling = self._plan.autoscaling
+        scaling = self._plan.config.autoscaling
         if scaling is not None:
             policies = policies_of(scaling, self._plan.endpoint_name, variant)
             described["Scaling"] = {
@@ -110,7 +111,7 @@ class EndpointUpdate(Construct):
         return described
 
     def _alarms_digest(self) -> str:
-        plan, scaling = self._plan, self._plan.autoscaling
+        plan, scaling = self._plan, self._plan.config.autoscaling
         policies = [
             asdict(policy)
             for variant in plan.variants
@@ -121,7 +122,7 @@ class EndpointUpdate(Construct):
 
     def _add_function(self, log_key_arn: str | None) -> lambda_.CfnFunction:
         stack, plan = cdk.Stack.of(self), self._plan
-        place = f"{plan.region}:{plan.account}"
+        place = f"{plan.environment.region}:{plan.environment.account}"
         endpoint = f"arn:{stack.partition}:sagemaker:{place}:endpoint/{plan.endpoint_name.lower()}"
         configs = f"arn:{stack.partition}:sagemaker:{place}:endpoint-config/*"
         targets = f"arn:{stack.partition}:application-autoscaling:{place}:scalable-target/*"
@@ -155,9 +156,7 @@ class EndpointUpdate(Construct):
                     "application-autoscaling:RegisterScalableTarget",
                 ],
                 targets,
-                conditions={
-                    "StringEquals": {"application-autoscaling:service-namespace": "sagemaker"}
-                },
+                StringEquals={"application-autoscaling:service-namespace": "sagemaker"},
             ),
             allow("TagTargets", ["application-autoscaling:TagResource"], targets),
             # The rights that Application Auto Scaling requires of its caller.
@@ -190,7 +189,7 @@ class EndpointUpdate(Construct):
         step_alarms = (
             f"arn:{stack.partition}:cloudwatch:{place}:alarm:{plan.stack_name}-{SCALING_ID}*"
         )
-        if plan.autoscaling is not None and plan.autoscaling.step_policy_count:
+        if plan.config.autoscaling is not None and plan.config.autoscaling.step_policy_count:
             statements.append(allow("PointStepAlarms", ["cloudwatch:PutMetricAlarm"], step_alarms))
         function = add_handler_function(
             self,
@@ -217,12 +216,13 @@ class EndpointUpdate(Construct):
         return function.resource
 
 
-def _schedule(schedule: SchedulePlan) -> Mapping[str, Any]:
+def _schedule(schedule: Schedule) -> Mapping[str, Any]:
     """Returns a schedule in the form of PutScheduledAction."""
-    zone = {"Timezone": schedule.time_zone} if schedule.time_zone else {}
+    time_zone = schedule.zone_of_expression
+    zone = {"Timezone": time_zone} if time_zone else {}
     return {
         "ScheduledActionName": schedule.name,
-        "Schedule": schedule.expression,
+        "Schedule": schedule.at,
         **zone,
         "ScalableTargetAction": {
             "MinCapacity": schedule.min_instance_count,

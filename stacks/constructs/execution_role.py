@@ -4,8 +4,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rights import RightsPolicy
-from stacks.constructs.statements import acknowledge_wildcards, statements_of
+from slipway.planning.statements import RolePolicy
+from stacks.constructs.statements import acknowledge_wildcards, document_of
 
 
 class ExecutionRole(Construct):
@@ -16,10 +16,9 @@ class ExecutionRole(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, serving: RightsPolicy
+        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, serving: RolePolicy
     ) -> None:
         super().__init__(scope, construct_id)
-        document = iam.PolicyDocument(statements=statements_of(serving.rights))
         self.role = iam.Role(
             self,
             "Role",
@@ -28,10 +27,10 @@ class ExecutionRole(Construct):
             # ("SageMaker AI Inference", 2026-11-22).
             assumed_by=iam.ServicePrincipal(
                 "sagemaker.amazonaws.com",
-                conditions={"StringEquals": {"aws:SourceAccount": plan.account}},
+                conditions={"StringEquals": {"aws:SourceAccount": plan.environment.account}},
             ),
             description=f"Runs {plan.stack_name}",
             # Inline, so that the role never exists without its rights (SageMaker checks at once).
-            inline_policies={serving.name: document},
+            inline_policies={serving.name: document_of(serving.statements)},
         )
         acknowledge_wildcards(self.role, serving.reasons)

@@ -5,8 +5,8 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from slipway.config.environments import Environment
+from slipway.planning.statements import allow
 from stacks.constructs.handler_function import add_handler_function
-from stacks.constructs.statements import allow
 
 RESOURCE_TYPE = "Custom::SlipwayFoundation"
 # Raised with each change of the foundation's template, so that an outdated working copy cannot undo

@@ -12,7 +12,8 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
-from stacks.constructs.statements import write_logs
+from slipway.planning.statements import Statement
+from stacks.constructs.statements import document_of, write_logs
 from stacks.function_files import copy_function
 
 _RUNTIME = "python3.14"
@@ -35,7 +36,7 @@ def add_handler_function(
     timeout_seconds: int,
     role_description: str,
     policy_name: str,
-    statements: Sequence[iam.PolicyStatement],
+    statements: Sequence[Statement],
     log_key_arn: str | None,
     log_id: str = "FunctionLog",
     role_id: str = "FunctionRole",
@@ -67,9 +68,7 @@ def add_handler_function(
         assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
         description=role_description,
         # Inline, so that the role never exists without its rights.
-        inline_policies={
-            policy_name: iam.PolicyDocument(statements=[*statements, write_logs(log_group)])
-        },
+        inline_policies={policy_name: document_of([*statements, write_logs(log_group)])},
     )
     function = lambda_.CfnFunction(
         scope,

@@ -8,7 +8,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from slipway.planning.metrics import MetricsPlan
+from slipway.config.sections.endpoint import Metrics
 from slipway.planning.plan import DeploymentPlan
 from stacks.constructs.mode_rights import ModeRights
 from stacks.constructs.production_variants import production_variant
@@ -54,7 +54,7 @@ class HostedModel(Construct):
             self,
             "LogGroup",
             log_group_name=plan.log_group_name,
-            retention_in_days=plan.log_retention_days,
+            retention_in_days=plan.config.endpoint.log_retention_days,
             kms_key_id=surroundings.log_key_arn,
         )
         # Otherwise SageMaker would create the group, with no retention and outside the stack.
@@ -63,7 +63,7 @@ class HostedModel(Construct):
             self,
             "Model",
             execution_role_arn=surroundings.role_arn,
-            enable_network_isolation=plan.network_isolation,
+            enable_network_isolation=plan.config.endpoint.network_isolation,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 image=plan.image.uri,
                 environment=dict(sorted(plan.container_environment.items())),
@@ -100,36 +100,36 @@ class HostedEndpoint(HostedModel):
         queue: sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty | None,
     ) -> None:
         super().__init__(scope, construct_id, plan=plan, surroundings=surroundings)
-        component = plan.component
+        component, settings = plan.component, plan.config.endpoint
         self.config = sagemaker.CfnEndpointConfig(
             self,
             # Two ids, so that adding or dropping autoscaling makes a new configuration even if
             # nothing else changes. It is not documented what UpdateEndpoint does with the
             # endpoint's present configuration, and a fleet that was scaled out must shrink to the
             # file's count.
-            "FixedEndpointConfig" if plan.autoscaling is None else "EndpointConfig",
+            "FixedEndpointConfig" if plan.config.autoscaling is None else "EndpointConfig",
             production_variants=[
                 production_variant(plan, variant, self.model) for variant in plan.variants
             ],
             # On a component's instances, these hold for every model.
             execution_role_arn=None if component is None else surroundings.role_arn,
-            enable_network_isolation=None if component is None else plan.network_isolation,
+            enable_network_isolation=None if component is None else settings.network_isolation,
             vpc_config=None if component is None else _vpc_of_config(surroundings.vpc),
             shadow_production_variants=(
                 [production_variant(plan, plan.shadow, self.model)]
                 if plan.shadow is not None
                 else None
             ),
-            kms_key_id=plan.volume_key_arn,
+            kms_key_id=settings.volume_key_arn,
             data_capture_config=capture,
-            metrics_config=_metrics(plan.metrics),
+            metrics_config=_metrics(settings.metrics),
             async_inference_config=queue,
         )
         if component is not None:
             for each in surroundings.rights:
                 self.config.add_resource_dependency(each.policy)
         # With autoscaling or copies, an update keeps the fleet's size; otherwise the file decides.
-        keeps_size = plan.autoscaling is not None or component is not None
+        keeps_size = plan.config.autoscaling is not None or component is not None
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
@@ -152,7 +152,7 @@ def _model_data(plan: DeploymentPlan) -> sagemaker.CfnModel.ModelDataSourcePrope
 
 
 def _metrics(
-    metrics: MetricsPlan | None,
+    metrics: Metrics | None,
 ) -> sagemaker.CfnEndpointConfig.MetricsConfigProperty | None:
     if metrics is None:
         return None

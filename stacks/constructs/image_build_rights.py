@@ -4,13 +4,12 @@ import re
 from collections.abc import Sequence
 
 import aws_cdk as cdk
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from slipway.config.sections.image_builds import BuildVpc
 from slipway.planning.plan import ImagePlan
-from stacks.constructs.statements import allow
+from slipway.planning.statements import Statement, allow
 
 _ECR_REGISTRY = re.compile(r"(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 
@@ -21,7 +20,7 @@ def build_statements(
     bases: Sequence[str],
     files: Sequence[assets.Asset],
     vpc: BuildVpc | None,
-) -> list[iam.PolicyStatement]:
+) -> list[Statement]:
     """Returns the statements of a build's role.
 
     Args:
@@ -77,9 +76,7 @@ def network_interfaces_arn(partition: str, region: str, account: str) -> str:
     return f"arn:{partition}:ec2:{region}:{account}:network-interface/*"
 
 
-def network_statements(
-    partition: str, region: str, account: str, vpc: BuildVpc
-) -> list[iam.PolicyStatement]:
+def network_statements(partition: str, region: str, account: str, vpc: BuildVpc) -> list[Statement]:
     """Returns the rights that AWS requires for a build in a VPC.
 
     https://docs.aws.amazon.com/codebuild/latest/userguide/auth-and-access-control-iam-identity-based-access-control.html
@@ -93,14 +90,10 @@ def network_statements(
         "AttachNetworkInterfaces",
         ["ec2:CreateNetworkInterfacePermission"],
         network_interfaces_arn(partition, region, account),
-    )
-    attach.add_conditions(
-        {
-            "StringEquals": {
-                "ec2:AuthorizedService": "codebuild.amazonaws.com",
-                "ec2:Subnet": subnets,
-            }
-        }
+        StringEquals={
+            "ec2:AuthorizedService": "codebuild.amazonaws.com",
+            "ec2:Subnet": subnets,
+        },
     )
     manage = allow(
         "ManageNetworkInterfaces",

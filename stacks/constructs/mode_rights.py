@@ -7,8 +7,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from slipway.planning.rights import RightsPolicy
-from stacks.constructs.statements import acknowledge_wildcards, statements_of
+from slipway.planning.statements import RolePolicy
+from stacks.constructs.statements import acknowledge_wildcards, document_of
 
 
 class ModeRights(Construct):
@@ -23,9 +23,9 @@ class ModeRights(Construct):
         policy: what the model must depend on.
     """
 
-    def __init__(self, scope: Construct, policy: RightsPolicy, *, role: iam.Role) -> None:
+    def __init__(self, scope: Construct, policy: RolePolicy, *, role: iam.Role) -> None:
         super().__init__(scope, policy.name)
-        document = iam.PolicyDocument(statements=statements_of(policy.rights))
+        document = document_of(policy.statements)
         rendered = json.dumps(cdk.Stack.of(self).resolve(document.to_json()), sort_keys=True)
         name = f"{policy.name}{hashlib.sha256(rendered.encode()).hexdigest()[:8]}"
         self.policy = iam.CfnPolicy(

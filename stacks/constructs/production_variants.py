@@ -15,6 +15,7 @@ def production_variant(
     The variant of inference components names no model, and its instances come and go with their
     copies. The component says how long a copy may take to start.
     """
+    settings = plan.config.endpoint
     is_of_copies = plan.component is not None
     pools = _instance_pools(variant)
     return _Of.ProductionVariantProperty(
@@ -22,14 +23,16 @@ def production_variant(
         model_name=None if is_of_copies else model.attr_model_name,
         instance_type=None if pools else variant.instance_type,
         instance_pools=pools,
-        variant_instance_provision_timeout_in_seconds=variant.instance_provision_timeout_seconds,
+        variant_instance_provision_timeout_in_seconds=(
+            settings.instance_provision_timeout_seconds if pools else None
+        ),
         initial_instance_count=variant.instance_count,
         initial_variant_weight=variant.weight,
         managed_instance_scaling=_instances_of_copies(plan) if is_of_copies else None,
-        routing_config=_Of.RoutingConfigProperty(routing_strategy=plan.routing_strategy),
+        routing_config=_Of.RoutingConfigProperty(routing_strategy=settings.routing.upper()),
         capacity_reservation_config=_reservation(plan, variant),
         inference_ami_version=variant.inference_ami_version,
-        volume_size_in_gb=variant.volume_size_gb,
+        volume_size_in_gb=settings.volume_size_gb,
         model_data_download_timeout_in_seconds=(
             None if is_of_copies else variant.model_data_download_timeout_seconds
         ),
@@ -59,10 +62,11 @@ def _instances_of_copies(plan: DeploymentPlan) -> _Of.ManagedInstanceScalingProp
 def _reservation(
     plan: DeploymentPlan, variant: VariantPlan
 ) -> _Of.CapacityReservationConfigProperty | None:
-    if plan.capacity_reservation_arn is None or variant not in plan.variants:
+    arn = plan.config.endpoint.capacity_reservation_arn
+    if arn is None or variant not in plan.variants:
         return None  # a shadow variant has no reservation
     return _Of.CapacityReservationConfigProperty(
         # The only preference that there is.
         capacity_reservation_preference="capacity-reservations-only",
-        ml_reservation_arn=plan.capacity_reservation_arn,
+        ml_reservation_arn=arn,
     )

@@ -13,6 +13,7 @@ from slipway.config.environments import Environment
 from slipway.config.sections.remote_publishing import RemotePublishing
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.remote_place import BUILD_MODULE, CA_BUNDLE_FILE, SOURCES_PREFIX
+from slipway.planning.statements import allow
 from stacks.constructs.build_project import (
     BUILD_IMAGE,
     INTERFACES_REASON,
@@ -23,7 +24,6 @@ from stacks.constructs.build_project import (
 from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.image_build_rights import network_interfaces_arn, network_statements
 from stacks.constructs.remote_publishing_rights import publishing_statements
-from stacks.constructs.statements import allow
 
 RESOURCE_TYPE = "Custom::SlipwayRemotePublishing"
 _PYTHON = "3.12"

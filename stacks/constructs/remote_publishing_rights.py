@@ -1,12 +1,11 @@
 """The rights of a build that publishes: a publisher's, for every model of the environment."""
 
-from aws_cdk import aws_iam as iam
-
 from slipway.config.environments import Environment
 from slipway.config.sections.remote_publishing import RemotePublishing
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.remote_place import RESULTS_PREFIX, SOURCES_PREFIX
-from stacks.constructs.statements import allow
+from slipway.planning.statements import Statement, allow
+from slipway.s3_address import S3Address
 
 _JOBS_LOG = "/aws/sagemaker/TrainingJobs"
 
@@ -19,7 +18,7 @@ def publishing_statements(
     *,
     artifact_key_arn: str,
     compile_role_arn: str,
-) -> tuple[list[iam.PolicyStatement], dict[str, str]]:
+) -> tuple[list[Statement], dict[str, str]]:
     """Returns the statements of the build's role, and the reason of each wildcard in them."""
     bucket = f"arn:{partition}:s3:::{place.bucket}"
     here = f"{environment.region}:{environment.account}"
@@ -55,7 +54,7 @@ def publishing_statements(
             "PassCompileRole",
             ["iam:PassRole"],
             compile_role_arn,
-            conditions={"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}},
+            StringEquals={"iam:PassedToService": "sagemaker.amazonaws.com"},
         ),
         allow("ReadCompileLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], log, f"{log}:*"),
     ]
@@ -69,15 +68,15 @@ def publishing_statements(
         f"{log}:*": "SageMaker names the streams after the jobs.",
     }
     for number, uri in enumerate(settings.weights):
-        source, _, prefix = uri.removeprefix("s3://").partition("/")
-        objects = f"arn:{partition}:s3:::{source}/{prefix}*"
+        source = S3Address.of(uri)
+        objects = f"arn:{partition}:s3:::{source.bucket}/{source.key}*"
         statements += [
             allow(f"ReadWeights{number}", ["s3:GetObject"], objects),
             allow(
                 f"FindWeights{number}",
                 ["s3:ListBucket"],
-                f"arn:{partition}:s3:::{source}",
-                conditions={"StringLike": {"s3:prefix": f"{prefix}*"}},
+                f"arn:{partition}:s3:::{source.bucket}",
+                StringLike={"s3:prefix": f"{source.key}*"},
             ),
         ]
         reasons[objects] = "The environment names the prefix."

@@ -7,8 +7,9 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from slipway.config.sections.rollout import Rollout
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rollout import ALL_AT_ONCE, CANARY, LINEAR, ROLLING, RolloutPlan
+from slipway.planning.rollout import ALL_AT_ONCE, CANARY, LINEAR, ROLLING, new_fleet_alarms
 from slipway.planning.rollout_text import describe_rollout
 from stacks.constructs.alarms import VariantAlarms
 from stacks.constructs.hosting import HostedEndpoint
@@ -37,7 +38,7 @@ class GuardedRollout(Construct):
         construct_id: str,
         *,
         plan: DeploymentPlan,
-        rollout: RolloutPlan,
+        rollout: Rollout,
         hosting: HostedEndpoint,
         alarms: Mapping[str, VariantAlarms],
         topic_arn: str,
@@ -51,7 +52,7 @@ class GuardedRollout(Construct):
                 plan=plan,
                 variant=variant,
                 topic_arn=topic_arn,
-                names=rollout.new_fleet_alarms,
+                names=new_fleet_alarms(plan.config),
                 config_name=hosting.config.attr_endpoint_config_name,
             )
             by_name = {**alarms[variant.name].by_name, **new_fleet.by_name}
@@ -59,12 +60,12 @@ class GuardedRollout(Construct):
         hosting.endpoint.deployment_config = _deployment_config(rollout, undoing)
         # `cdk diff` and `cdk deploy` print it beside the changes.
         cdk.Annotations.of(hosting.endpoint).add_info(
-            f"Rollout of the next change: {'; '.join(describe_rollout(rollout))}."
+            f"Rollout of the next change: {'; '.join(describe_rollout(plan.config))}."
         )
 
 
 def _deployment_config(
-    rollout: RolloutPlan, alarms: list[cloudwatch.CfnAlarm]
+    rollout: Rollout, alarms: list[cloudwatch.CfnAlarm]
 ) -> sagemaker.CfnEndpoint.DeploymentConfigProperty:
     rollback = None
     if alarms:

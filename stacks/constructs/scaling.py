@@ -4,7 +4,7 @@ from aws_cdk import aws_applicationautoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IDependable
 
-from slipway.planning.autoscaling import AutoscalingPlan
+from slipway.config.sections.scaling import Autoscaling
 from slipway.planning.plan import VariantPlan
 from stacks.constructs.scaling_policies import step_policy, tracking_policy, wake_policy
 from stacks.constructs.scheduled_actions import scheduled_actions
@@ -34,7 +34,7 @@ class VariantScaling(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        scaling: AutoscalingPlan,
+        scaling: Autoscaling,
         endpoint: str,
         variant: VariantPlan,
         after: IDependable,

@@ -21,12 +21,12 @@ from typing import Any, ClassVar
 
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
 from slipway.config.async_alarms import QUEUE
+from slipway.config.sections.scaling import Autoscaling
 from slipway.planning.asynchronous import (
     BACKLOG_PER_INSTANCE,
     BACKLOG_WITHOUT_CAPACITY,
     WAKE_POLICY,
 )
-from slipway.planning.autoscaling import AutoscalingPlan
 from slipway.planning.plan import VariantPlan
 
 _WAKE_COOLDOWN_SECONDS = 300
@@ -166,9 +166,7 @@ class StepPolicy(ScalingPolicy):
         }
 
 
-def tracking_policy(
-    scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan
-) -> TrackingPolicy:
+def tracking_policy(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -> TrackingPolicy:
     """Returns the target tracking policy of a variant."""
     dimensions = {"EndpointName": endpoint, "VariantName": variant.name}
     target = scaling.target_value
@@ -209,7 +207,7 @@ def tracking_policy(
     )
 
 
-def step_policy(scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan) -> StepPolicy | None:
+def step_policy(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -> StepPolicy | None:
     """Returns the step policy of a variant, by the metric of its target; None without steps."""
     if not scaling.steps:
         return None
@@ -233,7 +231,7 @@ def of_queue(endpoint: str) -> dict[str, str]:
     return {"EndpointName": endpoint}
 
 
-def wake_policy(scaling: AutoscalingPlan, endpoint: str) -> StepPolicy | None:
+def wake_policy(scaling: Autoscaling, endpoint: str) -> StepPolicy | None:
     """Returns the policy that starts the first instance; None for a fleet that never is empty.
 
     Target tracking alone starts no instance until the backlog is above the target. AWS's guide has
@@ -252,17 +250,13 @@ def wake_policy(scaling: AutoscalingPlan, endpoint: str) -> StepPolicy | None:
     )
 
 
-def step_policies(
-    scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan
-) -> list[StepPolicy]:
+def step_policies(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -> list[StepPolicy]:
     """Returns the policies of a variant that need an alarm."""
     found = (step_policy(scaling, endpoint, variant), wake_policy(scaling, endpoint))
     return [policy for policy in found if policy is not None]
 
 
-def policies_of(
-    scaling: AutoscalingPlan, endpoint: str, variant: VariantPlan
-) -> list[ScalingPolicy]:
+def policies_of(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -> list[ScalingPolicy]:
     """Returns every policy of a variant."""
     tracking = tracking_policy(scaling, endpoint, variant)
     return [tracking, *step_policies(scaling, endpoint, variant)]

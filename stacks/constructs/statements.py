@@ -1,4 +1,4 @@
-"""Policy statements that several roles share, and the reasons of their wildcards."""
+"""Policies of roles in the CDK's form, and the reasons of their wildcards."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,10 +7,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import IConstruct
 
-from slipway.planning.rights import Right
+from slipway.planning.statements import Statement, allow
 
 
-def write_logs(log_group: logs.LogGroup) -> iam.PolicyStatement:
+def write_logs(log_group: logs.LogGroup) -> Statement:
     """Returns the right to write into an existing log group."""
     # The group's ARN ends in `:*`, which stands for its streams.
     return allow(
@@ -18,28 +18,18 @@ def write_logs(log_group: logs.LogGroup) -> iam.PolicyStatement:
     )
 
 
-def statements_of(rights: Iterable[Right]) -> list[iam.PolicyStatement]:
-    """Returns the statements of rights that are data."""
-    return [
-        iam.PolicyStatement(
-            sid=right.sid,
-            actions=list(right.actions),
-            resources=list(right.resources),
-            conditions=right.conditions or None,
-        )
-        for right in rights
-    ]
-
-
-def allow(
-    sid: str,
-    actions: list[str],
-    *resources: str,
-    conditions: Mapping[str, Mapping[str, str]] | None = None,
-) -> iam.PolicyStatement:
-    """Returns a statement that allows actions on resources."""
-    return iam.PolicyStatement(
-        sid=sid, actions=actions, resources=list(resources), conditions=conditions
+def document_of(statements: Iterable[Statement]) -> iam.PolicyDocument:
+    """Returns the CDK's form of a policy."""
+    return iam.PolicyDocument(
+        statements=[
+            iam.PolicyStatement(
+                sid=each.sid,
+                actions=list(each.actions),
+                resources=list(each.resources),
+                conditions=each.conditions or None,
+            )
+            for each in statements
+        ]
     )
 
 

@@ -80,7 +80,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     )
     for case in GOOD:
         plan = make_plan(case, tmp_path_factory.mktemp(case))
-        target = cdk.Environment(account=plan.account, region=plan.region)
+        target = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
         plan_stack(app, case, plan=plan, env=target)
         if case in ISOLATED:
             ArtifactsStack(

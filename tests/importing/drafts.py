@@ -6,7 +6,6 @@ from typing import Any
 import yaml
 
 from slipway.config.schema import ModelConfig
-from slipway.facts.instances import instance_types
 from slipway.importing.draft import KnownFacts
 from slipway.importing.lmi.drafts import LmiDraft
 from slipway.importing.lmi.images import suitable_draft
@@ -54,7 +53,7 @@ def situation(made: LmiDraft) -> Lmi:
 
 def require_plan(made: LmiDraft) -> None:
     """Plans an imported config; raises `UserError` with all that is refused."""
-    resolve(config_of(made), instance_types(), PRODUCTION, Lock(), {}, allow_unpublished=True)
+    resolve(situation_of(config_of(made), PRODUCTION), Lock(), {}, allow_unpublished=True)
 
 
 def reasons(made: LmiDraft) -> dict[str, str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.errors import UserError
-from slipway.facts.instances import instance_types
 from slipway.operations.invoke.asynchronous import invoke_async
 from slipway.operations.invoke.realtime import Request
 from slipway.operations.leftovers import find_leftovers
@@ -16,11 +16,10 @@ from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.mode import compare_mode
 from slipway.operations.preflight.places import find_queue
 from slipway.operations.status import find_status
-from slipway.planning.asynchronous import AsyncPlan, Prefix
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.rights.pipeline import least_policy
-from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 from tests.support.waiting import eventually
@@ -69,13 +68,13 @@ class Queue:
             )
 
     @property
-    def plan(self) -> AsyncPlan:
+    def plan(self) -> AsyncInference:
         """The plan of the golden case, with the keys of the account."""
         requests, answers, topics = self.keys
-        return AsyncPlan(
-            input=Prefix("my-requests", "tiny/"),
-            output=Prefix("my-answers", "tiny/"),
-            failure_output=Prefix("my-answers", "failed/"),
+        return AsyncInference(
+            input="s3://my-requests/tiny/",
+            output="s3://my-answers/tiny/",
+            failure_output="s3://my-answers/failed/",
             success_topic_arn=f"arn:aws:sns:{LOCAL.region}:{LOCAL.account}:answers",
             error_topic_arn=f"arn:aws:sns:{LOCAL.region}:{LOCAL.account}:failures",
             input_key_arn=requests,
@@ -246,11 +245,11 @@ def queued_plan(queue: Queue, **more: Any) -> DeploymentPlan:
 
 def planned(endpoint: dict[str, Any]) -> DeploymentPlan:
     config = model_config("async", endpoint=endpoint)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 def test_preflight_names_what_is_missing(queue: Queue) -> None:
-    plan = queued_plan(queue).asynchronous
+    plan = queued_plan(queue).config.endpoint.queue
     assert plan is not None
     found, problems = parted(find_queue(plan, queue.stack.access))
     assert problems == []
@@ -263,7 +262,7 @@ def test_preflight_names_what_is_missing(queue: Queue) -> None:
     wrong = queued_plan(
         queue, input="s3://not-there/", error_topic_arn=nowhere, input_key_arn=key,
         output_key_arn=gone,
-    ).asynchronous  # fmt: skip
+    ).config.endpoint.queue  # fmt: skip
     assert wrong is not None
     _, problems = parted(find_queue(wrong, queue.stack.access))
     assert [(each.message, each.remedy) for each in problems] == [
@@ -305,8 +304,8 @@ def test_status_tells_the_mode_and_what_differs(queue: Queue) -> None:
 def test_the_policy_is_what_the_commands_need(queue: Queue) -> None:
     plan = queued_plan(queue)
     recorded = RecordedCalls(queue.stack.access, f"{LOCAL.region}:{LOCAL.account}")
-    assert plan.asynchronous is not None
-    list(find_queue(plan.asynchronous, queue.stack.access))
+    assert plan.config.endpoint.queue is not None
+    list(find_queue(plan.config.endpoint.queue, queue.stack.access))
     ask(queue, b"x")
     policy = least_policy(plan, LOCAL, compiling=None, weights=None)
     assert recorded.denied_by(policy) == set()

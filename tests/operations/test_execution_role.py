@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,13 @@ from botocore.stub import Stubber
 from slipway.access import Access
 from slipway.config.load import load_config
 from slipway.errors import Problem
-from slipway.facts.instances import instance_types
 from slipway.operations.preflight.execution_role import examine_role
 from slipway.operations.preflight.findings import parted
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.rights.execution_role import role_policy
-from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for
+from tests.support.plans import plan_for, with_endpoint
+from tests.support.projects import DIGEST, LOCAL
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
 
@@ -42,7 +40,7 @@ TRUST: dict[str, Any] = {
 
 def planned() -> DeploymentPlan:
     config = load_config(_CASE, _CASE.parent, "local", ("local",)).config
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +92,7 @@ def test_an_endpoint_runs_with_the_printed_rights_alone(stack: SlipwayStack, iam
     assert model["ExecutionRoleArn"] == ROLE
     differing = find_status(NAME, stack.access, plan=planned(), log_line_count=0).differences
     assert "endpoint.execution_role_arn" not in {each.setting for each in differing}
-    made = replace(planned(), execution_role_arn=None)
+    made = with_endpoint(planned(), execution_role_arn=None)
     (other,) = (
         each
         for each in find_status(NAME, stack.access, plan=made, log_line_count=0).differences

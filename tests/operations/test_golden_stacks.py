@@ -73,7 +73,7 @@ def lay_own_artifacts(stacks: Stacks, plan: dict[str, Any]) -> None:
     stack = plan["artifact_place"]["stack_id"]
     template = (GOLDEN / "templates" / f"{stack}.json").read_text("utf-8")
     assert stacks.create(LOCAL.stack_name(stack), template) == "CREATE_COMPLETE"
-    place = own_place(plan["name"], LOCAL)
+    place = own_place(plan["config"]["name"], LOCAL)
     key = stacks.client("ssm").get_parameter(Name=place.key_parameter)["Parameter"]["Value"]
     stacks.client("s3").put_object(
         Bucket=place.bucket,
@@ -97,7 +97,7 @@ def deployed(stacks: Stacks, request: pytest.FixtureRequest) -> Iterator[dict[st
     assert stacks.create(name, template) == "CREATE_COMPLETE"
     yield plan
     assert stacks.delete(name) == "DELETE_COMPLETE"
-    assert find_leftovers(plan["name"], LOCAL, access_of(stacks)) == []
+    assert find_leftovers(plan["config"]["name"], LOCAL, access_of(stacks)) == []
 
 
 def access_of(stacks: Stacks) -> Access:

@@ -8,10 +8,10 @@ import pytest
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.preflight import notes, preflight
-from slipway.planning.artifact_place import own_place, shared_place
 from slipway.publishing.store import SEAL
 from slipway.publishing.stored import listed, seal
 from tests.support.buckets import remove_buckets
+from tests.support.plans import with_config, with_environment
 from tests.support.projects import DIGEST, LOCAL
 
 MANIFEST = json.dumps(
@@ -118,7 +118,7 @@ def test_a_prepared_account_passes(plan, access):
 )
 def test_an_image_of_ours_has_to_be_built(plan, access, repository: str, checked: bool):
     image = dataclasses.replace(plan.image, repository=repository, tag="1-0123456789abcdef")
-    plan = dataclasses.replace(plan, image=image, environment="production")
+    plan = with_environment(dataclasses.replace(plan, image=image), name="production")
     family = repository.rpartition("/")[2]
     missing = (
         f"the image {image.uri} is not there",
@@ -141,9 +141,7 @@ def test_an_image_of_ours_has_to_be_built(plan, access, repository: str, checked
 
 def test_an_image_that_is_built_is_named(plan, access):
     image = dataclasses.replace(plan.image, repository="slipway/lmi", tag="2-0123456789abcdef")
-    place = shared_place(LOCAL.model_copy(update={"name": "production"}))
-    place = dataclasses.replace(place, bucket=LOCAL.artifact_bucket)
-    plan = dataclasses.replace(plan, image=image, environment="production", artifact_place=place)
+    plan = with_environment(dataclasses.replace(plan, image=image), name="production")
     for name in ("artifact-key-arn", "notification-topic-arn"):
         access.client("ssm").put_parameter(
             Name=f"/slipway/production/{name}", Value="x", Type="String"
@@ -158,7 +156,7 @@ def test_an_image_that_is_built_is_named(plan, access):
 
 def test_a_repository_that_exists_keeps_its_key(plan, access):
     image = dataclasses.replace(plan.image, repository="slipway/lmi", tag="3-0123456789abcdef")
-    plan = dataclasses.replace(plan, image=image, environment="production")
+    plan = with_environment(dataclasses.replace(plan, image=image), name="production")
     ecr = access.client("ecr")
 
     def said(wanted: str | None) -> list[tuple[str, str]]:
@@ -198,20 +196,19 @@ def test_only_a_plan_without_a_project_says_that_owners_are_not_compared(plan):
         "owners are not compared: environments.yaml has no `project`, so the names of another "
         "repository's environment local in this account would be the same"
     ]
-    assert notes(dataclasses.replace(plan, project="search")) == []
+    assert notes(with_environment(plan, project="search")) == []
 
 
 def test_parameters_are_looked_for_under_the_project(plan, access):
-    place = shared_place(LOCAL.model_copy(update={"project": "search"}))
     with pytest.raises(UserError) as caught:
-        preflight(dataclasses.replace(plan, project="search", artifact_place=place), access)
+        preflight(with_environment(plan, project="search"), access)
     missing = caught.value.problems[0].message
     assert missing == "the SSM parameter /slipway/search/local/artifact-key-arn is not there"
 
 
 def test_an_isolated_model_needs_its_own_key_and_what_it_encrypted(plan, access):
-    place = own_place("tiny", LOCAL)
-    plan = dataclasses.replace(plan, artifact_place=place)
+    isolated = plan.config.artifacts.model_copy(update={"isolated": True})
+    plan = with_config(plan, artifacts=isolated)
     first, second = (access.client("kms").create_key()["KeyMetadata"]["Arn"] for _ in range(2))
     parameter = {"Name": "/slipway/local/models/tiny/artifact-key-arn", "Type": "String"}
     access.client("ssm").put_parameter(

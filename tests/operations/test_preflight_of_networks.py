@@ -1,18 +1,14 @@
 """Preflight compares an endpoint's network with the account's EC2."""
 
-import dataclasses
-
 import pytest
 
 from slipway.access import Access
-from slipway.facts.instances import instance_types
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.network import compare_network
-from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.planning.vpc import VpcPlan
 from tests.support.networks import Network, make_network
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import model_config
 
 
 @pytest.fixture
@@ -24,10 +20,8 @@ def compared(
     access: Access, subnets: tuple[str, ...], groups: tuple[str, ...], made: str | None = None
 ) -> list[tuple[str, str]]:
     config = model_config()
-    plan: DeploymentPlan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
-    vpc = VpcPlan(subnets, groups)
-    plan = dataclasses.replace(plan, vpc=vpc)
-    _, problems = parted(compare_network(plan, vpc, access, made))
+    network = VpcPlan(subnets, groups)
+    _, problems = parted(compare_network(plan_for(config), network, access, made))
     return [(each.message, each.remedy) for each in problems]
 
 

@@ -7,19 +7,18 @@ import pytest
 from botocore.exceptions import ClientError
 
 from slipway.access import Access
-from slipway.facts.instances import instance_types
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import model_config
 
 FIRST, SECOND = "ml.g4dn.xlarge", "ml.g4dn.2xlarge"
 
 
 def planned(**endpoint: Any) -> DeploymentPlan:
     config = model_config(endpoint=endpoint)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 def code_of(client: Any, instance_type: str) -> str:

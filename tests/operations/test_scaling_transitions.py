@@ -8,10 +8,9 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from slipway.facts.instances import instance_types
-from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
-from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 from tests.synth.assemblies import new_app
 
@@ -78,7 +77,7 @@ def template(stack: SlipwayStack, tmp_path_factory: pytest.TempPathFactory) -> T
         config = model_config(
             "moving", endpoint=endpoint, autoscaling=SCALING if is_scaled else None
         )
-        plan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+        plan = plan_for(config)
         EndpointStack(app, state, plan=plan, env=target)
     directory = Path(app.synth().directory)
 

@@ -8,13 +8,12 @@ import pytest
 
 from slipway.cli.status import print_status
 from slipway.errors import UserError
-from slipway.facts.instances import instance_types
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for, renamed, with_config
+from tests.support.projects import model_config
 from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack, slipway_stack
 
 
@@ -45,7 +44,7 @@ def planned(instance_type: str, **sections: dict[str, Any]) -> DeploymentPlan:
     """A plan of the model that is deployed, with other settings in some sections."""
     changed = {"endpoint": {"instances": [instance_type]}, "autoscaling": SCALING, **sections}
     config = model_config(MODEL, **changed)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 def test_all_is_well(deployed: SlipwayStack) -> None:
@@ -100,7 +99,7 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
         ("endpoint.shadow.instances", None, "ml.g4dn.xlarge"),
         ("endpoint.shadow.instance_count", None, "2"),
     ]
-    fixed = dataclasses.replace(planned("ml.g4dn.xlarge"), autoscaling=None)
+    fixed = with_config(planned("ml.g4dn.xlarge"), autoscaling=None)
     assert differences(fixed) == [
         ("autoscaling.min_instance_count", "2", None),
         ("autoscaling.max_instance_count", "6", None),
@@ -139,7 +138,7 @@ def test_preflight_says_what_autoscaling_means_for_a_change(deployed: SlipwaySta
         "ml.g4dn.2xlarge; it is deregistered before the update and registered anew after it"
     ]
     assert problems == []
-    dropped = dataclasses.replace(plan, autoscaling=None)
+    dropped = with_config(plan, autoscaling=None)
     assert parted(compare_scaling(dropped, deployed.access))[0] == [
         "autoscaling: AllTraffic is deregistered first, since the files do not scale it any more"
     ]
@@ -152,7 +151,7 @@ def test_preflight_says_what_autoscaling_means_for_a_change(deployed: SlipwaySta
 
 def test_preflight_names_a_target_that_the_stack_did_not_make(deployed: SlipwayStack) -> None:
     # Another stack's name: this one has made nothing.
-    plan = dataclasses.replace(planned("ml.g4dn.2xlarge"), stack_name="elsewhere")
+    plan = renamed(planned("ml.g4dn.2xlarge"), stack_name="elsewhere")
     found, (problem,) = parted(compare_scaling(plan, deployed.access))
     assert found == []
     assert problem.message == (
@@ -165,5 +164,5 @@ def test_preflight_names_a_target_that_the_stack_did_not_make(deployed: SlipwayS
         f"endpoint/{NAME}/variant/AllTraffic`"
     )
     # Nothing is refused where nothing of the variant changes.
-    same = dataclasses.replace(planned("ml.g4dn.xlarge"), stack_name="elsewhere", autoscaling=None)
+    same = renamed(with_config(planned("ml.g4dn.xlarge"), autoscaling=None), stack_name="elsewhere")
     assert parted(compare_scaling(same, deployed.access)) == ([], [])

@@ -13,13 +13,12 @@ from embedded_aws.hosting.telemetry import metrics
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.monitoring import evaluator
 from slipway.cli.status import print_status
-from slipway.facts.instances import instance_types
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
 from tests.support.clocks import MovableClock
-from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 from tests.support.waiting import eventually
 from tests.synth.assemblies import new_app
@@ -41,7 +40,7 @@ SCALING = {
 def planned(instance: str) -> DeploymentPlan:
     endpoint = {"instances": [instance], "instance_count": 1}
     config = model_config("busy", endpoint=endpoint, autoscaling=SCALING)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 PLANS = {name: planned(f"ml.g5.{name}") for name in ("xlarge", "2xlarge")}
@@ -135,4 +134,4 @@ def planned_with_one_step() -> DeploymentPlan:
     endpoint = {"instances": ["ml.g5.2xlarge"], "instance_count": 1}
     one = SCALING | {"steps": SCALING["steps"][:1]}  # type: ignore[index]
     config = model_config("busy", endpoint=endpoint, autoscaling=one)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)

@@ -6,10 +6,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.facts.instances import instance_types
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import model_config
 from tests.support.slipway_stack import SlipwayStack
 
 ROLLOUT_MODEL = "rollout-canary"
@@ -21,7 +20,7 @@ HURRIED = 0.005
 def planned_rollout(strategy: str) -> DeploymentPlan:
     """Returns the plan of the model with a rollout of this strategy."""
     config = model_config(ROLLOUT_MODEL, rollout={"strategy": strategy, "step_percent": 50})
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 def answer_of(stack: SlipwayStack) -> str:

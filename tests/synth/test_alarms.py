@@ -12,13 +12,12 @@ import pytest
 
 from slipway.config.async_alarms import watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
-from slipway.facts.instances import instance_types
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
 from tests.support.linting import lint
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import model_config
 from tests.synth.assemblies import new_app
 
 _REQUESTS, _MACHINES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
@@ -125,7 +124,7 @@ _ROLLOUT = {
 
 def _plan(name: str, **sections: Any) -> DeploymentPlan:
     config = model_config(name, **sections)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 @pytest.fixture(scope="module")
@@ -156,10 +155,10 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ),
     ]
     for plan in plans:
-        env = cdk.Environment(account=plan.account, region=plan.region)
-        EndpointStack(app, plan.name, plan=plan, env=env)
+        env = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
+        EndpointStack(app, plan.config.name, plan=plan, env=env)
     directory = Path(app.synth().directory)
-    return {plan.name: directory / f"{plan.name}.template.json" for plan in plans}
+    return {plan.config.name: directory / f"{plan.config.name}.template.json" for plan in plans}
 
 
 @pytest.fixture(scope="module")

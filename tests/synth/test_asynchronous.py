@@ -9,11 +9,10 @@ import aws_cdk as cdk
 import pytest
 
 from slipway.config.sections.alarms import ALARM_KINDS
-from slipway.facts.instances import instance_types
 from slipway.planning.described_alarms import kind_of
-from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import model_config
 from tests.synth.assemblies import new_app
 
 _KEY = "arn:aws:kms:us-east-1:123456789012:key/{}bcd-12ab-34cd-56ef-1234567890ab"
@@ -49,9 +48,9 @@ def synthesised(path: Path, queue: Mapping[str, Any], **sections: Any) -> dict[s
     places = {"input": "s3://requests/in/", "output": "s3://answers/out/"}
     endpoint = {"mode": "async", "async_inference": places | dict(queue)}
     config = model_config("queued", endpoint=endpoint, **sections)
-    plan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
-    env = cdk.Environment(account=plan.account, region=plan.region)
-    EndpointStack(app, plan.name, plan=plan, env=env)
+    plan = plan_for(config)
+    env = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
+    EndpointStack(app, plan.config.name, plan=plan, env=env)
     text = Path(app.synth().directory, "queued.template.json").read_text("utf-8")
     resources: dict[str, Any] = json.loads(text)["Resources"]
     return resources

@@ -7,16 +7,13 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from slipway.facts.instances import instance_types
-from slipway.planning.resolve import resolve
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 from stacks.endpoint_stack import EndpointStack
+from tests.support.plans import plan_for
 from tests.support.projects import (
     ENVIRONMENTS,
-    IMAGE_DIGESTS,
     PRODUCTION,
-    lock_for,
     model_config,
     write_project,
 )
@@ -131,7 +128,7 @@ def test_logs_that_have_the_environments_key_keep_it(tmp_path: Path):
     """CloudWatch Logs may use that key, and no model's."""
     environment = PRODUCTION.model_copy(update={"log_key": "artifact"})
     config = model_config(artifacts={"isolated": True})
-    plan = resolve(config, instance_types(), environment, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, environment)
     app = new_app(tmp_path)
     env = cdk.Environment(account=environment.account, region=environment.region)
     EndpointStack(app, "tiny", plan=plan, env=env)

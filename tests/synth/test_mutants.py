@@ -116,7 +116,7 @@ def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Subject]:
     made: dict[str, Subject] = {}
 
     def add(name: str, plan: DeploymentPlan, config: bytes) -> None:
-        target = cdk.Environment(account=plan.account, region=plan.region)
+        target = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
         EndpointStack(app, name, plan=plan, env=target)
         made[name] = Subject(output / f"{name}.template.json", config.decode())
 

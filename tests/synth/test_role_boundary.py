@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 from slipway.cli.plan_text import describe_plan
-from slipway.facts.instances import instance_types
-from slipway.planning.resolve import resolve
-from tests.support.projects import IMAGE_DIGESTS, PRODUCTION, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import PRODUCTION, model_config
 from tests.synth.security import KEYS, make_app
 
 BOUNDARY = "arn:aws:iam::210987654321:policy/boundary"
@@ -33,6 +32,6 @@ def test_no_role_is_without_it(tmp_path: Path) -> None:
 def test_the_plan_tells_it() -> None:
     config = model_config()
     environment = PRODUCTION.model_copy(update={"permissions_boundary_arn": BOUNDARY})
-    plan = resolve(config, instance_types(), environment, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, environment)
     lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
     assert lines["boundary"] == f"every role is limited by {BOUNDARY}"

@@ -59,7 +59,7 @@ def test_an_editor_knows_its_schema(name: str):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_it_is_valid_everywhere(name: str):
     for environment in PROJECT.environment_names:
-        assert plan(name, environment).environment == environment
+        assert plan(name, environment).environment.name == environment
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,10 @@ from typing import Any
 
 import aws_cdk as cdk
 
-from slipway.facts.instances import instance_types
-from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
-from tests.support.projects import IMAGE_DIGESTS, NETWORKED, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import NETWORKED, model_config
 from tests.synth.assemblies import Assembly, new_app
 from tests.synth.scanners import nag
 
@@ -19,7 +18,7 @@ GROUPS = [["sg-0a1b2c3d"], ["sg-4e5f6a7b"]]
 
 def add_model(app: cdk.App, name: str, **vpc: Any) -> None:
     config = model_config("tiny", endpoint={"vpc": vpc} if vpc else {})
-    plan = resolve(config, instance_types(), NETWORKED, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, NETWORKED)
     EndpointStack(app, name, plan=plan, env=TARGET)
 
 

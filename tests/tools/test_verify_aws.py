@@ -130,8 +130,8 @@ def test_slipway_plans_the_project_in_each_partition(tmp_path: Path, region: str
     # Nothing scales beyond the one instance that is paid for.
     (variant,) = plan.variants
     assert (variant.instance_types, variant.instance_count) == (("ml.m5.large",), 1)
-    assert plan.autoscaling is not None
-    assert plan.autoscaling.max_instance_count == 1
+    assert plan.config.autoscaling is not None
+    assert plan.config.autoscaling.max_instance_count == 1
     assert {path.name for path in (tmp_path / "model").iterdir()} == {
         "model.py",
         "serving.properties",

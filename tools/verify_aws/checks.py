@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.access import Access, credentials_problem
 from slipway.codes.code import Code
-from slipway.errors import Kind, Problem, UserError, nearest
+from slipway.errors import Kind, Problem, UserError, did_you_mean
 from slipway.facts.instances import instance_types
 from slipway.facts.regions import hosted_types
 from slipway.operations.preflight.quotas import compare_quotas
@@ -151,8 +151,7 @@ def _instance_type(target: Target) -> Iterator[Problem]:
     name = target.instance_type
     facts = instance_types().get(name)
     if facts is None:
-        guess = nearest(name, instance_types())
-        hint = f"Did you mean `{guess}`? " if guess else ""
+        hint = did_you_mean(name, instance_types())
         yield Problem(
             Code.UNKNOWN_INSTANCE_TYPE,
             Kind.VALUE,
@@ -230,13 +229,14 @@ def _image(caller: Caller, target: Target) -> Iterator[Problem]:
 
 def _quota(plan: DeploymentPlan, caller: Caller) -> Iterator[Problem]:
     try:
-        found, problems = compare_quotas(plan, caller.access)
+        findings = list(compare_quotas(plan, caller.access))
     except (BotoCoreError, ClientError) as error:
         raise _UnknownError("the quota of instances", error) from None
-    yield from problems
-    for line in found:
-        if line.endswith("does not list it"):
-            raise _UnknownError(*line.split(": "))
+    for each in findings:
+        if not isinstance(each, str):
+            yield each
+        elif each.endswith("does not list it"):
+            raise _UnknownError(*each.split(": "))
 
 
 def _code(error: ClientError) -> str:

@@ -250,6 +250,19 @@ class Alarms(Section):
         threshold: float | None = getattr(self, kind.field)
         return threshold
 
+    def metric_threshold(self, kind: AlarmKind, gpu_count: int) -> float | None:
+        """Returns the threshold of a variant's alarm in its metric's unit; None without the alarm.
+
+        Args:
+            kind: the alarm. If its metric adds up over the GPUs, so does the threshold.
+            gpu_count: GPUs of one instance of the variant.
+        """
+        threshold = self.threshold(kind)
+        if threshold is None:
+            return None
+        gpus = gpu_count if kind.watch.gpu_part else 1
+        return threshold * kind.metric_units_per_field_unit * gpus
+
 
 def _kinds() -> dict[str, AlarmKind]:
     kinds = [

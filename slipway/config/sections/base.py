@@ -14,7 +14,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from slipway.errors import nearest
+from slipway.errors import did_you_mean
 from slipway.facts.instances import instance_types
 
 RESERVED_TAG_PREFIXES = ("slipway:", "aws:")
@@ -78,7 +78,7 @@ def _known_instance_type(value: str) -> str:
     raise PydanticCustomError(
         "unknown_instance_type",
         "unknown instance type",
-        {"nearest": nearest(value, known), "known": len(known)},
+        {"hint": did_you_mean(value, known), "known": len(known)},
     )
 
 

@@ -1,6 +1,6 @@
 """`endpoint`: what SageMaker runs, and how requests reach it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,7 @@ from slipway.config.sections.base import (
 )
 from slipway.config.sections.keys import KeyArn
 from slipway.config.sections.scale_to_zero import ScaleToZero
+from slipway.s3_address import S3Address
 
 VariantName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$", max_length=63)]
 # botocore's enum of InferenceAmiVersion.
@@ -25,6 +26,20 @@ AmiVersion = Literal[
     "al2-ami-sagemaker-inference-neuron-2",
     "al2023-ami-sagemaker-inference-gpu-4-1",
 ]
+
+
+# Any: pydantic gives each section a copy, with the section's own annotation.
+_OWN_INSTANCES: Any = Field(
+    None,
+    min_length=1,
+    max_length=5,
+    strict=False,
+    description="As `endpoint.instances`.",
+    examples=[["ml.g5.xlarge"]],
+)
+_OWN_INSTANCE_COUNT: Any = Field(
+    None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
+)
 
 
 class Variant(Section):
@@ -38,17 +53,8 @@ class Variant(Section):
         description="Share of the requests, relative to the other variants' weights.",
         examples=[0.1],
     )
-    instances: tuple[InstanceType, ...] | None = Field(
-        None,
-        min_length=1,
-        max_length=5,
-        strict=False,
-        description="As `endpoint.instances`.",
-        examples=[["ml.g5.xlarge"]],
-    )
-    instance_count: int | None = Field(
-        None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
-    )
+    instances: tuple[InstanceType, ...] | None = _OWN_INSTANCES
+    instance_count: int | None = _OWN_INSTANCE_COUNT
 
 
 class Shadow(Section):
@@ -61,17 +67,8 @@ class Shadow(Section):
         description="Share of the requests that are copied to it.",
         examples=[50],
     )
-    instances: tuple[InstanceType, ...] | None = Field(
-        None,
-        min_length=1,
-        max_length=5,
-        strict=False,
-        description="As `endpoint.instances`.",
-        examples=[["ml.g5.xlarge"]],
-    )
-    instance_count: int | None = Field(
-        None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
-    )
+    instances: tuple[InstanceType, ...] | None = _OWN_INSTANCES
+    instance_count: int | None = _OWN_INSTANCE_COUNT
 
 
 class AsyncInference(Section):
@@ -123,6 +120,30 @@ class AsyncInference(Section):
         description="Number of requests that one instance computes at a time.",
         examples=[4],
     )
+
+    @property
+    def written(self) -> tuple[S3Address, ...]:
+        """Returns the prefixes that the execution role writes below, each once."""
+        named = (self.output, self.failure_output)
+        return tuple(dict.fromkeys(S3Address.of(uri) for uri in named if uri is not None))
+
+    @property
+    def buckets(self) -> tuple[str, ...]:
+        """Returns each bucket once."""
+        prefixes = (S3Address.of(self.input), *self.written)
+        return tuple(dict.fromkeys(prefix.bucket for prefix in prefixes))
+
+    @property
+    def topic_arns(self) -> tuple[str, ...]:
+        """Returns each topic once."""
+        named = (self.success_topic_arn, self.error_topic_arn)
+        return tuple(dict.fromkeys(arn for arn in named if arn is not None))
+
+    @property
+    def key_arns(self) -> tuple[str, ...]:
+        """Returns each key once."""
+        named = (self.input_key_arn, self.output_key_arn, self.topic_key_arn)
+        return tuple(dict.fromkeys(arn for arn in named if arn is not None))
 
 
 class DataCapture(Section):
@@ -331,3 +352,18 @@ class Endpoint(Section):
         description="Number of days that CloudWatch Logs keeps the endpoint's log lines.",
         examples=[30],
     )
+
+    @property
+    def queue(self) -> AsyncInference | None:
+        """Returns the queue of an asynchronous endpoint; None in another mode."""
+        return self.async_inference if self.mode == "async" else None
+
+    @property
+    def copies(self) -> ScaleToZero | None:
+        """Returns the scaling of an endpoint's copies; None in another mode."""
+        return self.scale_to_zero if self.mode == "scale_to_zero" else None
+
+    @property
+    def host(self) -> str | None:
+        """Returns the model on whose endpoint the copies run; None for an endpoint of its own."""
+        return None if self.copies is None else self.copies.endpoint_of

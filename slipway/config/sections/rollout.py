@@ -72,3 +72,22 @@ class Rollout(Section):
     def is_guarded(self) -> bool:
         """Whether more is asked for than SageMaker's default: another strategy, or any field."""
         return self.strategy != "all_at_once" or bool(self.model_fields_set - {"strategy"})
+
+    @property
+    def shares_percent(self) -> tuple[int, ...]:
+        """Returns the new fleet's share of the requests after each step, up to 100.
+
+        SageMaker watches the alarms after each step, the last one included: "there is a final
+        baking period". Source, read 2026-11-24:
+        https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-blue-green-canary.html
+        """
+        if self.strategy == "all_at_once" or self.step_percent is None:
+            return (100,)
+        if self.strategy == "canary":
+            return (self.step_percent, 100)
+        return (*range(self.step_percent, 100, self.step_percent), 100)
+
+    @property
+    def least_seconds(self) -> int:
+        """Returns the sum of the waits, which every successful update takes at least."""
+        return len(self.shares_percent) * self.wait_seconds + self.termination_wait_seconds

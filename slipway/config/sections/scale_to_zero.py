@@ -21,6 +21,11 @@ class CopySchedule(Times):
     )
     max_copies: int = Field(ge=1, le=1000, description="Copies at most from then on.", examples=[4])
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Returns the lower and the upper bound."""
+        return self.min_copies, self.max_copies
+
 
 class ScaleToZero(Section):
     """An inference component: without requests there is no instance, and nothing is billed."""
@@ -94,3 +99,8 @@ class ScaleToZero(Section):
     def largest_count(self) -> int:
         """Returns the most copies at any time, schedules included."""
         return max([self.max_copies, *(each.max_copies for each in self.schedules)])
+
+    @property
+    def alarming_count(self) -> int:
+        """Returns the copies at their maximum, which schedules set if there are any."""
+        return max((each.max_copies for each in self.schedules), default=self.max_copies)

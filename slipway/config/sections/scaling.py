@@ -22,6 +22,11 @@ class Schedule(Times):
         ge=1, le=1000, description="Instances at most from then on.", examples=[12]
     )
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Returns the lower and the upper bound."""
+        return self.min_instance_count, self.max_instance_count
+
 
 class Step(Section):
     """One of the larger steps of a fleet that is far above its target."""
@@ -112,3 +117,29 @@ class Autoscaling(Section):
     def largest_count(self) -> int:
         """Returns the most instances at any time, schedules included."""
         return max([self.max_instance_count, *(each.max_instance_count for each in self.schedules)])
+
+    @property
+    def alarming_count(self) -> int:
+        """Returns the size of a fleet at its maximum, which schedules set if there are any."""
+        return max((s.max_instance_count for s in self.schedules), default=self.max_instance_count)
+
+    @property
+    def wakes(self) -> bool:
+        """Whether the fleet may have no instances, so that a waiting request must start one."""
+        return self.smallest_count == 0
+
+    @property
+    def step_policy_count(self) -> int:
+        """Returns how many step policies a variant has, each with an alarm."""
+        return bool(self.steps) + self.wakes
+
+    @property
+    def target_value(self) -> float:
+        """Returns the one target that is set, which the rules see to, in its field's unit."""
+        targets = (
+            self.target_invocations_per_instance_per_minute,
+            self.target_concurrent_requests_per_instance,
+            self.target_backlog_per_instance,
+            self.target_gpu_utilization_percent,
+        )
+        return next(target for target in targets if target is not None)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
-from slipway.errors import Kind, UserError, nearest
+from slipway.errors import Kind, UserError, did_you_mean
 from slipway.facts.images import versions
 from slipway.facts.lmi.versions import lmi_version
 from slipway.importing.draft import FieldName, Guess, KnownFacts
@@ -64,8 +64,7 @@ def image_of(uri: str) -> tuple[str, str] | None:
 def no_such_image(given: KnownFacts) -> UserError:
     """Returns the error of an image that there is not."""
     if given.framework is not None and given.framework not in FRAMEWORKS:
-        guess = nearest(given.framework, FRAMEWORKS)
-        hint = f"Did you mean `{guess}`? " if guess else ""
+        hint = did_you_mean(given.framework, FRAMEWORKS)
         return UserError.of(
             Code.UNKNOWN_CHOICE,
             f"there is no framework {given.framework!r}",

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from slipway.codes.code import Code
 from slipway.config.sections.serving.dtype import LmiDtype
 from slipway.config.sections.serving.lmi import LmiServing
-from slipway.errors import UserError, nearest
+from slipway.errors import UserError, did_you_mean
 from slipway.facts.lmi.options import OptionFacts
 from slipway.facts.lmi.versions import lmi_version
 from slipway.importing.draft import (
@@ -372,9 +372,8 @@ def _unreadable(key: str, setup: LmiSetup) -> str | None:
         return None
     if setup.is_server_key(name):
         return None
-    guess = nearest(key, [*setup.version.server_keys, *(f"{_OPTION}{o}" for o in setup.options)])
-    hint = f" Did you mean `{guess}`?" if guess else ""
-    return f"{setup.image} has no such key of the server.{hint}"
+    known = [*setup.version.server_keys, *(f"{_OPTION}{option}" for option in setup.options)]
+    return f"{setup.image} has no such key of the server. {did_you_mean(key, known)}".rstrip()
 
 
 def _typed(text: str) -> Any:

@@ -11,9 +11,10 @@ from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
 
 from slipway.access import Access
 from slipway.codes.code import Code
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.errors import UserError
 from slipway.operations.invoke.realtime import Request, refused, status_command
-from slipway.planning.asynchronous import AsyncPlan
+from slipway.s3_address import S3Address
 
 LARGEST_BODY_BYTES = 1_000_000_000
 """https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference.html, read 2026-11-24."""
@@ -48,7 +49,7 @@ class AsyncAnswer:
 
 def invoke_async(
     request: Request,
-    queue: AsyncPlan,
+    queue: AsyncInference,
     access: Access,
     *,
     limit_seconds: float,
@@ -76,12 +77,12 @@ def invoke_async(
             "Send less in one request: SageMaker sets this limit.",
         )
     s3 = access.client("s3")
-    key = f"{queue.input.key}{_FOLDER}/{uuid.uuid4()}"
-    location = f"s3://{queue.input.bucket}/{key}"
+    location = f"{queue.input.removesuffix('/')}/{_FOLDER}/{uuid.uuid4()}"
+    place = S3Address.of(location)
     with _closed_place(name, "put the request into", location):
         s3.put_object(
-            Bucket=queue.input.bucket,
-            Key=key,
+            Bucket=place.bucket,
+            Key=place.key,
             Body=request.body,
             ContentType=request.content_type,
             **_encryption(queue.input_key_arn),
@@ -123,10 +124,10 @@ def _encryption(key_arn: str | None) -> dict[str, str]:
 # Any: boto3's clients and their answers have no types of their own.
 def _read(s3: Any, endpoint_name: str, location: str) -> tuple[bytes, str] | None:
     """Returns body and content type of an object; None while it does not exist."""
-    bucket, _, key = location.removeprefix("s3://").partition("/")
+    place = S3Address.of(location)
     with _closed_place(endpoint_name, "read", location):
         try:
-            found = s3.get_object(Bucket=bucket, Key=key)
+            found = s3.get_object(Bucket=place.bucket, Key=place.key)
         except ClientError as error:
             if error.response["Error"]["Code"] in _MISSING:
                 return None

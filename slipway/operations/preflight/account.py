@@ -60,11 +60,11 @@ def preflight(
 
 def notes(plan: DeploymentPlan) -> list[str]:
     """Returns what no check can tell about a plan, one line each."""
-    if plan.project:
+    if plan.environment.project:
         return []
     return [
         "owners are not compared: environments.yaml has no `project`, so the names of another "
-        f"repository's environment {plan.environment} in this account would be the same"
+        f"repository's environment {plan.environment.name} in this account would be the same"
     ]
 
 
@@ -75,10 +75,10 @@ def _findings(
         remedy = "Deploy it to an account, or change what the message names."
         yield wrong(Code.NOT_SERVED_HERE, why_not_served.rstrip("."), remedy)
     place = plan.artifact_place
-    group_parameter = f"{plan.parameter_prefix}{SECURITY_GROUP_ID}"
+    group_parameter = f"{plan.environment.parameter_prefix}{SECURITY_GROUP_ID}"
     parameters = {
         place.key_parameter: place.stack_id,
-        f"{plan.parameter_prefix}notification-topic-arn": FOUNDATION_ID,
+        f"{plan.environment.parameter_prefix}notification-topic-arn": FOUNDATION_ID,
     }
     if plan.vpc is not None and not plan.vpc.security_group_ids:
         parameters[group_parameter] = FOUNDATION_ID
@@ -86,7 +86,7 @@ def _findings(
     for name, stack_id in parameters.items():
         ssm = access.client("ssm")
         if (found := existing(ssm.get_parameter, "ParameterNotFound", Name=name)) is None:
-            remedy = f"Run `cdk deploy {stack_id} -c env={plan.environment}`."
+            remedy = f"Run `cdk deploy {stack_id} -c env={plan.environment.name}`."
             yield wrong(Code.FOUNDATION_MISSING, f"the SSM parameter {name} is not there", remedy)
         else:
             made[name] = found["Parameter"]["Value"]
@@ -96,10 +96,9 @@ def _findings(
         if part is not None:
             yield _examine_artifact(plan, part, access, key_arn if place.is_isolated else None)
     yield from find_image(plan, access, repository_key)
-    if plan.execution_role_arn is not None and key_arn is not None:
-        yield from examine_role(
-            plan, plan.execution_role_arn, access, key_arn=key_arn, made_group=made_group
-        )
+    role_arn = plan.config.endpoint.execution_role_arn
+    if role_arn is not None and key_arn is not None:
+        yield from examine_role(plan, role_arn, access, key_arn=key_arn, made_group=made_group)
     if plan.vpc is not None:
         yield from compare_network(plan, plan.vpc, access, made_group)
     yield from find_places(plan, access)
@@ -113,7 +112,7 @@ def _examine_artifact(
 ) -> Finding:
     """Returns what is wrong with an artifact, as far as one listing of its files tells."""
     client, place = access.client("s3"), plan.artifact_place
-    publish = f"Run `slipway publish {plan.name} --env {plan.environment}`"
+    publish = f"Run `slipway publish {plan.config.name} --env {plan.environment.name}`"
     key = place.manifest_key(part.digest)
     address = f"the artifact s3://{part.bucket}/{key}"
     missing = ("404", "NoSuchKey", "NoSuchBucket")

@@ -11,7 +11,7 @@ from slipway.codes.code import Code
 from slipway.operations.preflight.findings import Finding, wrong
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rights import Key, Right
+from slipway.planning.statements import Key, Statement
 from slipway.rights.statements import alias_condition
 
 _SAGEMAKER = "sagemaker.amazonaws.com"
@@ -43,12 +43,13 @@ def examine_role(
             remedy = "Correct `execution_role_arn`, or make the role."
             yield wrong(Code.EXECUTION_ROLE_TRUST, f"the role {arn} does not exist", remedy)
             return
-        if _is_trusted(found["Role"]["AssumeRolePolicyDocument"], plan.account):
+        if _is_trusted(found["Role"]["AssumeRolePolicyDocument"], plan.environment.account):
             yield f"execution role {arn}, which trusts SageMaker"
         else:
             yield wrong(
                 Code.EXECUTION_ROLE_TRUST,
-                f"the role {arn} does not let SageMaker assume it for account {plan.account}",
+                f"the role {arn} does not let SageMaker assume it for account "
+                f"{plan.environment.account}",
                 f"Allow `sts:AssumeRole` to the service {_SAGEMAKER} in its trust policy.",
             )
     place = plan.artifact_place
@@ -65,19 +66,19 @@ def examine_role(
     if not denied:
         yield f"the {len(rights)} rights of the execution role"
     remedy = (
-        f"Give the role what `slipway iam {plan.name} --execution-role --env {plan.environment}` "
-        "prints."
+        f"Give the role what `slipway iam {plan.config.name} --execution-role --env "
+        f"{plan.environment.name}` prints."
     )
     for sid, missing in denied.items():
         message = f"the role {arn} lacks the right {sid}: {', '.join(missing)}"
         yield wrong(Code.EXECUTION_ROLE_RIGHTS, message, remedy)
 
 
-def _rights(plan: DeploymentPlan, context: RoleContext) -> list[Right]:
-    return [right for policy in execution_rights(plan, context) for right in policy.rights]
+def _rights(plan: DeploymentPlan, context: RoleContext) -> list[Statement]:
+    return [right for policy in execution_rights(plan, context) for right in policy.statements]
 
 
-def _denied(iam: Any, arn: str, right: Right) -> list[str]:
+def _denied(iam: Any, arn: str, right: Statement) -> list[str]:
     """Returns each action of a right that a role may not do, with the resource."""
     pages = iam.get_paginator("simulate_principal_policy")
     found: dict[str, None] = {}
@@ -94,7 +95,7 @@ def _denied(iam: Any, arn: str, right: Right) -> list[str]:
     return list(found)
 
 
-def _contexts(right: Right) -> Iterator[list[dict[str, Any]]]:
+def _contexts(right: Statement) -> Iterator[list[dict[str, Any]]]:
     """Yields the context of each simulation: one value of each condition key."""
     keys = [
         (operator, name, values if isinstance(values, list) else [values])

@@ -22,10 +22,10 @@ def find_image(
     family = image.repository.rpartition("/")[2]
     is_ours = image.repository.startswith(_OUR_REPOSITORIES) and family in IMAGE_SOURCES
     # The embedded AWS runs the programs of Slipway's images from the checkout.
-    if plan.environment == LOCAL or not is_ours:
+    if plan.environment.name == LOCAL or not is_ours:
         return
     if find_ecr_image(access, image) is None:
-        remedy = f"Run `cdk deploy image-{family} -c env={plan.environment}`; it builds it."
+        remedy = f"Run `cdk deploy image-{family} -c env={plan.environment.name}`; it builds it."
         yield wrong(Code.IMAGE_MISSING, f"the image {image.uri} is not there", remedy)
     else:
         yield f"image {image.repository}:{image.tag}"
@@ -49,7 +49,7 @@ def _compare_key(plan: DeploymentPlan, access: Access, wanted: str) -> Iterator[
     if found is None:
         return  # it will be made with the key
     if wanted == ARTIFACT_KEY:
-        parameter = f"{plan.parameter_prefix}artifact-key-arn"
+        parameter = f"{plan.environment.parameter_prefix}artifact-key-arn"
         answer = existing(ssm.get_parameter, "ParameterNotFound", Name=parameter)
         if answer is None:
             return  # the foundation comes first
@@ -59,9 +59,9 @@ def _compare_key(plan: DeploymentPlan, access: Access, wanted: str) -> Iterator[
     if key == wanted:
         return
     remedy = (
-        f"Remove `image_builds.repository_key` of {plan.environment} from environments.yaml"
+        f"Remove `image_builds.repository_key` of {plan.environment.name} from environments.yaml"
         if key is None
-        else f"Write `repository_key: {key}` for {plan.environment} in environments.yaml"
+        else f"Write `repository_key: {key}` for {plan.environment.name} in environments.yaml"
     )
     yield wrong(
         Code.REPOSITORY_KEY,

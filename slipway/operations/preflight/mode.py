@@ -34,13 +34,13 @@ def compare_mode(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
     if live is None:
         config = described["EndpointConfigName"]
         yield f"not compared: the mode of {plan.endpoint_name}, as {config} was deleted"
-    elif live != plan.mode:
-        owner = plan.host or plan.name
+    elif live != plan.config.endpoint.mode:
+        owner, mode = plan.host or plan.config.name, plan.config.endpoint.mode
         yield wrong(
             Code.MODE_CHANGE,
-            f"{plan.endpoint_name} is {_WORDS[live]} and would become {_WORDS[plan.mode]}: AWS "
+            f"{plan.endpoint_name} is {_WORDS[live]} and would become {_WORDS[mode]}: AWS "
             "documents no such update",
-            f"Run `cdk destroy {owner} -c models={owner} -c env={plan.environment}` when "
+            f"Run `cdk destroy {owner} -c models={owner} -c env={plan.environment.name}` when "
             "nobody uses the endpoint, then deploy.",
         )
 
@@ -52,11 +52,12 @@ def _moved(sagemaker: Any, plan: DeploymentPlan) -> Problem | None:
     live = described_component(sagemaker, plan.component.name)
     if live is None or live["EndpointName"] == plan.endpoint_name:
         return None
+    name, environment = plan.config.name, plan.environment.name
     return wrong(
         Code.MODE_CHANGE,
-        f"the copies of {plan.name} run on the endpoint {live['EndpointName']}, and would move to "
+        f"the copies of {name} run on the endpoint {live['EndpointName']}, and would move to "
         f"{plan.endpoint_name}: SageMaker has no operation that moves them",
-        f"Run `cdk destroy {plan.name} -c models={plan.name} -c env={plan.environment}` when "
+        f"Run `cdk destroy {name} -c models={name} -c env={environment}` when "
         "nobody uses the model, then deploy.",
     )
 

@@ -26,7 +26,7 @@ def compare_network(
     subnets = _found(ec2, "describe_subnets", "Subnets", "subnet-id", vpc.subnet_ids)
     rules = _found(ec2, "describe_security_groups", "SecurityGroups", "group-id", groups)
     known = [each["SubnetId"] for each in subnets] + [each["GroupId"] for each in rules]
-    place = f"{plan.account}/{plan.region}"
+    place = f"{plan.environment.account}/{plan.environment.region}"
     problems = [
         _problem(f"{missing} is not in {place}", "Correct the id in `endpoint.vpc` or `network`.")
         for missing in (*vpc.subnet_ids, *groups)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from slipway.access import Access, existing
 from slipway.codes.code import Code
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.operations.preflight.findings import Finding, wrong
-from slipway.planning.asynchronous import AsyncPlan
 from slipway.planning.plan import DeploymentPlan
 
 _SYMMETRIC = "SYMMETRIC_DEFAULT"
@@ -14,12 +14,13 @@ _NO_BUCKET = ("404", "NoSuchBucket")
 
 def find_places(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
     """Looks for the places of volumes, captured data and a queue."""
-    if plan.volume_key_arn is not None:
-        yield examine_volume_key(plan.volume_key_arn, access)
+    settings = plan.config.endpoint
+    if settings.volume_key_arn is not None:
+        yield examine_volume_key(settings.volume_key_arn, access)
     if plan.capture is not None and plan.capture.bucket != plan.artifact.bucket:
         yield find_capture_bucket(plan.capture.bucket, access)
-    if plan.asynchronous is not None:
-        yield from find_queue(plan.asynchronous, access)
+    if settings.queue is not None:
+        yield from find_queue(settings.queue, access)
 
 
 def examine_volume_key(arn: str, access: Access) -> Finding:
@@ -50,7 +51,7 @@ def find_capture_bucket(bucket: str, access: Access) -> Finding:
     )
 
 
-def find_queue(queue: AsyncPlan, access: Access) -> Iterator[Finding]:
+def find_queue(queue: AsyncInference, access: Access) -> Iterator[Finding]:
     """Looks for the buckets, topics and keys of an asynchronous endpoint."""
     s3, sns, kms = (access.client(service) for service in ("s3", "sns", "kms"))
     for bucket in queue.buckets:

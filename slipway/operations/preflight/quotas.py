@@ -81,7 +81,7 @@ def _instances(
     new = 0
     for variant in _with(plan, instance_type):
         count = variant.instance_count
-        if plan.autoscaling is not None and variant is not plan.shadow:
+        if plan.config.autoscaling is not None and variant is not plan.shadow:
             # The update keeps the fleet's size.
             count = live.get(variant.name, count)
         if live and plan.rollout is not None and plan.rollout.strategy == ROLLING:
@@ -106,10 +106,10 @@ def _too_small(
     beside = f": {running} run, and {new} start beside them" if running else ""
     return wrong(
         Code.QUOTA,
-        f"the quota {quota_name(name)!r} is {quota['Value']:g} in {plan.region}, and the "
-        f"deployment needs {running + new}{beside}",
+        f"the quota {quota_name(name)!r} is {quota['Value']:g} in {plan.environment.region}, and "
+        f"the deployment needs {running + new}{beside}",
         "Ask for more with `aws service-quotas request-service-quota-increase --service-code "
         f"{_SERVICE} --quota-code {quota['QuotaCode']} --desired-value {running + new} --region "
-        f"{plan.region}`"
+        f"{plan.environment.region}`"
         + (", or set `rollout.strategy: rolling`." if running else ", or choose another type."),
     )

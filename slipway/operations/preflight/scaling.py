@@ -41,7 +41,7 @@ def compare_scaling(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
     for name in registered:
         resource_id = _resource_id(plan.endpoint_name, name)
         is_changed = planned.get(name) != live[name]
-        if not is_changed and plan.autoscaling is not None:
+        if not is_changed and plan.config.autoscaling is not None:
             continue
         if f"{resource_id}|{INSTANCES}|{_NAMESPACE}" not in (item for _, item in resources):
             if is_changed:
@@ -57,7 +57,7 @@ def _fate(plan: DeploymentPlan, name: str, live: tuple[str, ...]) -> str:
     planned = {variant.name: variant.instance_types for variant in plan.variants}.get(name)
     if planned is None:
         return "is deregistered first, since the variant goes"
-    if plan.autoscaling is None:
+    if plan.config.autoscaling is None:
         return "is deregistered first, since the files do not scale it any more"
     return (
         f"does not scale while it goes from {', '.join(live)} to {', '.join(planned)}; "
@@ -81,8 +81,8 @@ def _too_old(plan: DeploymentPlan, name: str) -> Problem:
         Code.OLD_SCALING,
         f"the autoscaling of {name} was deployed by an older Slipway, which cannot be undone "
         "together with a change of instances or variants",
-        f"Deploy once without that change (`cdk deploy {plan.name} -c models={plan.name} "
-        f"-c env={plan.environment}`), then deploy the change.",
+        f"Deploy once without that change (`cdk deploy {plan.config.name} "
+        f"-c models={plan.config.name} -c env={plan.environment.name}`), then deploy the change.",
     )
 
 

@@ -1,12 +1,14 @@
 """How a live endpoint differs from its model's files, setting by setting."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from slipway.access import Access
 from slipway.config.sections.alarms import ALARM_KINDS
-from slipway.config.sections.endpoint import Metrics
+from slipway.config.sections.endpoint import AsyncInference, Metrics
+from slipway.config.sections.scale_to_zero import CopySchedule
+from slipway.config.sections.scaling import Autoscaling, Schedule
 from slipway.deployed.alarms import alarm_fields
 from slipway.deployed.answers import Answer
 from slipway.deployed.calls import described_config, endpoint_alarms, scaling_items
@@ -30,26 +32,15 @@ from slipway.deployed.scaling import (
 )
 from slipway.deployed.served import model_of
 from slipway.operations.status.component import live_component, target_of
-from slipway.planning.alarms import AlarmPlan
-from slipway.planning.asynchronous import WAKE_POLICY, Prefix
-from slipway.planning.autoscaling import AutoscalingPlan
+from slipway.planning.asynchronous import WAKE_POLICY
+from slipway.planning.component import ComponentPlan
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan, VariantPlan
-from slipway.planning.schedules import CopySchedulePlan, SchedulePlan
 
 _COPIES = "endpoint.scale_to_zero"
 _ENDPOINT_OF = f"{_COPIES}.endpoint_of"
 # A guest's config repeats them; the endpoint of its host has them.
 _OF_THE_HOST = ("endpoint.instances", "endpoint.inference_ami_version", "endpoint.routing")
-
-_COPY_FIELDS = (
-    *COMPONENT,
-    "max_copies",
-    "target_concurrent_requests_per_copy",
-    "target_invocations_per_copy_per_minute",
-    "scale_in_cooldown_seconds",
-    "scale_out_cooldown_seconds",
-)
 
 # A setting by its name in the config, or `variable NAME` of the container. None is no setting.
 _Settings = dict[str, Any]
@@ -122,9 +113,9 @@ def _planned(plan: DeploymentPlan) -> _Settings:
     found: _Settings = {
         f"variable {name}": value for name, value in sorted(plan.container_environment.items())
     }
-    found["endpoint.network_isolation"] = plan.network_isolation
-    found["endpoint.execution_role_arn"] = plan.execution_role_arn
-    found["endpoint.termination_protection"] = plan.termination_protection
+    found["endpoint.network_isolation"] = plan.config.endpoint.network_isolation
+    found["endpoint.execution_role_arn"] = plan.config.endpoint.execution_role_arn
+    found["endpoint.termination_protection"] = plan.config.endpoint.termination_protection
     names = [variant.name for variant in plan.variants]
     for variant in plan.variants:
         found |= _of_variant(_planned_variant(plan, variant), variant.name, names)
@@ -132,22 +123,22 @@ def _planned(plan: DeploymentPlan) -> _Settings:
         found |= _shadow(plan.shadow.weight, plan.shadow.instance_types, plan.shadow.instance_count)
     if plan.host is None:
         found |= _section(
-            "endpoint.metrics", _attributes(plan.metrics or _default_metrics(), METRICS)
+            "endpoint.metrics",
+            _attributes(plan.config.endpoint.metrics or _default_metrics(), METRICS),
         )
-        if plan.asynchronous is not None:
-            queue = _attributes(plan.asynchronous, QUEUE)
-            found |= _section("endpoint.async_inference", queue)
+        if (queue := plan.config.endpoint.queue) is not None:
+            found |= _section("endpoint.async_inference", _planned_queue(queue))
     else:
         found = {name: value for name, value in found.items() if name not in _OF_THE_HOST}
     if (component := plan.component) is not None:
-        found |= _section(_COPIES, _attributes(component, _COPY_FIELDS))
-        found[f"{_COPIES}.schedules"] = _planned_schedules(component.schedules)
+        found |= _section(_COPIES, _planned_copies(component))
         found[_ENDPOINT_OF] = plan.host
     return found
 
 
 def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
-    is_fixed = plan.autoscaling is None and plan.component is None
+    settings, scaling = plan.config.endpoint, plan.config.autoscaling
+    is_fixed = scaling is None and plan.component is None
     endpoint: _Settings = {
         "instances": list(variant.instance_types),
         # Where the endpoint scales, its size is not the file's.
@@ -157,44 +148,58 @@ def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
     # The rest of `VARIANT` belongs to each variant, or to the whole plan.
     for name in VARIANT:
         if name not in endpoint:
-            endpoint[name] = getattr(variant, name, getattr(plan, name, None))
-    endpoint["routing"] = plan.routing_strategy.lower()
-    found = _section("endpoint", endpoint) | _section("alarms", _planned_alarms(plan.alarms))
-    if plan.autoscaling is not None:
-        found |= _section("autoscaling", _planned_scaling(plan.autoscaling, variant))
+            endpoint[name] = getattr(variant, name, getattr(settings, name, None))
+    found = _section("endpoint", endpoint) | _section("alarms", _planned_alarms(plan))
+    if scaling is not None:
+        found |= _section("autoscaling", _planned_scaling(scaling, variant))
     return found
 
 
-def _planned_alarms(alarms: AlarmPlan) -> _Settings:
-    thresholds = {
-        kind.field: alarms.thresholds[kind.threshold_name] / kind.metric_units_per_field_unit
-        for kind in ALARM_KINDS.values()
-        if kind.threshold_name in alarms.thresholds
-    }
+def _planned_alarms(plan: DeploymentPlan) -> _Settings:
+    alarms = plan.config.alarms
     return {
-        **thresholds,
+        **{kind.field: alarms.threshold(kind) for kind in ALARM_KINDS.values()},
         "evaluation_periods_minutes": alarms.evaluation_periods_minutes,
-        "at_max_capacity": alarms.at_max_capacity is not None or None,
+        "at_max_capacity": plan.at_max_capacity is not None or None,
     }
 
 
-def _planned_scaling(scaling: AutoscalingPlan, variant: VariantPlan) -> _Settings:
+def _planned_scaling(scaling: Autoscaling, variant: VariantPlan) -> _Settings:
     # The load of steps has the metric's unit, which adds up over the GPUs of an instance.
     is_by_gpu = getattr(scaling, GPU_TARGET) is not None
     target = scaling.target_value * (variant.gpu_count if is_by_gpu else 1)
     steps = [(each.add_instances, each.from_times_target * target) for each in scaling.steps]
     return {
-        **_attributes(scaling, [each.name for each in fields(scaling)]),
+        **dict(scaling),
         "schedules": _planned_schedules(scaling.schedules),
         "steps": _steps(steps),
     }
 
 
+def _planned_queue(queue: AsyncInference) -> _Settings:
+    found = _attributes(queue, QUEUE)
+    for name in ("output", "failure_output"):
+        if found[name] is not None:
+            found[name] = found[name].rstrip("/")  # as the template has it
+    return found
+
+
+def _planned_copies(component: ComponentPlan) -> _Settings:
+    found = {
+        **dict(component.settings),
+        "accelerators_per_copy": component.accelerators_per_copy,
+        "vcpus_per_copy": component.vcpus_per_copy,
+        "schedules": _planned_schedules(component.settings.schedules),
+    }
+    del found["endpoint_of"]  # compared with the names of endpoints
+    return found
+
+
 def _planned_schedules(
-    schedules: Sequence[SchedulePlan] | Sequence[CopySchedulePlan],
+    schedules: Sequence[Schedule] | Sequence[CopySchedule],
 ) -> list[str] | None:
     texts = (
-        _schedule(each.name, each.expression, each.time_zone, each.bounds) for each in schedules
+        _schedule(each.name, each.at, each.zone_of_expression, each.bounds) for each in schedules
     )
     return sorted(texts) or None
 
@@ -237,7 +242,7 @@ def _config(config: Raw, plan: DeploymentPlan) -> _Settings:
     found: _Settings = {}
     for item in variants:
         endpoint = {"instances": list(instance_types_of(item)), **Answer(item).fields(VARIANT)}
-        if plan.autoscaling is not None or plan.component is not None:
+        if plan.config.autoscaling is not None or plan.component is not None:
             endpoint.pop("instance_count", None)
         if len(variants) == 1:
             endpoint.pop("weight", None)
@@ -260,7 +265,7 @@ def _component(access: Access, described: Raw, plan: DeploymentPlan) -> _Setting
     copies = component.fields(COMPONENT)
     target = target_of(access, described["InferenceComponentName"])
     if target is not None:
-        planned = None if plan.component is None else (0, plan.component.max_copies)
+        planned = None if plan.component is None else (0, plan.component.settings.max_copies)
         scaling = _of_target(access, target, ("min_copies", "max_copies"), planned)
         del scaling["min_copies"]  # 0 makes the mode
         copies |= scaling
@@ -274,7 +279,8 @@ def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Sett
         "describe_scalable_targets",
         ResourceIds=[f"endpoint/{plan.endpoint_name}/variant/{name}" for name in variants],
     )
-    scaling, gpus = plan.autoscaling, {each.name: each.gpu_count or 1 for each in plan.variants}
+    scaling = plan.config.autoscaling
+    gpus = {each.name: each.gpu_count or 1 for each in plan.variants}
     planned = None if scaling is None else (scaling.min_instance_count, scaling.max_instance_count)
     found: _Settings = {}
     for target in targets:
@@ -368,11 +374,8 @@ def _shadow(share: float, instances: Sequence[str], count: int | None) -> _Setti
 
 
 def _attributes(item: object, names: Sequence[str] | Mapping[str, Any]) -> _Settings:
-    """Returns attributes of a part of the plan by their names; a prefix in S3 by its address."""
-    values = {name: getattr(item, name) for name in names}
-    return {
-        name: value.uri if isinstance(value, Prefix) else value for name, value in values.items()
-    }
+    """Returns attributes of a part of the plan by their names."""
+    return {name: getattr(item, name) for name in names}
 
 
 def _section(section: str, settings: _Settings) -> _Settings:

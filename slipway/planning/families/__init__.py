@@ -11,7 +11,6 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
 from slipway.config.valid_subset import UnknownItems
-from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.families import custom, lmi, neuron, tensorrt, triton
 from slipway.planning.families.family import Family
 from slipway.planning.partial import UnknownFamily
@@ -27,39 +26,26 @@ FAMILIES: Mapping[str, Family[Any]] = {
 }
 
 
-def situation_of(
-    config: ModelConfig,
-    environment: Environment,
-    instances: Mapping[str, InstanceFacts] | None = None,
-) -> Situation:
+def situation_of(config: ModelConfig, environment: Environment) -> Situation:
     """Returns what planning knows of a config in an environment, as its family sees it.
 
     Args:
         config: a valid config.
         environment: the environment to deploy to.
-        instances: facts of instance types by name; without it, the committed table.
     """
-    placements = placements_of(config, instance_types() if instances is None else instances)
-    situation: Situation = FAMILIES[config.serving.container].situation(
-        config, placements, environment
-    )
-    return situation
+    family: type[Situation] = FAMILIES[config.serving.container].situation
+    return family(config, placements_of(config), environment)
 
 
-def known_situation(
-    config: ModelConfig,
-    environment: Environment,
-    instances: Mapping[str, InstanceFacts],
-) -> Situation:
+def known_situation(config: ModelConfig, environment: Environment) -> Situation:
     """Returns what planning knows of the valid part of a config.
 
     Args:
         config: the valid part, as `valid_subset` leaves it.
         environment: the environment to deploy to.
-        instances: facts of instance types by name.
     """
     try:
-        placements = placements_of(config, instances)
+        placements = placements_of(config)
     except UnknownValueError:
         placements = UnknownItems()
     try:

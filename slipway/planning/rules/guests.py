@@ -6,7 +6,6 @@ from slipway.codes.code import Code
 from slipway.config.alarm_kinds import MACHINES
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import FieldPath, Problem
-from slipway.planning.sharing import host_of
 from slipway.planning.situation import Situation, problem
 
 # Settings of an endpoint configuration, which only the host has. Routing always has a value.
@@ -24,7 +23,7 @@ _DEFAULT_ROUTING = "least_outstanding_requests"
 def settings_belong_to_the_host(situation: Situation) -> Iterator[Problem]:
     """Refuses settings that a guest's stack has no resource for."""
     config = situation.config
-    host = host_of(config)
+    host = config.endpoint.host
     if host is None:
         return
     endpoint = config.endpoint
@@ -49,7 +48,7 @@ def settings_belong_to_the_host(situation: Situation) -> Iterator[Problem]:
 
 def guests_share_the_artifacts(situation: Situation) -> Iterator[Problem]:
     """Refuses an isolated guest: the host's role, which runs the copies, cannot read its files."""
-    host = host_of(situation.config)
+    host = situation.config.endpoint.host
     if host is not None and situation.config.artifacts.isolated:
         yield problem(
             Code.GUEST_SETTING,

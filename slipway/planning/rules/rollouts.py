@@ -7,7 +7,7 @@ from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import Problem
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.placements import variants_of
-from slipway.planning.rollout import ALL_AT_ONCE, LINEAR, ROLLING, shares_percent, waits_seconds
+from slipway.planning.rollout import ALL_AT_ONCE, LINEAR, ROLLING
 from slipway.planning.situation import Situation, problem
 
 _SMALLEST_GUARDED_FLEET = 2
@@ -154,8 +154,7 @@ def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
     rollout = situation.config.rollout
     if rollout.max_execution_seconds is None:
         return
-    steps = len(shares_percent(rollout.strategy, rollout.step_percent))
-    least = waits_seconds(rollout)
+    steps, least = len(rollout.shares_percent), rollout.least_seconds
     if rollout.max_execution_seconds <= least:
         yield problem(
             Code.ROLLOUT_TIME,

@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from slipway.facts.instances import instance_types
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from tests.support.clients import Clients
 from tests.support.clocks import MovableClock
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import LOCAL, model_config
 from tests.support.rollouts import answer_of
 from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
@@ -34,7 +33,7 @@ def stack(tmp_path: Path) -> Iterator[SlipwayStack]:
 
 def plan_of(digest: str) -> DeploymentPlan:
     config = model_config(MODEL, autoscaling=SCALING)
-    plan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config)
     return replace(plan, artifact=replace(plan.artifact, digest=digest))
 
 

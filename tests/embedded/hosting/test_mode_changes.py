@@ -1,20 +1,18 @@
 """Preflight's look at the mode of a live endpoint: AWS documents no update between the modes."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from slipway.access import Access
 from slipway.codes.code import Code
-from slipway.facts.instances import instance_types
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.mode import compare_mode
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from tests.embedded.hosting.hosted_components import Hosted
 from tests.support.accounts import access_to
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for, renamed
+from tests.support.projects import model_config
 
 SCALED: dict[str, Any] = {
     "mode": "scale_to_zero",
@@ -27,8 +25,8 @@ COMPONENTS = "an endpoint of inference components"
 
 def planned(endpoint_name: str, section: dict[str, Any]) -> DeploymentPlan:
     config = model_config(endpoint=section)
-    plan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
-    return replace(plan, endpoint_name=endpoint_name)
+    plan = plan_for(config)
+    return renamed(plan, endpoint_name=endpoint_name)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from embedded_aws.hosting.families.triton import triton_server
-from slipway.planning.families.triton.repository.graph import Serving, write_repository
+from slipway.publishing.families.triton.graph import Serving, write_repository
 from tests.support.page_runs import free_port
 from tests.support.pages import ROOT
 from tests.support.waiting import eventually

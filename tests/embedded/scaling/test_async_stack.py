@@ -9,13 +9,12 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from slipway.facts.instances import instance_types
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
-from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 from tests.support.waiting import eventually
 from tests.synth.assemblies import new_app
@@ -51,7 +50,7 @@ def plan_of(instance_type: str, instance_count: int = 1, **more: Any) -> Deploym
     }
     more = {"autoscaling": SCALING, "alarms": ALARMS, **more}
     config = model_config("queued", endpoint=endpoint, **more)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 class Fleet:

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from embedded_aws.monitoring import evaluator
-from slipway.facts.instances import instance_types
 from slipway.operations.status.differences import find_differences
-from slipway.planning.resolve import resolve
 from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import model_config
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
 
@@ -69,7 +68,7 @@ def differing(stack: SlipwayStack, **over: Any) -> dict[str, tuple[str | None, s
         autoscaling=None,
         alarms={"model_latency_p99_milliseconds": 600, "at_max_capacity": True},
     )
-    plan = resolve(model, instance_types(), LOCAL, lock_for(model), IMAGE_DIGESTS)
+    plan = plan_for(model)
     described = stack.stacks.client("sagemaker").describe_endpoint(EndpointName=NAME)
     config = described["EndpointConfigName"]
     found = find_differences(plan, stack.access, config, is_protected=False)

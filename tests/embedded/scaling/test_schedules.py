@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from slipway.facts.instances import instance_types
 from slipway.operations.status.differences import find_differences
-from slipway.planning.resolve import resolve
 from tests.embedded.scaling.conftest import golden_template
 from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import model_config
 from tests.support.slipway_stack import SlipwayStack
 from tests.support.waiting import eventually
 
@@ -115,7 +114,7 @@ def test_bounds_that_a_schedule_set_are_no_difference(
             },
             alarms={"model_latency_p99_milliseconds": 600, "at_max_capacity": True},
         )
-        plan = resolve(model, instance_types(), LOCAL, lock_for(model), IMAGE_DIGESTS)
+        plan = plan_for(model)
         found = find_differences(plan, stack.access, config, is_protected=False)
         return {item.setting: (item.deployed, item.files) for item in found}
 

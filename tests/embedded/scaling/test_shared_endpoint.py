@@ -11,7 +11,6 @@ from botocore.exceptions import ClientError
 from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.facts.instances import instance_types
 from slipway.operations.invoke.realtime import Request, invoke
 from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.preflight.findings import parted
@@ -20,8 +19,8 @@ from slipway.operations.preflight.quotas import compare_quotas
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.operations.status import Status, find_status
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for
+from tests.support.plans import plan_for
+from tests.support.projects import LOCAL
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
 
@@ -115,7 +114,7 @@ def plan_of(case: str, **changes: Any) -> DeploymentPlan:
     content = yaml.safe_load((GOLDEN / "cases" / f"{case}.yaml").read_text("utf-8"))
     content["endpoint"]["scale_to_zero"] |= changes
     config = ModelConfig.model_validate(content)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 def test_what_a_guest_says_is_compared_with_what_is_deployed(host: SlipwayStack) -> None:

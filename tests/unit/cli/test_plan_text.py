@@ -5,9 +5,8 @@ import re
 import pytest
 
 from slipway.cli.plan_text import describe_plan
-from slipway.facts.instances import instance_types
-from slipway.planning.resolve import resolve
-from tests.support.projects import IMAGE_DIGESTS, PRODUCTION, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import PRODUCTION, model_config
 
 
 @pytest.mark.parametrize("configuration", ["file", "environment"])
@@ -21,7 +20,7 @@ def test_settings_are_properties_of_a_package_or_variables(configuration: str):
             "network_isolation": configuration == "environment",
         },
     )
-    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, PRODUCTION)
     lines = [line.split(maxsplit=1) for line in describe_plan(plan).splitlines()]
     labels = [label for label, _ in lines]
     packaged = configuration == "file"
@@ -46,11 +45,11 @@ def test_settings_are_properties_of_a_package_or_variables(configuration: str):
 )
 def test_an_isolated_model_shows_its_prefix_and_key(artifacts: dict[str, str], key: str):
     config = model_config(artifacts={"isolated": True, **artifacts})
-    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, PRODUCTION)
     lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
     assert lines["isolated"] == f"only this model's role reads models/tiny/, with the key {key}"
     shared = model_config()
-    plan = resolve(shared, instance_types(), PRODUCTION, lock_for(shared), IMAGE_DIGESTS)
+    plan = plan_for(shared, PRODUCTION)
     assert "isolated" not in describe_plan(plan)
 
 
@@ -73,7 +72,7 @@ def test_schedules_and_the_maximum_are_told():
         },
         alarms={"model_latency_p99_milliseconds": 600, "at_max_capacity": True},
     )
-    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, PRODUCTION)
     lines = [line.split("  ", 1) for line in describe_plan(plan).splitlines()]
     told = [text.strip() for label, text in lines if label.strip() == "schedule"]
     assert told == [
@@ -120,7 +119,7 @@ def test_the_target_and_the_steps_are_told(target: str, value: int, scaling: str
             "steps": steps,
         }
     )
-    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, PRODUCTION)
     lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
     assert (lines["autoscaling"], lines["step"]) == (scaling, step)
 
@@ -130,7 +129,7 @@ def test_protection_and_a_reservation_are_told():
     config = model_config(
         endpoint={"capacity_reservation_arn": arn, "termination_protection": True}
     )
-    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, PRODUCTION)
     lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
     assert lines["reservation"] == f"only in the capacity of {arn}"
     assert lines["protection"] == "the stack cannot be deleted until termination_protection is off"
@@ -140,7 +139,7 @@ def test_a_role_and_metrics_are_told():
     role = "arn:aws:iam::210987654321:role/serving"
     metrics = {"enhanced": True, "publish_frequency_seconds": 10}
     config = model_config(endpoint={"execution_role_arn": role, "metrics": metrics})
-    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, PRODUCTION)
     lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
     assert lines["role"] == (
         f"{role}, whose rights `slipway iam tiny --execution-role --env production` prints"
@@ -160,7 +159,7 @@ def test_copies_are_told_in_place_of_autoscaling():
             "scale_to_zero": section | {"accelerators_per_copy": 1},
         },
     )
-    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    plan = plan_for(config, PRODUCTION)
     lines = dict(re.split("  +", line, maxsplit=1) for line in describe_plan(plan).splitlines())
     assert lines["copies"] == "0 to 6 at 5 concurrent requests each"
     assert lines["each copy"] == "reserves 1 accelerators, 1024 MiB of main memory"

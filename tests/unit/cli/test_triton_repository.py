@@ -7,8 +7,9 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.planning.directory import Directory
-from slipway.planning.families.triton.repository import check_repository, graph
-from slipway.planning.families.triton.repository.graph import Serving, Tensor, Tensors, config
+from slipway.planning.families.triton.repository import check_repository
+from slipway.publishing.families.triton import graph
+from slipway.publishing.families.triton.graph import Serving, Tensor, Tensors, config
 from tests.support.pages import ROOT
 from tests.support.projects import write_project
 

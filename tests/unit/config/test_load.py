@@ -28,7 +28,6 @@ def test_a_config_that_is_right_loads_with_its_defaults(tmp_path):
     assert config.endpoint.instances == ("ml.g4dn.xlarge",)
     assert config.endpoint.network_isolation is True
     assert config.endpoint.log_retention_days == 30
-    assert config.serving.request_timeout_seconds == 55
     assert config.autoscaling is None
 
 

@@ -53,7 +53,7 @@ def attempt(root: Path, raw: bytes, environment: Environment, stem: str = FILE) 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
 def test_every_base_is_right(tmp_path: Path, base):
-    assert plan_of(base.raw, base.name, tmp_path, base.environment).name == base.name
+    assert plan_of(base.raw, base.name, tmp_path, base.environment).config.name == base.name
 
 
 @pytest.mark.parametrize("value", [{}, {"name": "a"}, [], [None], "", 0, None], ids=json.dumps)

@@ -15,7 +15,6 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
 from slipway.config.valid_subset import Doubts, valid_subset
 from slipway.errors import FieldPath, Problem, UserError
-from slipway.facts.instances import instance_types
 from slipway.planning.families import known_situation, situation_of
 from slipway.planning.resolve import known_problems
 from slipway.project import Project
@@ -146,7 +145,7 @@ def test_an_unknown_container_leaves_the_rules_that_do_not_ask_for_it(container)
     content = content_of()
     content["serving"]["container"] = container
     content["endpoint"] |= {"instances": ["ml.g4dn.xlarge", "ml.g4dn.xlarge"]}
-    found = known_problems(known_situation(known(content), PRODUCTION, instance_types()))
+    found = known_problems(known_situation(known(content), PRODUCTION))
     assert [problem.message for problem in found] == ["ml.g4dn.xlarge is named twice"]
 
 
@@ -201,7 +200,7 @@ def test_no_problem_follows_from_a_value_that_is_not_known(tmp_path, data):
     file.write_text(yaml.safe_dump(content), "utf-8")
     with pytest.raises(InvalidConfigError) as caught:
         load_config(file, tmp_path, "production", ("local", "production"))
-    found = known_problems(known_situation(caught.value.known, PRODUCTION, instance_types()))
+    found = known_problems(known_situation(caught.value.known, PRODUCTION))
     assert frozenset(found) <= problems
 
 

@@ -12,6 +12,7 @@ VERSIONS = list(
         "versions"
     ]
 )
+NEWEST = VERSIONS[-1]
 IMAGES = [
     (framework, version)
     for framework in images.frameworks()

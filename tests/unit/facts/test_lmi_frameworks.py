@@ -15,7 +15,7 @@ from slipway.facts.lmi.frameworks import (
     rolling_batches_of,
 )
 from slipway.facts.lmi.versions import lmi_version
-from tests.unit.facts.lmi_images import VERSIONS
+from tests.unit.facts.lmi_images import NEWEST, VERSIONS
 
 EVERY = [(name, version) for name in partition_frameworks() for version in framework_versions(name)]
 
@@ -28,9 +28,9 @@ EVERY = [(name, version) for name in partition_frameworks() for version in frame
     [
         ("fastertransformer", "0.21.0", "0.24.0"),
         ("deepspeed", "0.19.0", "0.27.0"),
-        ("accelerate", "0.19.0", "0.38.0"),
+        ("accelerate", "0.19.0", NEWEST),
         ("lmi-dist", "0.23.0", "0.32.0"),
-        ("vllm", "0.23.0", "0.38.0"),
+        ("vllm", "0.23.0", NEWEST),
         ("tensorrt-llm", "0.25.0", "0.33.0"),
         ("transformers-neuronx", "0.22.1", "0.30.0"),
     ],

@@ -6,7 +6,7 @@ from slipway.facts import images
 from slipway.facts.images import UnknownFrameworkError, UnknownVersionError
 from slipway.facts.lmi.options import CUSTOM
 from slipway.facts.lmi.versions import lmi_version
-from tests.unit.facts.lmi_images import option
+from tests.unit.facts.lmi_images import NEWEST, option
 
 CACHE = "/tmp/.djl.ai"  # noqa: S108 - a path in the container
 
@@ -47,8 +47,8 @@ def test_engines_that_only_embed():
         ("djl-neuronx", "djl_python.transformers_neuronx", "0.24.0", "0.30.0"),
         ("djl-tensorrtllm", "djl_python.tensorrt_llm", "0.25.0", "0.33.0"),
         ("djl-tensorrtllm", "djl_python.lmi_trtllm.trtllm_async_service", "0.33.0", "0.33.0"),
-        ("djl-lmi", "djl_python.lmi_vllm.vllm_async_service", "0.33.0", "0.38.0"),
-        ("djl-lmi", "djl_python.huggingface", "0.28.0", "0.38.0"),
+        ("djl-lmi", "djl_python.lmi_vllm.vllm_async_service", "0.33.0", NEWEST),
+        ("djl-lmi", "djl_python.huggingface", "0.28.0", NEWEST),
     ],
 )
 def test_entry_points(framework, entry_point, first, last):

@@ -1,24 +1,6 @@
-"""Plans of configs in an environment, published or not."""
+"""Sections of LMI configs that break no rule."""
 
 from typing import Any
-
-from slipway.config.environments import Environment
-from slipway.config.schema import ModelConfig
-from slipway.facts.instances import instance_types
-from slipway.planning.lock import Lock
-from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for
-
-
-def plan(
-    config: ModelConfig,
-    environment: Environment = LOCAL,
-    lock: Lock | None = None,
-    **options: Any,
-) -> DeploymentPlan:
-    used = lock_for(config) if lock is None else lock
-    return resolve(config, instance_types(), environment, used, IMAGE_DIGESTS, **options)
 
 
 def lmi(**more: Any) -> dict[str, Any]:

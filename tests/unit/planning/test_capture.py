@@ -6,22 +6,20 @@ import pytest
 
 from slipway.cli.plan_text import describe_plan
 from slipway.config.environments import Environment
-from slipway.facts.instances import instance_types
-from slipway.planning.capture import CapturePlan
+from slipway.planning.capture import CapturePlace
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.planning.rules import capture
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, NETWORKED, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import LOCAL, NETWORKED, model_config
 from tests.unit.planning.rule_findings import findings
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
 OTHER_KEY = KEY.replace("us-east-1", "us-east-2")
-BOTH = ("input", "output")
 
 
 def planned(environment: Environment, **settings: Any) -> DeploymentPlan:
     config = model_config(endpoint={"data_capture": settings})
-    return resolve(config, instance_types(), environment, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config, environment)
 
 
 @pytest.mark.parametrize(
@@ -30,25 +28,25 @@ def planned(environment: Environment, **settings: Any) -> DeploymentPlan:
         (
             NETWORKED,
             {},
-            CapturePlan(NETWORKED.artifact_bucket, "captured/", 100, BOTH, "artifact"),
+            CapturePlace(NETWORKED.artifact_bucket, "captured/", "artifact"),
             f"s3://{NETWORKED.artifact_bucket}/captured",
         ),
         (
             LOCAL,
-            {"destination": "s3://mine/a/b/", "sampling_percent": 5, "capture": ["output"]},
-            CapturePlan("mine", "a/b/", 5, ("output",), None),
+            {"destination": "s3://mine/a/b/"},
+            CapturePlace("mine", "a/b/", None),
             "s3://mine/a/b",
         ),
         (
             LOCAL,
             {"destination": "s3://mine/", "key_arn": KEY},
-            CapturePlan("mine", "", 100, BOTH, KEY),
+            CapturePlace("mine", "", KEY),
             "s3://mine",
         ),
     ],
 )
 def test_the_plan_has_the_place(
-    environment: Environment, settings: dict[str, Any], expected: CapturePlan, uri: str
+    environment: Environment, settings: dict[str, Any], expected: CapturePlace, uri: str
 ) -> None:
     plan = planned(environment, **settings)
     assert plan.capture == expected

@@ -19,8 +19,8 @@ from slipway.planning.families.lmi.partitioning import (
 )
 from slipway.planning.families.lmi.setup import lmi_setup
 from slipway.planning.plan import ImagePlan, PartitionPlan
-from slipway.planning.resolve import resolve
 from tests.support.partitioned import config
+from tests.support.plans import plan_for
 from tests.support.projects import LOCAL, PRODUCTION, lock_for, messages, model_config
 from tests.support.situations import lmi, on_instance
 
@@ -153,8 +153,7 @@ def test_what_the_server_is_told_to_load_parts(framework, version, expected):
 def test_parts_for_another_gpu_are_not_served():
     given = config("djl-deepspeed", "0.27.0")
     lock = lock_for(given, sets=("release",))
-    facts = instance_types()
-    found = resolve(given, facts, PRODUCTION, lock, {})
+    found = plan_for(given, PRODUCTION, lock)
     assert found.weights is not None
     assert (found.weights.digest, found.weights.target) == ("ef" * 32, "sm86")
     assert found.partition is not None
@@ -165,7 +164,7 @@ def test_parts_for_another_gpu_are_not_served():
     older = locked.compiled.model_copy(update={"target": "sm75"})
     lock = lock.with_artifact(lmi(given, PRODUCTION), locked.model_copy(update={"compiled": older}))
     with pytest.raises(UserError) as caught:
-        resolve(given, facts, PRODUCTION, lock, {})
+        plan_for(given, PRODUCTION, lock)
     assert messages(caught.value) == [
         "the release in the lock was compiled for sm75, and ml.g5.12xlarge needs sm86"
     ]
@@ -178,7 +177,7 @@ def test_a_lock_without_the_parts_is_not_whole():
     assert locked is not None
     lock = lock.with_artifact(lmi(given, PRODUCTION), locked.model_copy(update={"compiled": None}))
     with pytest.raises(UserError) as caught:
-        resolve(given, instance_types(), PRODUCTION, lock, {})
+        plan_for(given, PRODUCTION, lock)
     assert messages(caught.value) == ["the release was never published"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from slipway.cli.plan_text import describe_memory
-from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.facts.instances import instance_types
 from slipway.planning.advice import ADVICE, Subject, memory_nearly_full
 from slipway.planning.families import situation_of
 from slipway.planning.memory import estimate
@@ -350,8 +350,7 @@ class TestNearlyFull:
     def warnings(self, instance: str = "ml.g4dn.xlarge", **sections: Any) -> list[str]:
         config = model_config(endpoint={"instances": [instance]}, **sections)
         artifact = ArtifactPlan("b", DIGEST, 1, 1, "cpu", published=True)
-        types: dict[str, InstanceFacts] = dict(instance_types())
-        subject = Subject(situation_of(config, LOCAL, types), artifact)
+        subject = Subject(situation_of(config, LOCAL), artifact)
         found = list(memory_nearly_full(subject))
         assert all(item.code == "memory-nearly-full" for item in found)
         return [item.message for item in found]

@@ -221,7 +221,9 @@ class TestNoPlacement:
 
 class TestEnvironment:
     def test_of_data_parallel_workers(self):
-        serving = NEURONX | {"batch_size": 8, "task": "embeddings", "dtype": "fp32"}
+        serving = NEURONX | {
+            "batch_size": 8, "task": "embeddings", "dtype": "fp32", "request_timeout_seconds": 40,
+        }  # fmt: skip
         assert on("ml.inf2.xlarge", **serving).container_environment() == {
             "NEURON_RT_NUM_CORES": "1",
             "SAGEMAKER_MODEL_SERVER_WORKERS": "2",
@@ -230,7 +232,7 @@ class TestEnvironment:
             "SLIPWAY_MAX_BATCH_SIZE": "8",
             "SLIPWAY_MAX_QUEUE_LENGTH": "256",
             "SLIPWAY_PIPELINE_CORES": "1",
-            "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "55",
+            "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "40",
             "SLIPWAY_SEQUENCE_LENGTH": "128",
             "SLIPWAY_TASK": "embeddings",
             "SLIPWAY_WORKERS": "2",

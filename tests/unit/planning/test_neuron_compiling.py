@@ -7,7 +7,6 @@ import pytest
 
 from containers.neuron.compile.job import read_hyperparameters
 from slipway.errors import UserError
-from slipway.facts.instances import instance_types
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.families import situation_of
 from slipway.planning.lock import Lock, LockedArtifact, LockedPart
@@ -147,7 +146,7 @@ def test_what_was_compiled_for_another_family_is_never_deployed(environment, tar
     locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
     lock = Lock(environments={environment.name: locked})
     with pytest.raises(UserError) as caught:
-        resolve(model, instance_types(), environment, lock, DIGESTS)
+        resolve(situation_of(model, environment), lock, DIGESTS)
     (problem,) = caught.value.problems
     assert problem.message == message
     assert f"slipway publish tiny --env {environment.name}" in problem.remedy
@@ -158,7 +157,7 @@ def test_a_release_of_its_family_is_deployed():
     part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target="inf2")
     locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
     lock = Lock(environments={PRODUCTION.name: locked})
-    found = resolve(model, instance_types(), PRODUCTION, lock, DIGESTS)
+    found = resolve(situation_of(model, PRODUCTION), lock, DIGESTS)
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "inf2")
 
 

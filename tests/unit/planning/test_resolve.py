@@ -6,20 +6,18 @@ from typing import Any
 import pytest
 
 from slipway.config.environments import Environment
+from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import UserError
 from slipway.planning.lock import Lock
 from slipway.planning.plan import ImagePlan
-from slipway.planning.rollout import RolloutPlan
+from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, messages, model_config
-from tests.unit.planning.plans import plan
 
 
 def test_names_follow_from_model_and_environment():
-    found = plan(model_config(), PRODUCTION)
-    assert found.name == "tiny"
+    found = plan_for(model_config(), PRODUCTION)
     assert found.stack_name == found.endpoint_name == "tiny-production"
     assert found.log_group_name == "/aws/sagemaker/Endpoints/tiny-production"
-    assert (found.account, found.region) == ("210987654321", "eu-west-1")
     assert found.tags == {"slipway:model": "tiny", "slipway:environment": "production"}
 
 
@@ -28,11 +26,11 @@ def test_the_longest_names_still_fit_an_endpoint():
     environment = Environment(
         name="e" * 20, account="123456789012", region="us-east-1", artifacts="sample"
     )
-    assert len(plan(config, environment).endpoint_name) <= 63
+    assert len(plan_for(config, environment).endpoint_name) <= 63
 
 
 def test_the_image_is_ours_at_the_fingerprint_of_its_sources():
-    assert plan(model_config(), PRODUCTION).image.uri == (
+    assert plan_for(model_config(), PRODUCTION).image.uri == (
         "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/tensorrt:trt10.13-0123456789abcdef"
     )
     assert ImagePlan("1", "cn-north-1", "r", "t").uri == "1.dkr.ecr.cn-north-1.amazonaws.com.cn/r:t"
@@ -40,15 +38,16 @@ def test_the_image_is_ours_at_the_fingerprint_of_its_sources():
 
 @pytest.mark.parametrize(("environment", "target"), [(LOCAL, "cpu"), (PRODUCTION, "sm75")])
 def test_the_artifact_is_the_one_the_environment_deploys(environment, target):
-    artifact = plan(model_config(), environment).artifact
+    artifact = plan_for(model_config(), environment).artifact
     assert artifact.target == target
     assert artifact.published
     assert artifact.s3_uri == (f"s3://{environment.artifact_bucket}/artifacts/{DIGEST}/files/")
 
 
 def test_units_are_those_of_what_reads_them():
-    found = plan(model_config())
-    assert found.alarms.thresholds["model_latency_p99_microseconds"] == 600_000
+    found = plan_for(model_config(serving={"request_timeout_seconds": 40}))
+    latency = ALARM_KINDS["model_latency_p99"]
+    assert found.config.alarms.metric_threshold(latency, gpu_count=1) == 600_000
     assert found.container_environment == {
         "SLIPWAY_DEFAULT_NEW_TOKENS": "12",
         "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": "5",
@@ -56,7 +55,7 @@ def test_units_are_those_of_what_reads_them():
         "SLIPWAY_MAX_INPUT_TOKENS": "64",
         "SLIPWAY_MAX_NEW_TOKENS": "42",
         "SLIPWAY_MAX_QUEUE_LENGTH": "256",
-        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "55",
+        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "40",
     }
 
 
@@ -72,7 +71,7 @@ def test_one_instance_at_rest_is_worth_a_warning():
     )
 
     def warnings(**sections: Any) -> list[tuple[str, str]]:
-        found = plan(model_config(**sections)).warnings
+        found = plan_for(model_config(**sections)).warnings
         return [dataclasses.astuple(item) for item in found]
 
     assert warnings() == []
@@ -87,28 +86,30 @@ def test_incompatibilities_and_the_missing_publish_are_reported_together():
         endpoint={"volume_size_gb": 30}, alarms={"model_latency_p99_milliseconds": 60_000}
     )
     with pytest.raises(UserError) as caught:
-        plan(config, LOCAL, Lock())
+        plan_for(config, LOCAL, Lock())
     assert [text.split(" ")[0] for text in messages(caught.value)] == [
         "ml.g4dn.xlarge", "60000", "the",
     ]  # fmt: skip
 
 
 def test_the_plan_as_data_has_the_derived_addresses():
-    found = plan(model_config())
+    found = plan_for(model_config())
     content = found.as_json()
     assert content["image"]["uri"] == found.image.uri
     assert content["artifact"]["s3_uri"] == found.artifact.s3_uri
-    assert set(content) == {field.name for field in dataclasses.fields(found)} | {"resources"}
+    assert {field.name for field in dataclasses.fields(found)} < set(content)
+    # What the files do not say is not repeated.
+    assert "mode" not in content["config"]["endpoint"]
 
 
 def test_the_same_inputs_give_the_same_plan():
-    assert plan(model_config()) == plan(model_config())
+    assert plan_for(model_config()) == plan_for(model_config())
 
 
 def warnings_of(region: str, instance_type: str) -> list[str]:
     config = model_config(endpoint={"instances": [instance_type]}, artifacts={"release": None})
     environment = LOCAL.model_copy(update={"region": region})
-    return [warning.message for warning in plan(config, environment).warnings]
+    return [warning.message for warning in plan_for(config, environment).warnings]
 
 
 def test_a_type_that_is_not_listed_in_the_region_is_worth_a_warning():
@@ -129,10 +130,10 @@ def test_what_it_costs_is_in_the_plan():
         "max_instance_count": 4,
         "target_invocations_per_instance_per_minute": 60,
     }
-    found = plan(model_config(autoscaling=scaling)).cost.instances
+    found = plan_for(model_config(autoscaling=scaling)).cost.instances
     # ml.g4dn.xlarge in us-east-1: 0.7364 USD an hour, 730 hours, 1 to 4 instances and 2 at first.
     assert (found.minimum, found.expected, found.maximum) == (537.57, 1075.14, 2150.29)
-    fixed = plan(model_config()).cost.instances
+    fixed = plan_for(model_config()).cost.instances
     assert fixed.minimum == fixed.expected == fixed.maximum == 1075.14
 
 
@@ -140,39 +141,25 @@ def test_a_problem_of_types_that_variants_share_is_said_once():
     variants = [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]
     config = model_config(endpoint={"instances": ["ml.c5.xlarge"], "variants": variants})
     with pytest.raises(UserError) as caught:
-        plan(config)
+        plan_for(config)
     found = [problem for problem in caught.value.problems if problem.field[-2:] == ("instances", 0)]
     assert len(found) == 1
 
 
 @pytest.mark.parametrize("rollout", [{}, {"strategy": "all_at_once"}])
 def test_sagemakers_own_rollout_needs_no_settings(rollout: dict[str, Any]):
-    assert plan(model_config(rollout=rollout)).rollout is None
+    assert plan_for(model_config(rollout=rollout)).rollout is None
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    "asked",
     [
         # The default of the field, but somebody asks to be protected by it.
-        (
-            {"rollback_alarms": ["server_error_rate"]},
-            RolloutPlan(
-                "all_at_once", None, 300, 0, None, ("server_error_rate",), ("server_error_rate",)
-            ),
-        ),
-        (
-            {"wait_seconds": 0, "rollback_alarms": []},
-            RolloutPlan("all_at_once", None, 0, 0, None, (), ()),
-        ),
-        (
-            {"termination_wait_seconds": 60, "max_execution_seconds": 900},
-            RolloutPlan(
-                "all_at_once", None, 300, 60, 900, ("server_error_rate",), ("server_error_rate",)
-            ),
-        ),
+        {"rollback_alarms": ["server_error_rate"]},
+        {"wait_seconds": 0, "rollback_alarms": []},
+        {"termination_wait_seconds": 60, "max_execution_seconds": 900},
     ],
 )
-def test_a_rollout_is_planned_where_any_of_it_is_asked_for(
-    asked: dict[str, Any], expected: RolloutPlan
-):
-    assert plan(model_config(rollout=asked)).rollout == expected
+def test_a_rollout_is_planned_where_any_of_it_is_asked_for(asked: dict[str, Any]):
+    config = model_config(rollout=asked)
+    assert plan_for(config).rollout is config.rollout

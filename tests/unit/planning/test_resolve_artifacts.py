@@ -6,15 +6,16 @@ from slipway.config.environments import Environment
 from slipway.errors import Kind, UserError
 from slipway.planning.families import situation_of
 from slipway.planning.lock import Lock, LockedArtifact, LockedPart
+from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, messages, model_config
 from tests.support.situations import digest_of
-from tests.unit.planning.plans import lmi, plan
+from tests.unit.planning.plans import lmi
 
 
 @pytest.mark.parametrize("environment", [LOCAL, PRODUCTION], ids=lambda item: item.name)
 def test_what_was_never_published_is_refused_with_the_command(environment):
     with pytest.raises(UserError) as caught:
-        plan(model_config(), environment, Lock())
+        plan_for(model_config(), environment, Lock())
     (problem,) = caught.value.problems
     assert problem.kind is Kind.STATE
     assert problem.field == ("artifacts", environment.artifacts)
@@ -29,16 +30,16 @@ def test_a_config_changed_after_publishing_is_refused_with_the_command():
     lock = lock_for(model_config())
     changed = model_config(artifacts={"sample": {"path": "samples/other"}})
     with pytest.raises(UserError) as caught:
-        plan(changed, LOCAL, lock)
+        plan_for(changed, LOCAL, lock)
     (problem,) = caught.value.problems
     assert problem.message == "the config changed after the sample was published"
     assert problem.remedy.startswith("Run `slipway publish tiny --env local` and commit the lock ")
     # The release was made from nothing that changed.
-    assert plan(changed, PRODUCTION, lock).artifact.published
+    assert plan_for(changed, PRODUCTION, lock).artifact.published
 
 
 def test_an_unpublished_plan_names_what_cannot_exist_and_says_so():
-    found = plan(model_config(), LOCAL, Lock(), allow_unpublished=True)
+    found = plan_for(model_config(), LOCAL, Lock(), allow_unpublished=True)
     assert found.artifact.s3_uri.endswith("/artifacts/unpublished/files/")
     assert not found.artifact.published
     assert [(item.code, item.message) for item in found.warnings] == [
@@ -48,13 +49,13 @@ def test_an_unpublished_plan_names_what_cannot_exist_and_says_so():
 
 def test_being_allowed_to_be_unpublished_changes_nothing_of_what_is_published():
     config = model_config()
-    assert plan(config, allow_unpublished=True) == plan(config)
+    assert plan_for(config, allow_unpublished=True) == plan_for(config)
 
 
 def test_without_a_release_there_is_nothing_to_publish_yet():
     config = model_config(artifacts={"release": None})
     with pytest.raises(UserError) as caught:
-        plan(config, PRODUCTION, Lock())
+        plan_for(config, PRODUCTION, Lock())
     assert messages(caught.value) == [
         "environment `production` deploys the release, and there is none"
     ]
@@ -64,7 +65,7 @@ def test_a_change_of_how_settings_are_said_needs_a_publish():
     packaged, told = (model_config(**lmi(configuration=form)) for form in ("file", "environment"))
     for config, lock in ((packaged, lock_for(told)), (told, lock_for(packaged))):
         with pytest.raises(UserError, match="was never published"):
-            plan(config, PRODUCTION, lock)
+            plan_for(config, PRODUCTION, lock)
 
 
 def test_a_lock_without_a_part_that_is_needed_is_none():
@@ -77,7 +78,7 @@ def test_a_lock_without_a_part_that_is_needed_is_none():
             situation_of(config, PRODUCTION), whole.model_copy(update={part: None})
         )
         with pytest.raises(UserError) as caught:
-            plan(config, PRODUCTION, partial)
+            plan_for(config, PRODUCTION, partial)
         assert messages(caught.value) == ["the release was never published"]
 
 
@@ -87,20 +88,20 @@ def test_serving_otherwise_is_another_artifact_only_where_it_is_made_of_a_checkp
         (model_config(**lmi(dtype="bf16")), False),
         (model_config(**lmi() | {"alarms": {"model_latency_p99_milliseconds": 700}}), True),
     ):
-        found = plan(changed, PRODUCTION, lock_for(config), allow_unpublished=True)
+        found = plan_for(changed, PRODUCTION, lock_for(config), allow_unpublished=True)
         assert found.artifact.published is published
     compiled = model_config()
-    assert plan(model_config(serving={"max_queue_length": 9}), PRODUCTION, lock_for(compiled))
+    assert plan_for(model_config(serving={"max_queue_length": 9}), PRODUCTION, lock_for(compiled))
 
 
 def test_a_source_that_an_environment_lacks_is_a_warning_in_an_unpublished_plan():
     config = model_config(artifacts={"sample": None})
-    found = plan(config, LOCAL, Lock(), allow_unpublished=True)
+    found = plan_for(config, LOCAL, Lock(), allow_unpublished=True)
     assert [item.message for item in found.warnings] == [
         "There is no sample to publish, which `local` deploys: SageMaker would refuse this."
     ]
     with pytest.raises(UserError) as caught:
-        plan(config, LOCAL, Lock())
+        plan_for(config, LOCAL, Lock())
     assert messages(caught.value) == ["environment `local` deploys the sample, and there is none"]
     assert caught.value.problems[0].remedy.startswith(
         "Set `artifacts: release` for `local` in environments.yaml to deploy the model itself, or "
@@ -110,7 +111,7 @@ def test_a_source_that_an_environment_lacks_is_a_warning_in_an_unpublished_plan(
 def test_without_any_source_the_remedy_is_a_sample():
     config = model_config(artifacts={"sample": None, "release": None})
     with pytest.raises(UserError) as caught:
-        plan(config, LOCAL, Lock())
+        plan_for(config, LOCAL, Lock())
     assert caught.value.problems[0].remedy.startswith("Add `artifacts.sample` with the path of ")
 
 
@@ -127,7 +128,7 @@ EMBEDDED = Environment(name="local", account="123456789012", region="us-east-1")
 
 def test_what_was_compiled_is_the_model_data_and_its_weights_are_not():
     config = model_config(**COMPILED)
-    found = plan(config, PRODUCTION, lock_for(config))
+    found = plan_for(config, PRODUCTION, lock_for(config))
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "sm75")
     assert found.weights is None
 
@@ -136,7 +137,7 @@ def test_what_another_environment_compiled_is_not_this_ones():
     config = model_config(**COMPILED)
     for environment in (EMBEDDED, PRODUCTION.model_copy(update={"name": "staging"})):
         with pytest.raises(UserError, match="the release was never published") as caught:
-            plan(config, environment, lock_for(config))
+            plan_for(config, environment, lock_for(config))
         assert f"--env {environment.name}`" in caught.value.problems[0].remedy
 
 
@@ -171,7 +172,7 @@ def test_a_model_compiled_for_something_else_is_never_deployed(environment, targ
         update={"compiled": compiled.compiled.model_copy(update={"target": target})}
     )
     with pytest.raises(UserError) as caught:
-        plan(config, environment, Lock(environments={environment.name: other}))
+        plan_for(config, environment, Lock(environments={environment.name: other}))
     (problem,) = caught.value.problems
     assert problem.message == message
     assert problem.remedy == (
@@ -193,5 +194,5 @@ def test_an_image_of_ones_own_takes_weights_as_they_are():
         digest=DIGEST, size_bytes=1, file_count=1, source="build/checkpoint", target="any"
     )
     locked = LockedArtifact(inputs_digest=digest_of(config, "release"), weights=weights)
-    found = plan(config, PRODUCTION, Lock(release=locked))
+    found = plan_for(config, PRODUCTION, Lock(release=locked))
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "any")

@@ -4,12 +4,13 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.planning.lock import Lock
+from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, messages, model_config
-from tests.unit.planning.plans import lmi, plan
+from tests.unit.planning.plans import lmi
 
 
 def test_lmi_has_its_code_as_model_data_and_copies_the_weights_itself():
-    found = plan(model_config(**lmi()), PRODUCTION)
+    found = plan_for(model_config(**lmi()), PRODUCTION)
     assert found.image.uri == (
         "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference:0.36.0-lmi27.0.0-cu130"
     )
@@ -27,15 +28,14 @@ def test_lmi_with_variables_has_its_weights_as_model_data_and_needs_no_network()
     config = model_config(**lmi(configuration="environment", environment={"OMP_NUM_THREADS": "1"}))
     endpoint = config.endpoint.model_copy(update={"network_isolation": True})
     config = config.model_copy(update={"endpoint": endpoint})
-    found = plan(config, PRODUCTION)
-    assert found.network_isolation
+    found = plan_for(config, PRODUCTION)
     assert found.weights is None
     assert found.artifact.size_bytes == 15_231_233_024
     assert found.serving_properties == {}
     assert "HF_MODEL_ID" not in found.container_environment
     assert found.container_environment["OPTION_DTYPE"] == "fp16"
     assert found.container_environment["OMP_NUM_THREADS"] == "1"
-    packaged = plan(model_config(**lmi()), PRODUCTION)
+    packaged = plan_for(model_config(**lmi()), PRODUCTION)
     assert packaged.artifact.size_bytes == 482
     assert packaged.container_environment == {}
 
@@ -43,20 +43,20 @@ def test_lmi_with_variables_has_its_weights_as_model_data_and_needs_no_network()
 def test_lmi_with_variables_is_planned_before_it_is_published():
     config = model_config(**lmi(configuration="environment"))
     with pytest.raises(UserError, match="the release was never published"):
-        plan(config, PRODUCTION, Lock())
-    found = plan(config, PRODUCTION, Lock(), allow_unpublished=True)
+        plan_for(config, PRODUCTION, Lock())
+    found = plan_for(config, PRODUCTION, Lock(), allow_unpublished=True)
     assert found.artifact.s3_uri.endswith("/artifacts/unpublished/files/")
     assert found.container_environment["OPTION_DTYPE"] == "fp16"
 
 
 def test_lmi_with_variables_takes_a_sample_with_its_own_settings():
-    found = plan(model_config(**lmi(configuration="environment")))
+    found = plan_for(model_config(**lmi(configuration="environment")))
     assert found.weights is None
     assert found.container_environment == {}
 
 
 def test_lmi_serves_a_sample_as_it_is():
-    found = plan(model_config(**lmi()))
+    found = plan_for(model_config(**lmi()))
     assert found.artifact.published
     assert found.weights is None
     assert found.serving_properties == {}
@@ -77,9 +77,9 @@ def test_what_has_no_image_yet_can_only_be_read():
         artifacts={"release": {"path": "build/bert", "target": "inf1"}},
     )
     with pytest.raises(UserError) as caught:
-        plan(config, PRODUCTION)
+        plan_for(config, PRODUCTION)
     assert messages(caught.value) == ["Slipway has no image for the container `neuron` yet"]
-    found = plan(config, PRODUCTION, Lock(), allow_unpublished=True)
+    found = plan_for(config, PRODUCTION, Lock(), allow_unpublished=True)
     assert found.image.repository == "slipway/neuron"
     assert found.image.tag == "neuron1.13.1-sdk2.20.2-unpublished"
     assert found.neuron is not None
@@ -95,7 +95,7 @@ def test_a_custom_image_on_neuron_devices_gets_the_host_with_the_newer_driver():
 
     def host(*instances: str) -> str | None:
         config = model_config(serving=serving, endpoint={"instances": list(instances)})
-        return plan(config).variants[0].inference_ami_version
+        return plan_for(config).variants[0].inference_ami_version
 
     assert host("ml.inf2.xlarge", "ml.trn1.2xlarge") == "al2-ami-sagemaker-inference-neuron-2"
     assert host("ml.inf1.xlarge") is None
@@ -108,7 +108,7 @@ def test_a_custom_image_on_neuron_devices_gets_the_host_with_the_newer_driver():
 def test_triton_is_told_which_model_answers():
     serving = {"container": "triton", "version": "25.04", "max_input_tokens": 32}
     config = model_config(serving=serving | {"max_new_tokens": 32}, model={"family": "t5"})
-    found = plan(config)
+    found = plan_for(config)
     assert found.image.repository == "slipway/triton"
     assert found.image.tag == "triton25.04-00112233445566aa"
     assert found.container_environment == {
@@ -124,7 +124,7 @@ def test_triton_is_told_which_model_answers():
     }
     own = {"container": "triton", "version": "25.04", "repository": "triton/tiny"}
     own |= {"log_verbose": True}
-    found = plan(model_config(serving=own, artifacts={"release": None}))
+    found = plan_for(model_config(serving=own, artifacts={"release": None}))
     assert found.image.uri == (
         "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3"
     )
@@ -134,10 +134,10 @@ def test_triton_is_told_which_model_answers():
 
 def test_v100_gets_the_older_tensorrt_and_its_host():
     endpoint = {"instances": ["ml.p3.2xlarge"]}
-    found = plan(model_config(endpoint=endpoint))
+    found = plan_for(model_config(endpoint=endpoint))
     assert found.image.tag == "trt10.4-0123456789abcdef"
     assert found.variants[0].inference_ami_version == "al2-ami-sagemaker-inference-gpu-3-1"
-    assert plan(model_config()).variants[0].inference_ami_version == (
+    assert plan_for(model_config()).variants[0].inference_ami_version == (
         "al2023-ami-sagemaker-inference-gpu-4-1"
     )
 
@@ -162,7 +162,7 @@ def test_a_variant_has_the_host_image_of_its_own_types(instance_type: str, ami: 
         {"name": "gpu", "weight": 1, "instances": ["ml.g5.xlarge"]},
         {"name": "other", "weight": 1, "instances": [instance_type]},
     ]
-    found = plan(model_config(serving=serving, endpoint={"variants": variants})).variants
+    found = plan_for(model_config(serving=serving, endpoint={"variants": variants})).variants
     assert found[0].inference_ami_version == "al2-ami-sagemaker-inference-gpu-3-1"
     assert found[1].inference_ami_version == ami
 
@@ -170,5 +170,5 @@ def test_a_variant_has_the_host_image_of_its_own_types(instance_type: str, ami: 
 @pytest.mark.parametrize("path", ["search:1.4.2", f"search@sha256:{'ab' * 32}"])
 def test_an_image_of_ones_own_keeps_its_tag_or_digest(path: str):
     uri = f"123456789012.dkr.ecr.us-east-1.amazonaws.com/{path}"
-    image = plan(model_config(serving={"container": "custom", "image_uri": uri})).image
+    image = plan_for(model_config(serving={"container": "custom", "image_uri": uri})).image
     assert (image.uri, image.repository) == (uri, "search")

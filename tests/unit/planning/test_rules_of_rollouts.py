@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.config.sections.rollout import Rollout
 from slipway.planning.advice import Subject, rollout_hardly_watched, rollout_step_below_instance
 from slipway.planning.families import situation_of
 from slipway.planning.plan import ArtifactPlan, PlanWarning
-from slipway.planning.rollout import of_new_fleet, rollout_plan, shares_percent
+from slipway.planning.rollout import new_fleet_alarms
 from slipway.planning.rollout_text import describe_rollout
 from slipway.planning.rules import rollouts
 from tests.support.projects import LOCAL, model_config
@@ -311,18 +312,20 @@ def test_a_step_smaller_than_an_instance_is_pointed_out():
     ],
 )
 def test_the_steps_of_a_strategy(strategy: str, step_percent: int | None, shares: tuple[int, ...]):
-    assert shares_percent(strategy, step_percent) == shares
+    rollout = Rollout.model_validate({"strategy": strategy, "step_percent": step_percent})
+    assert rollout.shares_percent == shares
 
 
 def test_only_metrics_of_requests_are_published_for_each_fleet():
-    assert of_new_fleet(list(ALARM_KINDS), "realtime") == [
+    named = {"rollback_alarms": list(ALARM_KINDS)}
+    assert new_fleet_alarms(model_config(rollout=named)) == (
         "server_error_rate",
         "model_latency_p99",
         "overhead_latency_p99",
         "client_error_rate",
-    ]
+    )
     for mode in ("async", "scale_to_zero"):
-        assert of_new_fleet(list(ALARM_KINDS), mode) == []
+        assert new_fleet_alarms(model_config(rollout=named, endpoint={"mode": mode})) == ()
 
 
 @pytest.mark.parametrize(
@@ -358,9 +361,7 @@ def test_only_metrics_of_requests_are_published_for_each_fleet():
     ],
 )
 def test_a_rollout_in_words(rollout: dict[str, Any], lines: tuple[str, ...]):
-    plan = rollout_plan(model_config(rollout=rollout))
-    assert plan is not None
-    assert describe_rollout(plan) == lines
+    assert describe_rollout(model_config(rollout=rollout)) == lines
 
 
 def test_a_rollout_of_copies_in_words():
@@ -368,9 +369,7 @@ def test_a_rollout_of_copies_in_words():
         "mode": "scale_to_zero",
         "scale_to_zero": {"max_copies": 2, "target_concurrent_requests_per_copy": 5},
     }
-    plan = rollout_plan(model_config(rollout=ROLLING, endpoint=endpoint))
-    assert plan is not None
-    assert describe_rollout(plan, is_component=True) == (
+    assert describe_rollout(model_config(rollout=ROLLING, endpoint=endpoint)) == (
         "rolling: 25 %, 50 %, 75 %, 100 % of the copies, each watched for 300 s; a batch has one "
         "copy at least",
         "takes at least 1200 s and the start of the new copies",

@@ -3,11 +3,10 @@
 import pytest
 
 from slipway.cli.plan_text import describe_plan
-from slipway.facts.instances import instance_types
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.planning.rules.volume_key import volume_key_is_of_the_region
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import PRODUCTION, model_config
 from tests.unit.planning.rule_findings import findings
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
@@ -15,7 +14,7 @@ KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
 
 def planned(**endpoint: object) -> DeploymentPlan:
     config = model_config(endpoint=endpoint)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config)
 
 
 def test_a_volume_takes_a_key_of_its_region() -> None:

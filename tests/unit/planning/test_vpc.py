@@ -6,12 +6,11 @@ import pytest
 
 from slipway.cli.plan_text import describe_plan
 from slipway.config.environments import Environment
-from slipway.facts.instances import instance_types
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.planning.rules import vpc
 from slipway.planning.vpc import VpcPlan
-from tests.support.projects import IMAGE_DIGESTS, NETWORKED, PRODUCTION, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import NETWORKED, PRODUCTION, model_config
 from tests.unit.planning.rule_findings import findings
 
 SHARED = ("subnet-0a1b2c3d", "subnet-4e5f6a7b")
@@ -19,7 +18,7 @@ SHARED = ("subnet-0a1b2c3d", "subnet-4e5f6a7b")
 
 def planned(environment: Environment, own: dict[str, Any] | None) -> DeploymentPlan:
     config = model_config(endpoint={} if own is None else {"vpc": own})
-    return resolve(config, instance_types(), environment, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(config, environment)
 
 
 def with_groups(*groups: str) -> Environment:

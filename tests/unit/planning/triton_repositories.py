@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slipway.planning.directory import Directory, Findings
+from slipway.planning.directory import Directory, DirectoryFindings
 from slipway.planning.families.triton.repository import check_repository
 
 REPORT = Path(__file__).with_suffix(".txt")
@@ -99,7 +99,7 @@ class Case:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def check(case: Case, release: str = "24.09") -> Findings:
+def check(case: Case, release: str = "24.09") -> DirectoryFindings:
     """Checks the repository of a case as `triton/own`."""
     texts = {path: content.encode() for path, content in case.files.items()}
     directory = Directory(

@@ -5,6 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from slipway.config.sections.base import Section
+from slipway.config.sections.serving.batching import (
+    MAX_BATCH_DELAY_MILLISECONDS,
+    MAX_QUEUE_LENGTH,
+    REQUEST_TIMEOUT_SECONDS,
+)
 
 
 class NeuronServing(Section):
@@ -51,13 +56,7 @@ class NeuronServing(Section):
         description="Number of sequences that the graph is traced for.",
         examples=[6],
     )
-    max_batch_delay_milliseconds: int = Field(
-        5,
-        ge=0,
-        le=1000,
-        description="Longest time that a request waits for others to share its batch.",
-        examples=[5],
-    )
+    max_batch_delay_milliseconds: int = MAX_BATCH_DELAY_MILLISECONDS
     pipeline_cores: int | None = Field(
         None,
         ge=1,
@@ -84,18 +83,5 @@ class NeuronServing(Section):
         description="Precision that the compiler casts matrix products to.",
         examples=["bf16"],
     )
-    max_queue_length: int = Field(
-        256,
-        ge=1,
-        le=100_000,
-        description="Largest number of requests that may wait. One more is answered 503.",
-        examples=[256],
-    )
-    request_timeout_seconds: int = Field(
-        55,
-        ge=1,
-        le=60,
-        description="A request without an answer by then is answered 504. SageMaker's own "
-        "limit is 60.",
-        examples=[55],
-    )
+    max_queue_length: int = MAX_QUEUE_LENGTH
+    request_timeout_seconds: int = REQUEST_TIMEOUT_SECONDS

@@ -5,6 +5,11 @@ from typing import Literal
 from pydantic import Field
 
 from slipway.config.sections.base import Section
+from slipway.config.sections.serving.batching import (
+    MAX_BATCH_DELAY_MILLISECONDS,
+    MAX_QUEUE_LENGTH,
+    REQUEST_TIMEOUT_SECONDS,
+)
 
 
 class TensorRTServing(Section):
@@ -27,20 +32,8 @@ class TensorRTServing(Section):
         description="Largest number of sequences in one forward pass.",
         examples=[10],
     )
-    max_batch_delay_milliseconds: int = Field(
-        5,
-        ge=0,
-        le=1000,
-        description="Longest time that a request waits for others to share its batch.",
-        examples=[5],
-    )
-    max_queue_length: int = Field(
-        256,
-        ge=1,
-        le=100_000,
-        description="Largest number of requests that may wait. One more is answered 503.",
-        examples=[256],
-    )
+    max_batch_delay_milliseconds: int = MAX_BATCH_DELAY_MILLISECONDS
+    max_queue_length: int = MAX_QUEUE_LENGTH
     max_input_tokens: int = Field(
         ge=1, le=32_768, description="Longest prompt that is accepted, in tokens.", examples=[32]
     )
@@ -56,11 +49,4 @@ class TensorRTServing(Section):
         description="Tokens that are generated when a request does not name a number.",
         examples=[12],
     )
-    request_timeout_seconds: int = Field(
-        55,
-        ge=1,
-        le=60,
-        description="A request without an answer by then is answered 504. SageMaker's own "
-        "limit is 60.",
-        examples=[55],
-    )
+    request_timeout_seconds: int = REQUEST_TIMEOUT_SECONDS

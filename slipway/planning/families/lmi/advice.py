@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from slipway.errors import nearest
+from slipway.errors import did_you_mean
 from slipway.planning.families.lmi.setup import LmiSetup, rendered
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.plan import PlanWarning
@@ -89,8 +89,7 @@ def unchecked_options(lmi: Lmi) -> Iterator[PlanWarning]:
     for key in setup.serving.options:
         if key in setup.every_option or key in setup.version.server_keys:
             continue
-        guess = nearest(key, setup.options)
-        hint = f" Did you mean `{guess}`?" if guess else ""
+        hint = f" {did_you_mean(key, setup.options)}".rstrip()
         yield PlanWarning(
             "lmi-option-unchecked",
             f"`{key}` is on no list of options: {setup.reader} passes it on, and where nothing "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.config.sections.serving.triton import TritonServing
-from slipway.errors import Problem, nearest
+from slipway.errors import Problem, did_you_mean
 from slipway.facts.images import versions
 from slipway.facts.triton.releases import TRITON, triton_bases, triton_releases
 from slipway.planning.families.triton.situation import Triton
@@ -29,8 +29,7 @@ def release_exists(triton: Triton) -> Iterator[Problem]:
     serving = triton.serving
     if serving.version in versions(TRITON):
         return
-    guess = nearest(serving.version, versions(TRITON))
-    hint = f"Did you mean `{guess}`? " if guess else ""
+    hint = did_you_mean(serving.version, versions(TRITON))
     yield problem(
         Code.UNKNOWN_IMAGE_VERSION,
         f"there is no Triton image of release {serving.version}",

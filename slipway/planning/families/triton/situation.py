@@ -10,7 +10,7 @@ from slipway.errors import Problem
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.triton.releases import TRITON, triton_releases
 from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters, no_target
-from slipway.planning.directory import Directory, Findings, PublishedDirectory
+from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.families.triton.image import base_tag
 from slipway.planning.families.triton.kserve import KServeTexts
 from slipway.planning.families.triton.repository import CONFIG_NAME, check_repository
@@ -220,10 +220,10 @@ class Triton(Situation):
             return super().artifact_source
         return SampleSource(path=directory.path)
 
-    def check_directory(self, directory: Directory) -> Findings:
+    def check_directory(self, directory: Directory) -> DirectoryFindings:
         """Returns what Triton would not load in the user's own repository, or in its sample."""
         if self.serving.repository is None:
-            return Findings()
+            return DirectoryFindings()
         return check_repository(
             directory,
             default_model=self.serving.default_model,

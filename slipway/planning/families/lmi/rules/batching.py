@@ -7,7 +7,7 @@ DJL Serving forms batches itself or leaves it to a rolling batch, which requests
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.errors import Problem, nearest
+from slipway.errors import Problem, did_you_mean
 from slipway.facts.images import frameworks, versions
 from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.families.lmi.setup import OFF, LmiSetup
@@ -63,8 +63,7 @@ def rolling_batch_is_known(lmi: Lmi) -> Iterator[Problem]:
     if facts.allowed is None or batch in facts.allowed:
         return
     elsewhere = _frameworks_with_rolling_batch(setup, batch)
-    guess = nearest(batch, facts.allowed)
-    hint = f"Did you mean `{guess}`? " if guess else ""
+    hint = did_you_mean(batch, facts.allowed)
     if elsewhere:
         hint = f"It is in {' and '.join(elsewhere)} of that version. "
     yield problem(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import OptionValue
-from slipway.errors import Problem, nearest
+from slipway.errors import Problem, did_you_mean
 from slipway.planning.families.lmi.handlers import OUR_HANDLERS
 from slipway.planning.families.lmi.setup import OFF, rendered
 from slipway.planning.families.lmi.situation import Lmi
@@ -76,8 +76,7 @@ def our_handler_reads_options(lmi: Lmi) -> Iterator[Problem]:
     for key in setup.serving.options:
         if key in known or key in setup.version.server_keys:
             continue
-        guess = nearest(key, sorted(known))
-        hint = f"Did you mean `{guess}`? " if guess else ""
+        hint = did_you_mean(key, sorted(known))
         yield problem(
             Code.LMI_OPTION_UNKNOWN,
             f"{setup.reader} reads no option '{key}'",

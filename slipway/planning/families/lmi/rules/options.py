@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import OptionValue
-from slipway.errors import Problem, nearest
+from slipway.errors import Problem, did_you_mean
 from slipway.facts.images import versions
 from slipway.facts.lmi.options import OptionFacts
 from slipway.facts.lmi.versions import lmi_version
@@ -68,8 +68,8 @@ def options_are_known(lmi: Lmi) -> Iterator[Problem]:
     for key in _own_options(setup):
         if key in setup.every_option or key in setup.version.server_keys:
             continue
-        guess, variable = nearest(key, setup.options), f"{_SERVER_VARIABLE}{key.upper()}"
-        hint = f"Did you mean `{guess}`? " if guess else ""
+        variable = f"{_SERVER_VARIABLE}{key.upper()}"
+        hint = did_you_mean(key, setup.options)
         if setup.version.server_variables.get(variable):
             hint = f"Set `serving.environment.{variable}` instead of the option. "
         yield problem(
@@ -141,8 +141,8 @@ def option_values_fit(lmi: Lmi) -> Iterator[Problem]:
             if len(facts.allowed or ()) > _SHORT_LIST:
                 # The message has the list.
                 words = facts.allowed if facts.type == "str" else None
-                guess = nearest(rendered(value), words or ())
-                remedy = f"Did you mean `{guess}`?" if guess else f"Set `{key}` to one of these."
+                hint = did_you_mean(rendered(value), words or ()).rstrip()
+                remedy = hint or f"Set `{key}` to one of these."
             yield problem(
                 Code.LMI_OPTION_VALUE,
                 f"`{key}` is {wanted}, not {shown}",

@@ -7,7 +7,7 @@ DJL Serving dies of some of these minutes into a deployment and passes over the 
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.errors import Problem, nearest
+from slipway.errors import Problem, did_you_mean
 from slipway.facts.images import UnknownVersionError, versions
 from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.families.lmi.setup import LmiSetup, ordered
@@ -46,8 +46,7 @@ def engine_is_accepted(lmi: Lmi) -> Iterator[Problem]:
     known = (*setup.version.engines, *setup.version.embedding_engines)
     if setup.engine not in known:
         same = next((name for name in known if name.lower() == setup.engine.lower()), None)
-        guess = same or nearest(setup.engine, known)
-        hint = f"Did you mean `{guess}`? " if guess else ""
+        hint = did_you_mean(same or setup.engine, known)
         yield problem(
             Code.LMI_ENGINE,
             f"{setup.image} has no engine '{setup.engine}'",
@@ -76,8 +75,7 @@ def entry_point_is_built_in(lmi: Lmi) -> Iterator[Problem]:
     if setup.serving.entry_point in (None, *setup.version.entry_points):
         return
     known = tuple(setup.version.entry_points)
-    guess = nearest(setup.serving.entry_point, known)
-    hint = f"Did you mean `{guess}`? " if guess else ""
+    hint = did_you_mean(setup.serving.entry_point, known)
     yield problem(
         Code.LMI_HANDLER,
         f"{setup.image} has no handler '{setup.serving.entry_point}'",

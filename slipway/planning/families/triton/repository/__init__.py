@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem
-from slipway.planning.directory import Directory, Findings
+from slipway.planning.directory import Directory, DirectoryFindings
 from slipway.planning.families.triton.repository.config_file import NAME, one_of, read_config
 from slipway.planning.families.triton.repository.ensembles import ensemble_faults, reached
 from slipway.planning.families.triton.repository.files import RULES as FILE_RULES
@@ -38,7 +38,7 @@ def check_repository(
     release: str,
     variables: Mapping[str, str],
     without_gpu: str | None = None,
-) -> Findings:
+) -> DirectoryFindings:
     """Returns every problem of a model repository, and what a reviewer may want to know.
 
     Args:
@@ -90,7 +90,7 @@ def check_repository(
         warnings += _unloaded(models, answering, variables)
     problems.sort(key=lambda problem: problem.location or Location(""))
     needed = {model.backend_name for model in models.values() if not model.brings_backend}
-    return Findings(problems, warnings, sorted(needed - {""}))
+    return DirectoryFindings(problems, warnings, sorted(needed - {""}))
 
 
 def _problem(directory: Directory, message: str, remedy: str) -> Problem:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from slipway.codes.code import Code
-from slipway.errors import Kind, Location, Problem, nearest
+from slipway.errors import Kind, Location, Problem, did_you_mean
 from slipway.facts.triton.model_config import ROOT, enums, messages
 from slipway.planning.directory import LARGEST_TEXT_BYTES, Directory
 from slipway.planning.families.triton.repository.text_format import (
@@ -121,8 +121,7 @@ def one_of(word: str, known: Collection[str], has: str = "There are") -> str:
         known: the names that there are.
         has: words in front of the list.
     """
-    guess = nearest(word, known)
-    hint = f"Did you mean `{guess}`? " if guess else ""
+    hint = did_you_mean(word, known)
     return f"{hint}{has}: {', '.join(known) or 'none'}."
 
 
@@ -166,9 +165,8 @@ def _unknown(field: Field, kind: str, release: str) -> _Fault:
     else:
         message = f"there is no field `{name}` in {where}"
         names = [each for each, declared in known.items() if declared.since <= release]
-        guess = nearest(name, names)
-        is_too_long = guess and len(names) > _MOST_LISTED
-        remedy = f"Did you mean `{guess}`?" if is_too_long else one_of(name, names)
+        guess = did_you_mean(name, names)
+        remedy = guess.rstrip() if guess and len(names) > _MOST_LISTED else one_of(name, names)
     return Code.UNKNOWN_FIELD, field.position, message, remedy
 
 

@@ -1,6 +1,6 @@
-"""Rights of IAM as data, from which stacks make statements and commands print policies."""
+"""Statements of IAM as data, from which stacks make policies, and which commands print."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +12,8 @@ _Conditions = Mapping[str, Mapping[str, str | list[str]]]
 
 
 @dataclass(frozen=True)
-class Right:
-    """What a statement of a policy allows.
+class Statement:
+    """A statement of a policy, which allows actions on resources.
 
     Args:
         sid: its name.
@@ -41,17 +41,17 @@ class Right:
 
 
 @dataclass(frozen=True)
-class RightsPolicy:
+class RolePolicy:
     """A policy of a role.
 
     Args:
         name: of the policy.
-        rights: its statements.
+        statements: what it allows.
         reasons: for each wildcard in a resource.
     """
 
     name: str
-    rights: tuple[Right, ...]
+    statements: tuple[Statement, ...]
     reasons: Mapping[str, str]
 
 
@@ -68,8 +68,8 @@ class Key:
     conditions: _Conditions = field(default_factory=dict)
 
 
-def right(sid: str, actions: Sequence[str], *resources: str, **conditions: Any) -> Right:
-    """Returns a right.
+def allow(sid: str, actions: Sequence[str], *resources: str, **conditions: Any) -> Statement:
+    """Returns a statement.
 
     Args:
         sid: its name.
@@ -77,10 +77,15 @@ def right(sid: str, actions: Sequence[str], *resources: str, **conditions: Any) 
         resources: their ARNs.
         conditions: keys and values, by operator.
     """
-    return Right(sid, tuple(actions), resources, conditions)
+    return Statement(sid, tuple(actions), resources, conditions)
 
 
-def use_key(sid: str, actions: Sequence[str], key: Key) -> Right:
+def policy_document(statements: Iterable[Statement]) -> dict[str, Any]:
+    """Returns a policy as commands print it, and as IAM takes it."""
+    return {"Version": "2012-10-17", "Statement": [each.as_json() for each in statements]}
+
+
+def use_key(sid: str, actions: Sequence[str], key: Key) -> Statement:
     """Returns the right to use a key.
 
     Args:
@@ -88,10 +93,10 @@ def use_key(sid: str, actions: Sequence[str], key: Key) -> Right:
         actions: of KMS.
         key: may be known by its alias alone.
     """
-    return Right(sid, tuple(actions), (key.arn,), key.conditions)
+    return allow(sid, actions, key.arn, **key.conditions)
 
 
-def read_objects(noun: str, bucket_arn: str, prefix: str) -> list[Right]:
+def read_objects(noun: str, bucket_arn: str, prefix: str) -> list[Statement]:
     """Returns the rights to read and list the objects below a prefix.
 
     Args:
@@ -100,12 +105,12 @@ def read_objects(noun: str, bucket_arn: str, prefix: str) -> list[Right]:
         prefix: of the objects.
     """
     return [
-        right(f"Read{noun}", ["s3:GetObject"], f"{bucket_arn}/{prefix}*"),
-        right(f"List{noun}", ["s3:ListBucket"], bucket_arn, StringLike={"s3:prefix": f"{prefix}*"}),
+        allow(f"Read{noun}", ["s3:GetObject"], f"{bucket_arn}/{prefix}*"),
+        allow(f"List{noun}", ["s3:ListBucket"], bucket_arn, StringLike={"s3:prefix": f"{prefix}*"}),
     ]
 
 
-def pull_images(sid: str, *repository_arns: str) -> list[Right]:
+def pull_images(sid: str, *repository_arns: str) -> list[Statement]:
     """Returns the rights to log in to ECR and to pull the images of repositories.
 
     Args:
@@ -118,13 +123,13 @@ def pull_images(sid: str, *repository_arns: str) -> list[Right]:
         "ecr:GetDownloadUrlForLayer",
     ]
     return [
-        right(sid, actions, *repository_arns),
+        allow(sid, actions, *repository_arns),
         # ECR's log-in token belongs to the account: the API knows no narrower resource.
-        right("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
+        allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
     ]
 
 
-def write_logs_of_machines(*log_group_arns: str) -> Right:
+def write_logs_of_machines(*log_group_arns: str) -> Statement:
     """Returns SageMaker's right to write into log groups.
 
     Args:
@@ -132,10 +137,10 @@ def write_logs_of_machines(*log_group_arns: str) -> Right:
             for DescribeLogStreams.
     """
     actions = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
-    return right("WriteLogs", actions, *log_group_arns)
+    return allow("WriteLogs", actions, *log_group_arns)
 
 
-def publish_metrics(*namespaces: str) -> Right:
+def publish_metrics(*namespaces: str) -> Statement:
     """Returns the right that lets SageMaker publish machine metrics in some namespaces.
 
     SageMaker publishes CPU, memory, disk and GPU use as the execution role. The role policies that
@@ -151,7 +156,7 @@ def publish_metrics(*namespaces: str) -> Right:
     """
     named = namespaces[0] if len(namespaces) == 1 else list(namespaces)
     # PutMetricData has no resources, only a condition on the namespace.
-    return right(
+    return allow(
         "PublishMachineMetrics",
         ["cloudwatch:PutMetricData"],
         "*",

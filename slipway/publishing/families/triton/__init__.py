@@ -1,0 +1,1 @@
+"""What publishing does for Triton beyond its packaging."""

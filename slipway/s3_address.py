@@ -1,0 +1,21 @@
+"""An address in S3, taken apart."""
+
+from typing import NamedTuple, Self
+
+
+class S3Address(NamedTuple):
+    """An object in S3, or a prefix of objects.
+
+    Args:
+        bucket: its bucket.
+        key: key of the object, or what the keys begin with; empty for the whole bucket.
+    """
+
+    bucket: str
+    key: str
+
+    @classmethod
+    def of(cls, uri: str) -> Self:
+        """Returns the address of an `s3://` URI."""
+        bucket, _, key = uri.removeprefix("s3://").partition("/")
+        return cls(bucket, key)
