@@ -1,17 +1,15 @@
 """Every setting of an endpoint configuration is compared with the files, without a deploy."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 
-from slipway.facts.instances import instance_types
+from slipway.config.sections.endpoint import Metrics
 from slipway.operations.status.differences import find_differences
-from slipway.planning.metrics import MetricsPlan
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from tests.support.described_endpoints import Answers, FakeAws, answers, container, variant
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for, with_endpoint
+from tests.support.projects import model_config
 
 AMI = "al2023-ami-sagemaker-inference-gpu-4-1"
 _POOL = ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]
@@ -19,8 +17,7 @@ _RESERVATION = "arn:aws:sagemaker:us-east-1:123456789012:training-plan/search"
 
 
 def planned(**endpoint: Any) -> DeploymentPlan:
-    config = model_config(endpoint=endpoint)
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(model_config(endpoint=endpoint))
 
 
 def deployed(plan: DeploymentPlan) -> Answers:
@@ -35,7 +32,7 @@ def deployed(plan: DeploymentPlan) -> Answers:
         InitialVariantWeight=1.0,
         ModelDataDownloadTimeoutInSeconds=600,
         ContainerStartupHealthCheckTimeoutInSeconds=600,
-        RoutingConfig={"RoutingStrategy": plan.routing_strategy},
+        RoutingConfig={"RoutingStrategy": plan.config.endpoint.routing.upper()},
         InferenceAmiVersion=AMI,
     )
     container(given)["Environment"] = dict(plan.container_environment)
@@ -104,8 +101,8 @@ def test_metrics_and_a_queue() -> None:
         f"{section}.publish_frequency_seconds": ("10", "60"),
         f"{section}.detailed_observability": ("false", "true"),
     }
-    same = MetricsPlan(enhanced=True, publish_frequency_seconds=10, detailed_observability=False)
-    assert differing(dataclasses.replace(plan, metrics=same), given) == {}
+    same = Metrics(enhanced=True, publish_frequency_seconds=10, detailed_observability=False)
+    assert differing(with_endpoint(plan, metrics=same), given) == {}
     del given["DescribeEndpointConfig"]["MetricsConfig"]
     given["DescribeEndpointConfig"]["AsyncInferenceConfig"] = {
         "OutputConfig": {"S3OutputPath": "s3://answers/a", "KmsKeyId": "key"},
