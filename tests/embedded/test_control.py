@@ -191,6 +191,7 @@ def test_nothing_outlives_a_stop_or_a_kill(tmp_path: Path) -> None:
     assert control.status(tmp_path) is None
     second = control.start(tmp_path, 0)
     assert second.pid not in (first.pid, os.getpid())
+    assert second.secret_access_key != first.secret_access_key
     clients = LoopbackClients(second.connection)
     assert clients.client("s3", "us-east-1").list_buckets()["Buckets"] == []
     clients.close()

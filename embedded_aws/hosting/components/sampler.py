@@ -11,10 +11,6 @@
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Any
-
-from moto.cloudwatch.models import MetricDatum, cloudwatch_backends
 
 from embedded_aws.hosting.components.component import (
     Component,
@@ -23,8 +19,7 @@ from embedded_aws.hosting.components.component import (
 )
 from embedded_aws.hosting.fleets.endpoint import Endpoint
 from embedded_aws.hosting.resources.records import Records
-from embedded_aws.hosting.telemetry.metrics import MetricOwner, MetricPublisher
-from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.hosting.telemetry.metrics import MetricPublisher
 from embedded_aws.periodic import Periodic
 
 CONCURRENT = "ConcurrentRequestsPerCopy"
@@ -33,14 +28,6 @@ _RESOLUTION_SECONDS = 10
 _MOST_MARKS = 90
 _INTERVAL_SECONDS = 1.0
 _SHORTEST_INTERVAL_SECONDS = 0.1
-
-
-class Point(MetricDatum):  # type: ignore[misc]  # moto ships no type information
-    """One value of a metric."""
-
-    def __new__(cls, *_: Any, **__: Any) -> "Point":
-        """Creates the object outside moto's list of all objects, which would keep every one."""
-        return object.__new__(cls)
 
 
 class ComponentSampler:
@@ -95,7 +82,13 @@ class ComponentSampler:
             values = [float(copy.take_most_in_flight())]
             values += [float(copy.in_flight)] * (len(marks) - 1)
             for mark, value in zip(marks, values, strict=True):
-                _put(component.owner, value, mark)
+                # The interval before the mark: an alarm's period that ends at the mark has it.
+                self._publisher.record_values(
+                    component.owner,
+                    {CONCURRENT: value},
+                    _RESOLUTION_SECONDS,
+                    mark - _RESOLUTION_SECONDS,
+                )
 
     def _follow_copies(self, endpoint: Endpoint, now_seconds: float) -> None:
         with endpoint.lock:
@@ -108,11 +101,3 @@ class ComponentSampler:
 
 def _mark(seconds: float) -> int:
     return int(seconds) // _RESOLUTION_SECONDS * _RESOLUTION_SECONDS
-
-
-def _put(owner: MetricOwner, value: float, mark_seconds: int) -> None:
-    # The interval before the mark: a period of an alarm that ends at the mark has the value.
-    moment = datetime.fromtimestamp(mark_seconds - _RESOLUTION_SECONDS, UTC).replace(tzinfo=None)
-    cloudwatch_backends[ACCOUNT_ID][owner.region].metric_data.append(
-        Point(owner.namespace, CONCURRENT, value, owner.dimensions(), moment, "Count")
-    )

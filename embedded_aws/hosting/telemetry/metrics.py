@@ -38,6 +38,7 @@ _RETENTION_SECONDS = 15 * 86_400
 _UNITS = {
     "ModelLatency": "Microseconds",
     "OverheadLatency": "Microseconds",
+    "ConcurrentRequestsPerCopy": "Count",
     "CPUUtilization": "Percent",
     "DiskUtilization": "Percent",
     "MemoryUtilization": "Percent",
@@ -206,9 +207,11 @@ class MetricPublisher:
         owner: MetricOwner,
         values: Mapping[str, float],
         period_seconds: int = DEFAULT_SECONDS,
+        at_seconds: float | None = None,
     ) -> None:
-        """Adds one value to each of an owner's metrics."""
-        start_seconds = int(self._clock() // period_seconds) * period_seconds
+        """Adds one value to each of an owner's metrics, now or at an earlier time on the clock."""
+        moment_seconds = self._clock() if at_seconds is None else at_seconds
+        start_seconds = int(moment_seconds // period_seconds) * period_seconds
         with self._lock:
             for name, value in values.items():
                 key = (owner, name, start_seconds, period_seconds)

@@ -154,23 +154,19 @@ def test_during_synthesis(deployments: Deployments) -> None:
     assert deployments.answer()
 
 
-def test_before_the_first_change_set_is_executed(deployments: Deployments) -> None:
+@pytest.mark.parametrize("then", ["deploy", "destroy"])
+def test_before_the_first_change_set_is_executed(deployments: Deployments, then: str) -> None:
     process = deployments.begin_deploy(FIRST)
     eventually(deployments.has_unexecuted_change_set)
     kill_tree(process)
     assert deployments.status() == "REVIEW_IN_PROGRESS"
+    if then == "destroy":
+        deployments.destroy(FIRST)
+        return
     assert deployments.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
     deployments.deploy(FIRST)
     assert deployments.status() == "CREATE_COMPLETE"
     assert deployments.answer()
-
-
-def test_a_stack_in_review_is_destroyed(deployments: Deployments) -> None:
-    process = deployments.begin_deploy(FIRST)
-    eventually(deployments.has_unexecuted_change_set)
-    kill_tree(process)
-    assert deployments.status() == "REVIEW_IN_PROGRESS"
-    deployments.destroy(FIRST)
 
 
 def test_a_creation_goes_on(deployments: Deployments) -> None:

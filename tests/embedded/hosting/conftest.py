@@ -40,6 +40,19 @@ def refused(call: Any, *arguments: Any, **request: Any) -> str:
     return message
 
 
+def await_gone(describe: Any, **names: str) -> None:
+    """Waits until a resource can no longer be described."""
+
+    def gone() -> bool:
+        try:
+            describe(**names)
+        except ClientError:
+            return True
+        return False
+
+    eventually(gone)
+
+
 class Account:
     """What a test does in the embedded account."""
 
@@ -148,15 +161,7 @@ class Account:
 
     def delete(self, name: str) -> None:
         self.sagemaker.delete_endpoint(EndpointName=name)
-
-        def gone() -> bool:
-            try:
-                self.sagemaker.describe_endpoint(EndpointName=name)
-            except ClientError:
-                return True
-            return False
-
-        eventually(gone)
+        await_gone(self.sagemaker.describe_endpoint, EndpointName=name)
 
     def metric(self, name: str, *, namespace: str = NAMESPACE, **dimensions: str) -> dict[str, Any]:
         """The statistics of all values of a metric; empty where it has none."""

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from botocore.exceptions import ClientError
-
-from tests.embedded.hosting.conftest import Account
+from tests.embedded.hosting.conftest import Account, await_gone
 from tests.support.waiting import eventually
 
 SCALED = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 4}
@@ -101,15 +99,7 @@ class Hosted:
 
     def delete(self, name: str) -> None:
         self.sagemaker.delete_inference_component(InferenceComponentName=name)
-
-        def gone() -> bool:
-            try:
-                self.sagemaker.describe_inference_component(InferenceComponentName=name)
-            except ClientError:
-                return True
-            return False
-
-        eventually(gone)
+        await_gone(self.sagemaker.describe_inference_component, InferenceComponentName=name)
 
     def sum_of(self, name: str, metric: str) -> float | None:
         """The sum of a component's metric; None if it has no data."""

@@ -13,7 +13,6 @@ import pytest
 from tests.support.groups import need
 from tests.support.page_runs import free_port
 from tests.support.pages import ROOT, Block, blocks
-from tests.support.waiting import eventually
 from tests.support.workbench import LATEST, Workbench
 from tests.unit.planning.triton_repositories import pipeline
 
@@ -129,31 +128,6 @@ def test_requests_share_batches_of_two_copies(deployed: Workbench, metrics_port:
     names = {json.loads(event["message"])["name"] for event in log}
     # The config has two instances of the endpoint, each with two copies.
     assert names == {f"{MODEL}_0_0", f"{MODEL}_0_1"}
-
-
-def test_it_scales(deployed: Workbench) -> None:
-    """More instances serve at once, and as many processes end again."""
-    sagemaker = deployed.client("sagemaker")
-
-    def set_instances(count: int) -> None:
-        sagemaker.update_endpoint_weights_and_capacities(
-            EndpointName=ENDPOINT,
-            DesiredWeightsAndCapacities=[
-                {"VariantName": "AllTraffic", "DesiredInstanceCount": count}
-            ],
-        )
-        eventually(lambda: instances() == count, seconds=60)
-
-    def instances() -> int:
-        described = sagemaker.describe_endpoint(EndpointName=ENDPOINT)
-        (variant,) = described["ProductionVariants"]
-        count: int = variant["CurrentInstanceCount"]
-        return count if described["EndpointStatus"] == "InService" else 0
-
-    before = instances()
-    set_instances(before + 1)
-    assert ask(deployed, "instnace") == ["instance"]
-    set_instances(before)
 
 
 def test_an_own_repository_answers_through_its_ensemble(deployed: Workbench) -> None:

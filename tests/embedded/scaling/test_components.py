@@ -99,8 +99,9 @@ class Scaled(ScaledTarget):
         """The values of the component's metric of high resolution."""
         data: list[Any] = list(cloudwatch_backends[ACCOUNT_ID][REGION].metric_data)
         return [
-            datum.value
+            value
             for datum in data
+            for value in datum.values
             if datum.name == "ConcurrentRequestsPerCopy"
             and any(dimension.value == self.name for dimension in datum.dimensions)
         ]
