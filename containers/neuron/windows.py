@@ -52,11 +52,6 @@ def token_windows(tokens: int, *, room: int, overlap: int) -> list[range]:
     return [range(end - room, min(end, tokens)) for end in ends]
 
 
-def default_overlap(room: int) -> int:
-    """Returns the overlap, in tokens, of a request that sets none."""
-    return min(room // 2, _LARGEST_DEFAULT_OVERLAP_TOKENS)
-
-
 def context_windows(
     template: Template,
     question: Sequence[int],
@@ -66,30 +61,26 @@ def context_windows(
     max_tokens: int,
     overlap: int | None,
 ) -> list[Window]:
-    """Cuts a context into windows, each with the whole question before it.
-
-    Args:
-        template: for two texts.
-        question: token ids of the question.
-        context: at least one token.
-        name: path of the input in the request, for messages.
-        max_tokens: longest window, question and special tokens included.
-        overlap: tokens of the context that two windows share; None takes `default_overlap`.
+    """Cuts a context into windows, each with the whole question before it; see `text_windows`.
 
     Raises:
         InvalidRequestError: the question leaves no room, or the overlap takes all of it.
     """
-    room = max_tokens - template.special_tokens - len(question)
-    if room < 1:
+    longest = max_tokens - template.special_tokens - 1
+    if len(question) > longest:
         raise InvalidRequestError(
             f"{name}.question has {len(question)} tokens, which leave no room for the context in a "
-            f"window of {max_tokens}: at most {max_tokens - template.special_tokens - 1} do; "
-            "shorten it, or set max_question_len."
+            f"window of {max_tokens}: at most {longest} do; shorten it, or set max_question_len."
         )
-    return [
-        Window(template.row(question, context.token_ids[tokens.start : tokens.stop]), tokens)
-        for tokens in _cut(context, name, "doc_stride", room, overlap)
-    ]
+    return text_windows(
+        template,
+        context,
+        name=name,
+        max_tokens=max_tokens,
+        overlap=overlap,
+        before=(question,),
+        parameter="doc_stride",
+    )
 
 
 def text_windows(
@@ -99,23 +90,35 @@ def text_windows(
     name: str,
     max_tokens: int,
     overlap: int | None,
+    before: Sequence[Sequence[int]] = (),
+    parameter: str = "stride",
 ) -> list[Window]:
     """Cuts a text into windows.
 
     Args:
-        template: for one text.
+        template: for one text, or for as many as there are before it and itself.
         text: the tokens to cut; may be empty.
         name: path of the input in the request, for messages.
-        max_tokens: longest window, special tokens included.
-        overlap: tokens that two windows share; None takes `default_overlap`.
+        max_tokens: longest window, everything included.
+        overlap: tokens of the text that two windows share; None takes half a window, but no more
+            than `transformers` does.
+        before: the tokens of the texts that are whole in each window.
+        parameter: name of the parameter that sets the overlap, for messages.
 
     Raises:
         InvalidRequestError: the overlap takes all of a window.
     """
-    room = max_tokens - template.special_tokens
+    room = max_tokens - template.special_tokens - sum(map(len, before))
+    if overlap is None:
+        overlap = min(room // 2, _LARGEST_DEFAULT_OVERLAP_TOKENS)
+    elif overlap >= room and len(text) > room:
+        raise InvalidRequestError(
+            f"{parameter}={overlap} leaves nothing new in a window of {name}, which holds {room} "
+            f"tokens of the text: it must be below {room}."
+        )
     return [
-        Window(template.row(text.token_ids[tokens.start : tokens.stop]), tokens)
-        for tokens in _cut(text, name, "stride", room, overlap)
+        Window(template.row(*before, text.token_ids[tokens.start : tokens.stop]), tokens)
+        for tokens in token_windows(len(text), room=room, overlap=min(overlap, room - 1))
     ]
 
 
@@ -165,16 +168,3 @@ def kept_tokens(windows: Sequence[range]) -> list[range]:
         # The first token that is closer to the end of `before` than to the start of `after`.
         firsts.append((after.start + before.stop + 1) // 2)
     return [range(*ends) for ends in pairwise([*firsts, windows[-1].stop])]
-
-
-def _cut(
-    text: TokenizedText, name: str, parameter: str, room: int, overlap: int | None
-) -> list[range]:
-    if overlap is None:
-        overlap = default_overlap(room)
-    elif overlap >= room and len(text) > room:
-        raise InvalidRequestError(
-            f"{parameter}={overlap} leaves nothing new in a window of {name}, which holds {room} "
-            f"tokens of the text: it must be below {room}."
-        )
-    return token_windows(len(text), room=room, overlap=min(overlap, room - 1))

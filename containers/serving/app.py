@@ -180,10 +180,9 @@ class _Endpoint:
         self._metrics = _RequestMetrics(service.metrics)
 
     async def ping(self, _request: Request) -> Response:
-        state = self._service.state
-        if state is ServiceState.READY:
+        if self._service.is_ready:
             return Response(status_code=200)
-        kind, message = classify(NotReadyError(f"The server is {state.value}."))
+        kind, message = classify(NotReadyError(f"The server is {self._service.state.value}."))
         return _error_response(kind, message)
 
     async def invocations(self, request: Request) -> Response:
@@ -222,7 +221,7 @@ class _Endpoint:
         """
         now = asyncio.get_running_loop().time()
         at = self._service.refusals.book(now)
-        if at > now and self._service.state is ServiceState.READY:
+        if at > now and self._service.is_ready:
             with cancelled_without_client(request.scope):
                 await asyncio.sleep(at - now)
 

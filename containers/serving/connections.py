@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import httptools
 from starlette.requests import ClientDisconnect
@@ -24,6 +24,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from containers.serving.errors import error_body
 from containers.serving.joined_writes import JoinedWrites
 from containers.serving.logs import log_event
+
+if TYPE_CHECKING:
+    # Triton's guard has these connections, and no service.
+    from containers.serving.service import InferenceService
 
 _logger = logging.getLogger(__name__)
 
@@ -265,20 +269,15 @@ class SpareConnection(asyncio.Protocol):
     connection is served like any other.
 
     Args:
-        loop: runs the connection.
-        is_ready: returns whether /ping is answered with 200.
+        service: answers whether it is ready, and counts the refusals.
         served: returns the connection that takes over, or None while there are too many.
-        refused: called for each request that is refused.
     """
 
     def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        is_ready: Callable[[], bool],
-        served: Callable[[], asyncio.Protocol | None],
-        refused: Callable[[], None],
+        self, service: "InferenceService", served: Callable[[], asyncio.Protocol | None]
     ) -> None:
-        self._loop, self._is_ready, self._served, self._refused = loop, is_ready, served, refused
+        self._service, self._served = service, served
+        self._loop = asyncio.get_running_loop()
         self._received = b""
         self._is_answered = False
 
@@ -293,7 +292,7 @@ class SpareConnection(asyncio.Protocol):
             return
         self._received += data
         if self._received.startswith(_PING):
-            self._answer(b"200 OK" if self._is_ready() else b"503 Service Unavailable", b"")
+            self._answer(b"200 OK" if self._service.is_ready else b"503 Service Unavailable", b"")
         elif _PING.startswith(self._received):
             return
         elif served := self._served():
@@ -303,7 +302,7 @@ class SpareConnection(asyncio.Protocol):
             served.data_received(self._received)
         else:
             self._is_answered = True
-            self._refused()
+            self._service.refusals.count()
             self._loop.call_later(_REFUSAL_SECONDS, self._answer, _REFUSAL, _REFUSAL_BODY)
         self._received = b""
 
@@ -324,30 +323,20 @@ class SpareConnection(asyncio.Protocol):
 
 
 # Any: uvicorn's own parameters, passed on.
-def connections_up_to(
-    most: int,
-    *,
-    is_ready: Callable[[], bool],
-    is_flooded: Callable[[], bool],
-    refused: Callable[[], None],
-) -> Callable[..., asyncio.Protocol]:
+def connections_up_to(most: int, service: "InferenceService") -> Callable[..., asyncio.Protocol]:
     """Returns what makes the connections of a server.
 
-    Args:
-        most: number of connections that are served; further ones are `SpareConnection`s.
-        is_ready: returns whether /ping is answered with 200.
-        is_flooded: returns whether nearly all requests are refused now; then a new connection is a
-            `SpareConnection` too.
-        refused: called for each request that such a connection refuses.
+    Beyond the most connections, and while nearly all requests are refused, a new connection is a
+    `SpareConnection`.
     """
 
     def connection(*arguments: Any, **keywords: Any) -> asyncio.Protocol:
         def served() -> BoundedConnection | None:
-            if is_flooded() or len(keywords["server_state"].connections) >= most:
+            if service.is_flooded() or len(keywords["server_state"].connections) >= most:
                 return None
             return BoundedConnection(*arguments, **keywords)
 
-        return served() or SpareConnection(asyncio.get_running_loop(), is_ready, served, refused)
+        return served() or SpareConnection(service, served)
 
     return connection
 

@@ -62,9 +62,7 @@ class ModelServer:
             settings.drain_timeout_seconds,
             connections_up_to(
                 _SPARE_CONNECTIONS + _CONNECTIONS_PER_PLACE * settings.max_queue_length,
-                is_ready=lambda: self.service.state is ServiceState.READY,
-                is_flooded=self.service.is_flooded,
-                refused=self.service.refusals.count,
+                self.service,
             ),
         )
         self._exit_code = EXIT_OK

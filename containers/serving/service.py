@@ -90,6 +90,11 @@ class InferenceService:
         self._add_gauges()
 
     @property
+    def is_ready(self) -> bool:
+        """Returns whether /ping is answered with 200."""
+        return self.state is ServiceState.READY
+
+    @property
     def is_computing(self) -> bool:
         """Returns whether the compute thread is busy; it cannot be interrupted."""
         return self._is_loading or self._batcher.is_computing

@@ -8,11 +8,8 @@ two engines.
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .slipway_fastertransformer import handle
-elif importlib.util.find_spec("fastertransformer"):
+if importlib.util.find_spec("fastertransformer"):
     from slipway_fastertransformer import handle
 else:
     from slipway_deepspeed import handle

@@ -16,34 +16,23 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import deepspeed
 import torch
 import transformers
 from djl_python import Output  # type: ignore[import-not-found]
-
-if TYPE_CHECKING:
-    from .slipway_handler import (
-        Generation,
-        GenerationLimits,
-        Handler,
-        Input,
-        Options,
-        Predictor,
-        TextGeneration,
-    )
-    from .slipway_handler import Output as AnyOutput
-    from .slipway_requests import InvalidRequestError, parse_body, whole_number
-else:  # in the container there is no package around it
-    from slipway_handler import (
-        Generation,
-        GenerationLimits,
-        Handler,
-        Options,
-        TextGeneration,
-    )
-    from slipway_requests import InvalidRequestError, parse_body, whole_number
+from slipway_handler import (
+    Generation,
+    GenerationLimits,
+    Handler,
+    Input,
+    Options,
+    Predictor,
+    TextGeneration,
+)
+from slipway_handler import Output as AnyOutput
+from slipway_requests import InvalidRequestError, parse_body, whole_number
 
 TEXT_GENERATION: Final = "text-generation"
 # The end of an architecture's name, with its task and the class that loads it.

@@ -14,33 +14,22 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import fastertransformer  # type: ignore[import-not-found]
 import torch
 import transformers
 from djl_python import Output  # type: ignore[import-not-found]
-
-if TYPE_CHECKING:
-    from .slipway_handler import (
-        Generation,
-        GenerationLimits,
-        Handler,
-        Input,
-        Options,
-        TextGeneration,
-    )
-    from .slipway_handler import Output as AnyOutput
-    from .slipway_requests import MAX_SEED
-else:  # in the container there is no package around it
-    from slipway_handler import (
-        Generation,
-        GenerationLimits,
-        Handler,
-        Options,
-        TextGeneration,
-    )
-    from slipway_requests import MAX_SEED
+from slipway_handler import (
+    Generation,
+    GenerationLimits,
+    Handler,
+    Input,
+    Options,
+    TextGeneration,
+)
+from slipway_handler import Output as AnyOutput
+from slipway_requests import MAX_SEED
 
 _DTYPES: Final = ("fp32", "fp16", "bf16", "int8")
 # FasterTransformer reduces larger values to this one.

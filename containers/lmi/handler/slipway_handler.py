@@ -17,24 +17,15 @@ import json
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from .slipway_requests import (
-        MAX_SEED,
-        GenerationRequest,
-        InvalidRequestError,
-        Sampling,
-        parse_generation_request,
-    )
-else:  # in the container there is no package around it
-    from slipway_requests import (
-        MAX_SEED,
-        GenerationRequest,
-        InvalidRequestError,
-        Sampling,
-        parse_generation_request,
-    )
+from slipway_requests import (
+    MAX_SEED,
+    GenerationRequest,
+    InvalidRequestError,
+    Sampling,
+    parse_generation_request,
+)
 
 _logger = logging.getLogger(__name__)
 

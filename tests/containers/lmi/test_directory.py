@@ -28,7 +28,7 @@ def test_it_imports_only_what_lies_beside_it_or_in_the_images(path: Path) -> Non
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             imported |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:  # relative ones are for mypy
+        elif isinstance(node, ast.ImportFrom):
             imported.add(str(node.module).partition(".")[0])
     assert imported <= allowed
 
