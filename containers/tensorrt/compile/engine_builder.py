@@ -6,7 +6,7 @@ the graph's, so an fp16 engine needs an fp16 graph. Names used here exist in Ten
 
 import logging
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -93,7 +93,6 @@ def build_engine(
     *,
     candidates: int = 0,
     timing_cache: bytes = b"",
-    configure: Callable[[trt.IBuilderConfig], None] | None = None,
 ) -> BuiltEngine:
     """Builds an engine; takes minutes for a large model.
 
@@ -103,13 +102,12 @@ def build_engine(
         candidates: number of likeliest tokens that the engine finds in each row; 0 for an engine
             that finds none.
         timing_cache: cache of an earlier build; a cache of another GPU or version is not used.
-        configure: changes the builder's configuration last, for builders that must be told the GPU.
 
     Raises:
         EngineBuildError: the graph is refused, or no engine can be built from it on this GPU.
     """
     try:
-        return _built(graph, profiles, candidates, timing_cache, configure)
+        return _built(graph, profiles, candidates, timing_cache)
     except BaseException as error:
         # The traceback would keep the builder until Python collects garbage. That may happen in
         # `MessageLog.log`, which TensorRT calls with a lock held. The deletion of a builder waits
@@ -119,12 +117,7 @@ def build_engine(
 
 
 def _built(
-    graph: Path,
-    profiles: Sequence[Profile],
-    candidates: int,
-    timing_cache: bytes,
-    configure: Callable[[trt.IBuilderConfig], None] | None,
-    /,
+    graph: Path, profiles: Sequence[Profile], candidates: int, timing_cache: bytes
 ) -> BuiltEngine:
     parsed = ParsedGraph(graph)
     if candidates:
@@ -133,8 +126,6 @@ def _built(
     for profile in profiles:
         _add_profile(parsed, config, profile)
     _use_timing_cache(config, timing_cache)
-    if configure is not None:
-        configure(config)
     plan = parsed.builder.build_serialized_network(parsed.network, config)
     if plan is None:
         reasons = "; ".join(dict.fromkeys(parsed.log.errors)) or "it gives no reason"

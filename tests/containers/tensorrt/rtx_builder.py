@@ -7,7 +7,7 @@ engines of its own, told their GPU instead of finding it, and a timing cache tha
 import contextlib
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -38,12 +38,18 @@ def tensors(network: Any, kind: str) -> dict[str, tuple[Any, tuple[int, ...]]]:
     return {tensor.name: (tensor.dtype, tuple(tensor.shape)) for tensor in found}
 
 
-def building_for(architecture: str) -> Callable[[Any], None]:
-    """Tells the builder its GPU ("SM86")."""
+@contextlib.contextmanager
+def building_for(architecture: str) -> Iterator[None]:
+    """Tells the builder its GPU ("SM86"), which TensorRT's finds."""
     rtx = load("tensorrt_rtx_bindings", group="builder")
+    create = rtx.Builder.create_builder_config
 
-    def configure(config: Any) -> None:
+    def create_for(builder: Any) -> Any:
+        config = create(builder)
         config.num_compute_capabilities = 1
         config.set_compute_capability(rtx.ComputeCapability.__members__[architecture], 0)
+        return config
 
-    return configure
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rtx.Builder, "create_builder_config", create_for)
+        yield
