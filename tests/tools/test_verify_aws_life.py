@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tools.verify_aws import life
-from tools.verify_aws.commands import CommandError
+from tools.verify_aws.commands import CommandError, Deployment
 from tools.verify_aws.life import Life
 from tools.verify_aws.project import Target, write_project
 from tools.verify_aws.report import CheckError
@@ -58,7 +58,7 @@ class Account:
 def stage(
     name: str, folder: Path, account: Any, run: Callable[..., str], *, limit_seconds: float = 60
 ) -> Callable[[], str]:
-    stages = dict(Life(TARGET, account, run, folder, limit_seconds).stages())
+    stages = dict(Life(Deployment(TARGET, account, run, folder), limit_seconds).stages())
     return stages[name]
 
 

@@ -84,6 +84,7 @@ def test_an_instance_of_another_kind_is_named(
 
 
 @pytest.mark.torch
+@pytest.mark.size("all")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("instance_type", "layouts"),

@@ -17,6 +17,8 @@ SOURCE = "source"
 _LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 # The words behind a block's language are for the tests; MkDocs does not know them.
 _LABELS = re.compile(r"^(\s*```\w+) [\w -]+$", re.MULTILINE)
+# Around the tables that tools.reference writes.
+_MARKS = re.compile(r"^<!-- (?:begin .+|end) -->\n\n?", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -41,7 +43,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001  # MkDocs passes it
-    """Returns a page's text with links as the site needs them, and blocks without labels.
+    """Returns a page's text with links as the site needs them, and without labels and marks.
 
     Args:
         markdown: the page's text in the repository.
@@ -58,7 +60,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
             return match[1]  # MkDocs reports it
         return os.path.relpath(tree.in_site(linked), posixpath.dirname(here) or ".")
 
-    return _LABELS.sub(r"\1", _LINK.sub(in_site, markdown))
+    return _MARKS.sub("", _LABELS.sub(r"\1", _LINK.sub(in_site, markdown)))
 
 
 class _Tree:

@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tools.pictures.axis import Axis, axis_to
-from tools.pictures.drawing import MARGIN, circle, document, interval, line, notes, number, text
+from tools.pictures.drawing import (
+    MARGIN,
+    circle,
+    classed,
+    document,
+    interval,
+    line,
+    notes,
+    number,
+    text,
+)
 
 _WIDTH = 752
 _ROW = 26
@@ -135,9 +145,9 @@ def _row(row: Row, axis: Axis, middle: float, *, is_point: bool) -> list[str]:
     else:
         width = axis.at(row.value) - axis.start_pixel
         parts.append(
-            f'<rect class="bar {row.tone}" x="{number(axis.start_pixel)}" '
+            f'<rect{classed("bar", row.tone)} x="{number(axis.start_pixel)}" '
             f'y="{number(middle - _BAR / 2)}" width="{number(width)}" height="{_BAR}" rx="2"/>'
         )
         # The interval has a rim, so that it stands out from the bar.
         parts += [line(low, high, "rim"), *interval(low, high, 4, "ink")]
-    return [*parts, text(_WIDTH - MARGIN, base, row.text, f"label end {row.tone}".strip())]
+    return [*parts, text(_WIDTH - MARGIN, base, row.text, f"label end {row.tone}".rstrip())]

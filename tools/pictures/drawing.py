@@ -45,13 +45,13 @@ def document(
 def text(x: float, y: float, words: str, classes: str) -> str:
     """Returns one line of text on the base line `y`; code in it stands between backticks."""
     spans = re.sub("`([^`]+)`", r'<tspan class="code">\1</tspan>', escape(words))
-    return f'<text class="{classes}" x="{number(x)}" y="{number(y)}">{spans}</text>'
+    return f'<text{classed(classes)} x="{number(x)}" y="{number(y)}">{spans}</text>'
 
 
 def line(start: tuple[float, float], end: tuple[float, float], classes: str) -> str:
     """Returns a straight line."""
     (x1, y1), (x2, y2) = (map(number, point) for point in (start, end))
-    return f'<line class="line {classes}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
+    return f'<line{classed("line", classes)} x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
 
 
 def interval(
@@ -70,13 +70,19 @@ def interval(
 def circle(centre: tuple[float, float], radius: float, classes: str) -> str:
     """Returns a disc."""
     x, y = map(number, centre)
-    return f'<circle class="{classes}" cx="{x}" cy="{y}" r="{number(radius)}"/>'
+    return f'<circle{classed(classes)} cx="{x}" cy="{y}" r="{number(radius)}"/>'
 
 
 def notes(words: str, top: float) -> list[str]:
     """Returns small text below a plot, in lines of a picture's width."""
     lines = enumerate(textwrap.wrap(words, 115))
     return [text(MARGIN, top + 12 + 18 * index, each, "label soft") for index, each in lines]
+
+
+def classed(*classes: str) -> str:
+    """Returns the attribute of an element's classes; empty ones are left out."""
+    names = " ".join(filter(None, classes))
+    return f' class="{names}"' if names else ""
 
 
 def number(value: float) -> str:

@@ -5,7 +5,17 @@ from dataclasses import dataclass
 
 from benchmarks.report import significant
 from tools.pictures.axis import Axis, axis_to
-from tools.pictures.drawing import MARGIN, circle, document, interval, line, notes, number, text
+from tools.pictures.drawing import (
+    MARGIN,
+    circle,
+    classed,
+    document,
+    interval,
+    line,
+    notes,
+    number,
+    text,
+)
 
 _WIDTH = 752
 _GAP = 26
@@ -130,11 +140,11 @@ def _series(series: Series, places: Mapping[int, float], axis: Axis) -> list[str
     colour = "accent" if "accent" in series.classes else ""
     points = [(places[each.number], axis.at(each.value)) for each in series.values]
     corners = " ".join(f"{number(x)},{number(y)}" for x, y in points)
-    parts = [f'<polyline class="line thick {series.classes}" points="{corners}"/>']
+    parts = [f'<polyline{classed("line thick", series.classes)} points="{corners}"/>']
     for value, (x, y) in zip(series.values, points, strict=True):
         if value.low < value.high:
             ends = (x, axis.at(value.low)), (x, axis.at(value.high))
-            parts += interval(*ends, 3, f"thin {colour}".strip())
+            parts += interval(*ends, 3, f"thin {colour}".rstrip())
         parts.append(circle((x, y), 3.5, colour))
     return parts
 

@@ -15,7 +15,7 @@ from slipway.cli.output import print_error
 from slipway.codes.code import Code
 from slipway.errors import Kind, UserError
 from tools.verify_aws.checks import Caller, check, find_region, identify
-from tools.verify_aws.commands import Run, commands_of
+from tools.verify_aws.commands import Deployment, Run, commands_of
 from tools.verify_aws.cost import REMOVAL_MINUTES, estimate
 from tools.verify_aws.life import Life
 from tools.verify_aws.project import (
@@ -86,7 +86,8 @@ def _verify(
         caller.account, caller.region, caller.endpoint, image_uri(target.region), cost, notes
     )
     run = make_commands(folder, folder / "commands.log", region=caller.region, environ=environ)
-    _run(report, caller, target, run, folder, options.minutes, earlier)
+    deployment = Deployment(target, caller.access, run, folder)
+    _run(report, deployment, options.minutes, has_earlier=bool(earlier))
     document = report.render()
     (folder / "report.json").write_text(document, "utf-8")
     say(f"\nThe report, without the account's number, is {folder / 'report.json'}.")
@@ -143,20 +144,13 @@ def _confirm(is_sure: bool) -> None:
         )
 
 
-def _run(
-    report: Report, caller: Caller, target: Target, run: Run, folder: Path, minutes: int,
-    earlier: Sequence[str],
-) -> None:  # fmt: skip
+def _run(report: Report, deployment: Deployment, minutes: int, *, has_earlier: bool) -> None:
     """Runs every stage; whatever happens, created stacks are destroyed and leftovers listed."""
-
-    def remove() -> None:
-        destroy_all(target, caller.access, run, folder, report.stage)
-
-    life = Life(target, caller.access, run, folder, minutes * 60.0)
+    life = Life(deployment, minutes * 60.0)
     say("")
     try:
-        if earlier:
-            remove()
+        if has_earlier:
+            destroy_all(deployment, report.stage)
         # If a stage that removes them fails, its names would block a deployment.
         if all(stage.outcome == "ok" for stage in report.stages):
             for name, action in life.stages():
@@ -167,8 +161,8 @@ def _run(
     finally:
         # Also after a bug of this program: an unnoticed endpoint would be billed for ever.
         try:
-            remove()
-            report.remains = find_remains(target, caller.access, key_arn=life.key_arn)
+            destroy_all(deployment, report.stage)
+            report.remains = list(find_remains(deployment, life.key_arn))
         except KeyboardInterrupt:
             say("Interrupted. An endpoint that is left is billed by the hour.")
         except (BotoCoreError, ClientError) as error:

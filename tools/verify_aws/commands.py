@@ -4,16 +4,36 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import interrupts_held
 from benchmarks.processes import kill_group, start_group
+from slipway.access import Access
+from tools.verify_aws.project import Target
 
 _LAST_LINES = 20
 
 Run = Callable[..., str]
 """`run(*command, seconds=SECONDS)` returns what a command printed on standard output."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The endpoint to deploy, and how it is reached.
+
+    Args:
+        target: its names, account and region.
+        access: clients of the account.
+        run: runs a command in the project.
+        folder: the project.
+    """
+
+    target: Target
+    access: Access
+    run: Run
+    folder: Path
 
 
 class CommandError(Exception):

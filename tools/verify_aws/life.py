@@ -4,18 +4,15 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from slipway.access import Access
 from slipway.deployed.calls import endpoint_alarms
-from tools.verify_aws.commands import CommandError, Run
+from tools.verify_aws.commands import CommandError, Deployment
 from tools.verify_aws.project import (
     CHANGED_LATENCY,
     ENVIRONMENT,
     FIRST_LATENCY,
     MODEL,
-    Target,
     write_config,
 )
 from tools.verify_aws.report import CheckError
@@ -38,22 +35,16 @@ class Life:
     """One endpoint's life.
 
     Args:
-        target: the endpoint to deploy.
-        access: clients of the account.
-        run: runs a command.
-        folder: the project.
+        deployment: the endpoint to deploy.
         limit_seconds: longest time of all stages together.
     """
 
-    def __init__(
-        self, target: Target, access: Access, run: Run, folder: Path, limit_seconds: float
-    ) -> None:
-        self._target = target
-        self._access = access
-        self._run = run
-        self._folder = folder
+    def __init__(self, deployment: Deployment, limit_seconds: float) -> None:
+        self._deployment = deployment
+        self._target = deployment.target
+        self._access = deployment.access
         self._until = time.monotonic() + limit_seconds
-        self.key_arn: str | None = target.artifact_key_arn
+        self.key_arn: str | None = deployment.target.artifact_key_arn
 
     def stages(self) -> Stages:
         """Yields names and functions in order; each function returns its finding."""
@@ -72,7 +63,7 @@ class Life:
         left = self._until - time.monotonic()
         if left <= 0:
             raise CommandError("the time of this run is over; `--minutes` gives it more")
-        return self._run(*command, seconds=left)
+        return self._deployment.run(*command, seconds=left)
 
     def _slipway(self, command: str, *arguments: str) -> dict[str, Any]:
         text = self._command("slipway", command, MODEL, *arguments, *_ENV, "--json")
@@ -174,7 +165,7 @@ class Life:
 
     def _change(self) -> str:
         before = self._served()
-        write_config(self._folder, self._target, CHANGED_LATENCY)
+        write_config(self._deployment.folder, self._target, CHANGED_LATENCY)
         self._command("cdk", "deploy", MODEL, "--exclusively", *_DEPLOY)
         self._require_latency(CHANGED_LATENCY)
         if self._served() != before:

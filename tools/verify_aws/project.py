@@ -31,43 +31,8 @@ _SUFFIXES = ("amazonaws.com", "amazonaws.com.cn")
 FIRST_LATENCY = 2000
 CHANGED_LATENCY = 1500
 
-_CONFIG = """\
-name: {model}
-description: Answers with the text that it is sent, reversed
-
-model:
-  family: other
-  parameters: 1
-
-serving:
-  container: custom
-  image_uri: {image_uri}
-  environment:
-    # Its server would otherwise tell AWS which engine it runs.
-    OPT_OUT_TRACKING: "true"
-
-artifacts:
-  release:
-    path: model
-    target: cpu
-
-endpoint:
-  instances: [{instance_type}]
-  instance_count: 1
-  model_data_download_timeout_seconds: 300
-  container_startup_health_check_timeout_seconds: 600
-  log_retention_days: 1
-
-# A scalable target and a policy, and never a second instance.
-autoscaling:
-  min_instance_count: 1
-  max_instance_count: 1
-  target_invocations_per_instance_per_minute: 600
-
-alarms:
-  model_latency_p99_milliseconds: {latency}
-  memory_utilization_percent: 95
-"""
+# Has a field of `str.format` for each value that a run chooses.
+_CONFIG = Path(__file__).with_name("config.yaml").read_text("utf-8")
 
 
 @dataclass(frozen=True)

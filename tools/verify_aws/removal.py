@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
-from slipway.access import Access
 from slipway.operations.leftovers import find_leftovers
-from tools.verify_aws.commands import CommandError, Run
+from tools.verify_aws.commands import CommandError, Deployment
 from tools.verify_aws.cost import REMOVAL_MINUTES
-from tools.verify_aws.project import ENVIRONMENT, MODEL, Target
+from tools.verify_aws.project import ENVIRONMENT, MODEL
 from tools.verify_aws.stacks import (
     artifact_key_arn,
     await_stack,
@@ -48,68 +47,63 @@ class RemovalError(Exception):
     """A stack still exists; the message says why and what to do."""
 
 
-def destroy(
-    construct_id: str, stack: str, *, access: Access, run: Run, folder: Path,
-    minutes: float = REMOVAL_MINUTES,
-) -> str:  # fmt: skip
-    """Destroys a stack, whatever its state.
+def destroy_all(deployment: Deployment, stage: Callable[..., object]) -> None:
+    """Destroys the endpoint's stack and then the foundation's, each as a stage of its own.
+
+    Args:
+        deployment: what was deployed.
+        stage: `stage(NAME, FUNCTION)` runs a stage and raises only on an interrupt.
+    """
+    target = deployment.target
+    for construct_id, stack in ((MODEL, target.endpoint), ("foundation", target.foundation)):
+        stage(f"destroy {construct_id}", partial(_destroy, deployment, construct_id, stack))
+
+
+def _destroy(deployment: Deployment, construct_id: str, stack: str) -> str:
+    """Destroys a stack, whatever its state; returns a sentence about what was done.
 
     CloudFormation refuses to delete a stack that is being updated, and SageMaker an endpoint that
     is being created, so operations in progress are awaited first.
 
-    Args:
-        construct_id: the CDK CLI's name of the stack.
-        stack: its name in the account.
-        access: clients of the account.
-        run: runs a command.
-        folder: the project.
-        minutes: longest time of everything here together.
-
-    Returns:
-        A sentence about what was done.
-
     Raises:
         RemovalError: the stack still exists.
     """
-    until = time.monotonic() + minutes * 60
+    access = deployment.access
+    until = time.monotonic() + REMOVAL_MINUTES * 60
     reason = ""
     for _ in range(_ATTEMPTS):
-        status = await_stack(access, stack, until=until)
-        if status is None:
+        if await_stack(access, stack, until=until) is None:
             return f"{stack} is gone" if reason else f"{stack} was not there"
         # An existing assembly needs no second synthesis.
         source = (
             ("--app", "cdk.out", "--exclusively")
-            if (folder / "cdk.out" / "manifest.json").is_file()
+            if (deployment.folder / "cdk.out" / "manifest.json").is_file()
             else ("-c", f"env={ENVIRONMENT}", "-c", f"models={MODEL}", "--exclusively")
         )
         seconds = max(until - time.monotonic(), 1.0)
         try:
-            run("cdk", "destroy", construct_id, "--force", *source, seconds=seconds)
+            deployment.run("cdk", "destroy", construct_id, "--force", *source, seconds=seconds)
         except CommandError as error:
             reason = str(error)
             continue
-        if stack_status(access, stack) is None:
+        status = stack_status(access, stack)
+        if status is None:
             return f"{stack} is destroyed"
-        reason = f"{stack} is {stack_status(access, stack)}"
+        reason = f"{stack} is {status}"
     raise RemovalError(
         f"{stack} could not be destroyed, and an endpoint in it is billed until it is.\n{reason}\n"
         "    Run `make verify-aws` again: it begins with what is left."
     )
 
 
-def find_remains(target: Target, access: Access, *, key_arn: str | None) -> list[Remainder]:
-    """Lists the remainders of a run, in the order in which they are best removed.
+def find_remains(deployment: Deployment, key_arn: str | None) -> Iterator[Remainder]:
+    """Yields the remainders of a run, in the order in which they are best removed.
 
     Args:
-        target: the endpoint that was deployed.
-        access: clients of the account.
+        deployment: what was deployed.
         key_arn: the foundation's key, if the run has seen it.
     """
-    return list(_remains(target, access, key_arn))
-
-
-def _remains(target: Target, access: Access, key_arn: str | None) -> Iterator[Remainder]:
+    target, access = deployment.target, deployment.access
     environment = target.environment
     again = ("make verify-aws",)
     for stack in (target.endpoint, target.foundation):
@@ -123,20 +117,12 @@ def _remains(target: Target, access: Access, key_arn: str | None) -> Iterator[Re
     key_arn = artifact_key_arn(access, environment) or key_arn
     region = f"--region {target.region}"
     bucket, logs = environment.artifact_bucket, environment.access_log_bucket
-    if bucket_exists(access, bucket):
-        yield Remainder(
-            "bucket",
-            bucket,
-            _bucket_commands(bucket, region),
-            note="It has the model's files, a few kB. A foundation keeps its bucket on purpose.",
-        )
-    if bucket_exists(access, logs):
-        yield Remainder(
-            "bucket",
-            logs,
-            _bucket_commands(logs, region),
-            note="S3 writes access logs to it for some hours more, each a few kB.",
-        )
+    for name, note in (
+        (bucket, "It has the model's files, a few kB. A foundation keeps its bucket on purpose."),
+        (logs, "S3 writes access logs to it for some hours more, each a few kB."),
+    ):
+        if bucket_exists(access, name):
+            yield Remainder("bucket", name, _bucket_commands(name, region), note=note)
     if key_arn is not None and key_state(access, key_arn) not in (None, _ENDING):
         yield Remainder(
             "KMS key",
@@ -163,23 +149,3 @@ def _bucket_commands(bucket: str, region: str) -> tuple[str, str]:
         f'--bucket {bucket} {region} --key "$key" --version-id "$version"; done',
         f"aws s3 rb s3://{bucket} {region}",
     )
-
-
-def destroy_all(
-    target: Target, access: Access, run: Run, folder: Path, stage: Callable[..., object]
-) -> None:
-    """Destroys the endpoint's stack and then the foundation's, each as a stage of its own.
-
-    Args:
-        target: the endpoint that was deployed.
-        access: clients of the account.
-        run: runs a command.
-        folder: the project.
-        stage: `stage(NAME, FUNCTION)` runs a stage and raises only on an interrupt.
-    """
-    for construct_id, stack in ((MODEL, target.endpoint), ("foundation", target.foundation)):
-
-        def one(construct_id: str = construct_id, stack: str = stack) -> str:
-            return destroy(construct_id, stack, access=access, run=run, folder=folder)
-
-        stage(f"destroy {construct_id}", one)
