@@ -1,8 +1,7 @@
 """Measurements of Slipway, each a package with a command line of its own.
 
-The packages share these modules. `program`, `machine` and `report` begin and end a run. `trials`
-orders the measurements, `estimates` and `summary` compute. `execution` and `processes` start
-programs. `load` drives a load, `driver` measures the load driver alone, with `idle_server`.
-`models` and `servers` make and start the subject of a comparison, and `comparison` carries one out
-beside `baselines`.
+`program` begins and ends every run, `trials` orders the measurements, `estimates` judges them, and
+`report` gives every result its form. `execution` and `processes` start programs. `load` drives a
+load over `clients` and their `connections`, `driver` measures the load driver alone, and `servers`
+starts the subjects of a comparison, such as `baselines`, and compares their answers.
 """

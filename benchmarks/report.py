@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from benchmarks.machine import Commit, Machine
@@ -24,6 +25,18 @@ CLOSED_LOOP = (
 )
 """The note of every page whose loads are `benchmarks.load`'s."""
 _MET = "met"
+
+
+class Labelled(StrEnum):
+    """Keys of a result, each with its name for readers."""
+
+    label: str
+
+    def __new__(cls, key: str, label: str = "") -> Self:
+        """Makes a member; a key alone finds the member that was made."""
+        member = str.__new__(cls, key)
+        member._value_, member.label = key, label
+        return member
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from benchmarks.report import Labelled
 from benchmarks.trials import shuffled
 
 
@@ -13,27 +14,18 @@ class Part(StrEnum):
     WEIGHTS = "weights"
 
 
-class System(StrEnum):
+class System(Labelled):
     """A server of the sample model."""
 
-    SLIPWAY = "slipway"
-    SLIPWAY_SINGLE = "slipway-single"
-    DJL_GRAPH = "djl-graph"
-    DJL_GRAPH_SINGLE = "djl-graph-single"
-    DJL_TRANSFORMERS = "djl-transformers"
-    DJL_TRANSFORMERS_BATCHES = "djl-transformers-batches"
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers."""
-        return {
-            System.SLIPWAY: "Slipway's core, shared batches",
-            System.SLIPWAY_SINGLE: "Slipway's core, one at a time",
-            System.DJL_GRAPH: "DJL Serving, same graph, its batches",
-            System.DJL_GRAPH_SINGLE: "DJL Serving, same graph, one at a time",
-            System.DJL_TRANSFORMERS: "DJL Serving, its own handler, PyTorch",
-            System.DJL_TRANSFORMERS_BATCHES: "DJL Serving, its own handler, its batches",
-        }[self]
+    SLIPWAY = "slipway", "Slipway's core, shared batches"
+    SLIPWAY_SINGLE = "slipway-single", "Slipway's core, one at a time"
+    DJL_GRAPH = "djl-graph", "DJL Serving, same graph, its batches"
+    DJL_GRAPH_SINGLE = "djl-graph-single", "DJL Serving, same graph, one at a time"
+    DJL_TRANSFORMERS = "djl-transformers", "DJL Serving, its own handler, PyTorch"
+    DJL_TRANSFORMERS_BATCHES = (
+        "djl-transformers-batches",
+        "DJL Serving, its own handler, its batches",
+    )
 
     @property
     def is_djl(self) -> bool:
@@ -51,23 +43,13 @@ class System(StrEnum):
         return self in (System.DJL_TRANSFORMERS, System.DJL_TRANSFORMERS_BATCHES)
 
 
-class Way(StrEnum):
+class Way(Labelled):
     """A way to copy weights from S3 to the disk."""
 
-    SYNC = "s5cmd-sync"
-    COPY = "s5cmd-copy"
-    STREAMED = "tar-streamed"
-    STORED = "tar-stored"
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers."""
-        return {
-            Way.SYNC: "the prefix, `s5cmd sync` as the LMI images call it",
-            Way.COPY: "the prefix, `s5cmd run` of `cp` as `slipway publish` calls it",
-            Way.STREAMED: "model.tar.gz, one GET, extracted while it arrives",
-            Way.STORED: "model.tar.gz, one GET to a file, then extracted",
-        }[self]
+    SYNC = "s5cmd-sync", "the prefix, `s5cmd sync` as the LMI images call it"
+    COPY = "s5cmd-copy", "the prefix, `s5cmd run` of `cp` as `slipway publish` calls it"
+    STREAMED = "tar-streamed", "model.tar.gz, one GET, extracted while it arrives"
+    STORED = "tar-stored", "model.tar.gz, one GET to a file, then extracted"
 
     @property
     def is_archive(self) -> bool:
@@ -75,19 +57,11 @@ class Way(StrEnum):
         return self in (Way.STREAMED, Way.STORED)
 
 
-class Content(StrEnum):
+class Content(Labelled):
     """The kind of the synthetic weights' bytes."""
 
-    RANDOM = "random"
-    FLOAT32 = "float32"
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers."""
-        return {
-            Content.RANDOM: "random bytes",
-            Content.FLOAT32: "normal float32 values",
-        }[self]
+    RANDOM = "random", "random bytes"
+    FLOAT32 = "float32", "normal float32 values"
 
 
 @dataclass(frozen=True)

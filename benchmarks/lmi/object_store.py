@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from http.client import HTTPConnection
@@ -57,35 +56,23 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: _Store
 
-    def do_HEAD(self) -> None:
-        """Answers a request about the bucket, or about an object."""
-        if self._key is None:
-            self._begin(HTTPStatus.OK, 0)
-        else:
-            self._object(with_body=False)
-
     def do_GET(self) -> None:
-        """Answers with a list, with an object or with a part of it."""
-        if self._key is None:
+        """Answers with a list, with an object or with a part of it; HEAD without the body."""
+        bucket, _, key = unquote(urlsplit(self.path).path).lstrip("/").partition("/")
+        if bucket == BUCKET and not key:
             self._list()
+        elif found := self.server.objects.get(key):
+            self._object(found)
         else:
-            self._object(with_body=True)
+            self._fail(HTTPStatus.NOT_FOUND, "NoSuchKey")
+
+    do_HEAD = do_GET  # noqa: N815  # as `http.server` calls it
 
     def log_message(self, format: str, *args: object) -> None:
         """Logs nothing, because logging would be part of the measured times."""
 
-    @property
-    def _key(self) -> str | None:
-        """Returns the object's key; None if the request is about the bucket."""
-        bucket, _, key = unquote(urlsplit(self.path).path).lstrip("/").partition("/")
-        return key if bucket == BUCKET and key else None
-
     def _list(self) -> None:
-        query = parse_qs(urlsplit(self.path).query)
-        if "list-type" not in query:
-            self._fail(HTTPStatus.NOT_IMPLEMENTED, "NotImplemented")
-            return
-        [prefix] = query.get("prefix", [""])
+        [prefix] = parse_qs(urlsplit(self.path).query).get("prefix", [""])
         found = [
             each for key, each in sorted(self.server.objects.items()) if key.startswith(prefix)
         ]
@@ -95,63 +82,55 @@ class _Handler(BaseHTTPRequestHandler):
             "<StorageClass>STANDARD</StorageClass></Contents>"
             for each in found
         )
-        body = (
+        self._document(
+            HTTPStatus.OK,
             f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="{_NAMESPACE}">'
             f"<Name>{BUCKET}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(found)}"
             f"</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated>{contents}"
-            "</ListBucketResult>"
-        ).encode()
-        self._begin(HTTPStatus.OK, len(body), {"Content-Type": "application/xml"})
-        self.wfile.write(body)
+            "</ListBucketResult>",
+        )
 
-    def _object(self, *, with_body: bool) -> None:
-        found = self.server.objects.get(self._key or "")
-        if found is None:
-            self._fail(HTTPStatus.NOT_FOUND, "NoSuchKey")
+    def _object(self, found: StoredObject) -> None:
+        size, asked = found.size_bytes, self.headers.get("Range")
+        part = (0, size - 1) if asked is None else _range(asked, size)
+        if part is None:
+            self._fail(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "InvalidRange")
             return
-        size = found.size_bytes
+        first, last = part
         headers = {
             "ETag": f'"{_tag(found)}"',
             "Last-Modified": formatdate(0, usegmt=True),
             "Accept-Ranges": "bytes",
             "Content-Type": "binary/octet-stream",
         }
-        asked = self.headers.get("Range")
-        if asked is None:
-            first, last, status = 0, size - 1, HTTPStatus.OK
-        else:
-            part = _range(asked, size)
-            if part is None:
-                self._fail(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "InvalidRange")
-                return
-            first, last = part
-            status = HTTPStatus.PARTIAL_CONTENT
+        if asked is not None:
             headers["Content-Range"] = f"bytes {first}-{last}/{size}"
+        status = HTTPStatus.OK if asked is None else HTTPStatus.PARTIAL_CONTENT
         self._begin(status, last + 1 - first, headers)
-        if with_body:
-            self._send(found, first, last + 1)
-
-    def _send(self, found: StoredObject, begin: int, end: int) -> None:
-        # A client may close the connection before it has received everything.
-        with suppress(ConnectionError):
-            for piece, offset, count in _slices(found, begin, end):
+        if self.command == "HEAD":
+            return
+        try:
+            for piece, offset, count in _slices(found, first, last + 1):
                 with piece.file.open("rb") as file:
                     self.connection.sendfile(file, offset, count)
-            return
-        self.close_connection = True
+        except ConnectionError:
+            # A client may close the connection before it has received everything.
+            self.close_connection = True
 
     def _fail(self, status: HTTPStatus, code: str) -> None:
-        body = f"<Error><Code>{code}</Code><Message>{status.phrase}</Message></Error>".encode()
+        text = f"<Error><Code>{code}</Code><Message>{status.phrase}</Message></Error>"
+        self._document(status, text)
+
+    def _document(self, status: HTTPStatus, text: str) -> None:
+        body = text.encode()
         self._begin(status, len(body), {"Content-Type": "application/xml"})
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def _begin(
-        self, status: HTTPStatus, length: int, headers: Mapping[str, str] | None = None
-    ) -> None:
+    def _begin(self, status: HTTPStatus, length: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        all_headers = {"Content-Length": str(length), "x-amz-bucket-region": _REGION}
-        for name, value in {**all_headers, **(headers or {})}.items():
+        all_headers = {"Content-Length": str(length), "x-amz-bucket-region": _REGION, **headers}
+        for name, value in all_headers.items():
             self.send_header(name, value)
         self.end_headers()
 

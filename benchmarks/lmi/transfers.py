@@ -2,7 +2,6 @@
 
 import contextlib
 import resource
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -11,13 +10,12 @@ from typing import IO, cast
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing, run_timed
+from benchmarks.installed import find_program, find_s5cmd
 from benchmarks.lmi.checkpoint import ARCHIVE, Checkpoint
 from benchmarks.lmi.design import Way
 from benchmarks.lmi.object_store import BUCKET, ObjectStore
 from benchmarks.machine import program_path
 from benchmarks.processes import kill_group, start_group
-from slipway.errors import UserError
-from slipway.publishing import s5cmd
 
 _REGION = "us-east-1"
 _END_SECONDS = 300.0
@@ -39,14 +37,14 @@ def client_variables(store: ObjectStore, home: Path) -> dict[str, str]:
 
 def check_programs() -> None:
     """Checks that the programs that fetch and extract are installed."""
-    _s5cmd()
+    find_s5cmd()
     for program in ("tar", "gzip"):
         _find(program)
 
 
 def program_versions() -> dict[str, str]:
     """Returns the versions of those programs, as they print them."""
-    commands = {"s5cmd": [_s5cmd(), "version"]}
+    commands = {"s5cmd": [find_s5cmd(), "version"]}
     commands |= {program: [_find(program), "--version"] for program in ("tar", "gzip")}
     return {
         program: subprocess.run(  # noqa: S603  # fixed arguments, no shell
@@ -59,20 +57,11 @@ def program_versions() -> dict[str, str]:
 
 
 def _find(program: str) -> str:
-    found = shutil.which(program, path=program_path())
-    if found is None:
-        raise BenchmarkError(
-            f"`{program}` is not installed, and the weights part extracts a tar.gz with it. On "
-            f"Debian and Ubuntu: `apt-get install {program}`."
-        )
-    return found
-
-
-def _s5cmd() -> str:
-    try:
-        return s5cmd.executable()
-    except UserError as error:
-        raise BenchmarkError(str(error)) from None
+    return find_program(
+        program,
+        ", and the weights part extracts a tar.gz with it. On Debian and Ubuntu: `apt-get install "
+        f"{program}`.",
+    )
 
 
 def fetch(
@@ -88,7 +77,9 @@ def fetch(
     if way is Way.COPY:
         commands = folder.with_name("commands")
         commands.write_text(_copy_commands(checkpoint, folder), "utf-8")
-        return _run([_s5cmd(), "--json", "--log", "info", "run", str(commands)], folder, variables)
+        return _run(
+            [find_s5cmd(), "--json", "--log", "info", "run", str(commands)], folder, variables
+        )
     extract = _extract_while_it_arrives if way is Way.STREAMED else _store_and_extract
     used_before, started_at = _processor_seconds(), time.perf_counter()
     extract(checkpoint, store, folder, variables)
@@ -98,7 +89,7 @@ def fetch(
 def _sync_command(checkpoint: Checkpoint, folder: Path) -> list[str]:
     # The names in ModelInfo.java of DJL Serving 0.23 to 0.36, and in PyModel.java of 0.21.
     source = f"s3://{BUCKET}/{checkpoint.prefix}*"
-    return [_s5cmd(), "--retry-count", "1", "sync", source, f"{folder}/"]
+    return [find_s5cmd(), "--retry-count", "1", "sync", source, f"{folder}/"]
 
 
 def _copy_commands(checkpoint: Checkpoint, folder: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.baselines.stack import check_requirements, nginx_version
 from benchmarks.driver import measure_driver
-from benchmarks.neuron.design import Design, full_design, quick
+from benchmarks.neuron.design import Design, quick
 from benchmarks.neuron.models import SAMPLE_TOKENIZER
 from benchmarks.neuron.report import LATENCIES, page, result
 from benchmarks.neuron.session import measure_model
@@ -20,12 +20,14 @@ _DRIVER_CONCURRENCIES = (1, 16)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_trial_options(parser, 6, 1)
+    add_trial_options(parser, Design.trials, Design.stated_trials)
 
 
 def _design(options: argparse.Namespace) -> Design:
-    design = full_design(
-        trials=options.trials, stated_trials=options.stated_trials, seed=options.seed
+    design = Design(
+        trials=options.trials,
+        stated_trials=min(options.stated_trials, options.trials),
+        seed=options.seed,
     )
     return quick(design) if options.quick else design
 

@@ -135,12 +135,12 @@ class Cell:
 class Design:
     """The whole plan of a run; the same values give the same order and the same requests."""
 
-    models: tuple[Model, ...]
-    workloads: tuple[Workload, ...]
-    trials: int
-    stated_trials: int
-    seconds: float | None
-    seed: int
+    models: tuple[Model, ...] = (BERT_BASE, SAMPLE)
+    workloads: tuple[Workload, ...] = (MIXED, FULL)
+    trials: int = 6
+    stated_trials: int = 1
+    seconds: float | None = None
+    seed: int = 1
     is_quick: bool = False
 
     def cells(self, model: Model) -> list[Cell]:
@@ -169,12 +169,6 @@ class Design:
             return self.trials if cell.concurrency == GOAL_CLIENTS else self.stated_trials
 
         return rounds_of(self.cells(model), trials, f"{self.seed} {model.name}")
-
-
-def full_design(*, trials: int, stated_trials: int, seed: int) -> Design:
-    """Returns the design of `make bench-neuron`."""
-    models, workloads = (BERT_BASE, SAMPLE), (MIXED, FULL)
-    return Design(models, workloads, trials, min(stated_trials, trials), seconds=None, seed=seed)
 
 
 def quick(design: Design) -> Design:

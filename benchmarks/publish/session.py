@@ -5,17 +5,16 @@ import shutil
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.machine import program_path
+from benchmarks.installed import find_program, find_s5cmd
 from benchmarks.program import Say
 from benchmarks.publish.design import CELLS, GIGABYTE, MEGABYTE, Cell, Design, Way, Work
 from benchmarks.publish.projects import ENVIRONMENT, Source, settle
 from benchmarks.publish.storage import Storage, opened_storage
 from benchmarks.publish.tree import Measured, run_measured
 from benchmarks.trials import Trial, carry_out, shuffled
-from slipway.errors import UserError
-from slipway.publishing import s5cmd
 from slipway.publishing.manifest import Manifest
 
+_INSTALL = ": run `make .venv/.ready-dev` first"
 # Free space beside the files.
 _SPARE_BYTES = 2 * GIGABYTE
 
@@ -58,14 +57,15 @@ class _Measurement:
     def _run(self, cell: Cell) -> Measured:
         source = self._sources[cell.work]
         target = f"s3://{source.bucket}/copied/"
+        name, files = cell.work.model, str(source.files)
         commands = {
-            Way.PUBLISH: [_program("slipway"), "publish", cell.work.model, "--env", ENVIRONMENT],
-            Way.COPY: [_s5cmd(), "cp", f"{source.files}/", target],
-            Way.SYNC: [
-                _program("aws"), "s3", "sync", "--no-progress", str(source.files), target,
-            ],
-        }  # fmt: skip
-        return run_measured(commands[cell.way], source.root, self._variables)
+            Way.PUBLISH: ["slipway", "publish", name, "--env", ENVIRONMENT],
+            Way.COPY: ["s5cmd", "cp", f"{files}/", target],
+            Way.SYNC: ["aws", "s3", "sync", "--no-progress", files, target],
+        }
+        program, *arguments = commands[cell.way]
+        found = find_s5cmd() if program == "s5cmd" else find_program(program, _INSTALL)
+        return run_measured([found, *arguments], source.root, self._variables)
 
     def _check(self, source: Source) -> None:
         found = self._storage.sizes_bytes(source.bucket)
@@ -102,17 +102,3 @@ def measure(
             ),
             say,
         )
-
-
-def _program(name: str) -> str:
-    found = shutil.which(name, path=program_path())
-    if found is None:
-        raise BenchmarkError(f"`{name}` is not installed: run `make .venv/.ready-dev` first")
-    return found
-
-
-def _s5cmd() -> str:
-    try:
-        return s5cmd.executable()
-    except UserError as error:
-        raise BenchmarkError(str(error)) from None

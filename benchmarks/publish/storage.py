@@ -106,27 +106,36 @@ def find_server(environ: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def opened_storage(folder: Path, server: Path) -> Iterator[Storage]:
-    """Runs the server."""
+def versitygw(
+    server: Path, folder: Path, *options: str, region: str, key_id: str, secret: str
+) -> Iterator[str]:
+    """Runs the server with its objects and its metadata below a folder; yields its URL."""
     for each in _FOLDERS:
-        (folder / each).mkdir()
+        (folder / each).mkdir(parents=True)
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [
         *(str(server), "--quiet", "--port", f"127.0.0.1:{port}", "--health", _HEALTH),
-        *("--region", REGION, "posix", "--sidecar", str(folder / "metadata")),
+        *("--region", region, "posix", "--sidecar", str(folder / "metadata"), *options),
         str(folder / "objects"),
     ]
-    environment = {"ROOT_ACCESS_KEY_ID": _KEY_ID, "ROOT_SECRET_ACCESS_KEY": _SECRET}
+    environment = {"ROOT_ACCESS_KEY_ID": key_id, "ROOT_SECRET_ACCESS_KEY": secret}
+    with BackgroundProcess(command, folder, environment, folder / "log") as process:
+        process.wait_until(lambda: _is_healthy(url), _START_SECONDS)
+        yield url
+
+
+@contextmanager
+def opened_storage(folder: Path, server: Path) -> Iterator[Storage]:
+    """Runs the server, and an STS, in an empty folder on the disk that is measured."""
     # The server logs each request.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     account = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     account.start()
     try:
-        host, account_port = account.get_host_and_port()
-        with BackgroundProcess(command, folder, environment, folder / "log") as process:
-            process.wait_until(lambda: _is_healthy(url), _START_SECONDS)
-            yield Storage(url, f"http://{host}:{account_port}", folder)
+        host, port = account.get_host_and_port()
+        with versitygw(server, folder, region=REGION, key_id=_KEY_ID, secret=_SECRET) as url:
+            yield Storage(url, f"http://{host}:{port}", folder)
     finally:
         account.stop()
 

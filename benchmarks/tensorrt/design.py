@@ -1,34 +1,23 @@
 """Defines the measurements, their goals and their order."""
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from benchmarks.models import Model
+from benchmarks.report import Labelled
 from benchmarks.trials import rounds_of
 
 LONGEST_SECONDS = 60.0
 """SageMaker's limit for one answer of a real-time endpoint."""
 
 
-class System(StrEnum):
+class System(Labelled):
     """A kind of server."""
 
-    SLIPWAY = "slipway"
-    STATIC = "slipway-static"
-    BARE = "bare-loop"
-    CACHED = "pytorch-cached"
-    UNCACHED = "pytorch-uncached"
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers."""
-        return {
-            System.SLIPWAY: "Slipway",
-            System.STATIC: "Slipway with static batching",
-            System.BARE: "bare decode loop",
-            System.CACHED: "published layout, with a cache",
-            System.UNCACHED: "published layout",
-        }[self]
+    SLIPWAY = "slipway", "Slipway"
+    STATIC = "slipway-static", "Slipway with static batching"
+    BARE = "bare-loop", "bare decode loop"
+    CACHED = "pytorch-cached", "published layout, with a cache"
+    UNCACHED = "pytorch-uncached", "published layout"
 
     @property
     def answers_in_order(self) -> bool:

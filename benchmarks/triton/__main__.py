@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.driver import measure_driver
 from benchmarks.program import Benchmark, Run, add_trial_options
 from benchmarks.servers import PACKAGES
-from benchmarks.triton.design import full_design, quick
+from benchmarks.triton.design import Design, quick
 from benchmarks.triton.queries import QUERIES, body
 from benchmarks.triton.report import LATENCIES, page, result
 from benchmarks.triton.servers import find_triton
@@ -19,14 +19,16 @@ from embedded_aws.hosting.families.triton.triton_server import VERSION
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_trial_options(parser, 7, 1)
+    add_trial_options(parser, Design.trials, Design.stated_trials)
 
 
 # Any: JSON.
 def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
     triton = find_triton(os.environ)
-    design = full_design(
-        trials=options.trials, stated_trials=options.stated_trials, seed=options.seed
+    design = Design(
+        trials=options.trials,
+        stated_trials=min(options.stated_trials, options.trials),
+        seed=options.seed,
     )
     if options.quick:
         design = quick(design)

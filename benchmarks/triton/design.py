@@ -1,9 +1,9 @@
 """Defines the measurements, their goals and their order."""
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from benchmarks.program import ROOT
+from benchmarks.report import Labelled
 from benchmarks.trials import rounds_of
 
 MODEL_DIRECTORY = ROOT / "samples" / "t5-spelling" / "model"
@@ -16,23 +16,13 @@ COPIES = (1, 2)
 GOAL_CLIENTS = 16
 
 
-class System(StrEnum):
+class System(Labelled):
     """A way to serve the model."""
 
-    TRITON = "triton"
-    UNBATCHED = "triton-unbatched"
-    GENERATE = "triton-generate"
-    CORE = "serving-core"
-
-    @property
-    def label(self) -> str:
-        """Returns its name for readers."""
-        return {
-            System.TRITON: "Slipway on Triton",
-            System.UNBATCHED: "without batches",
-            System.GENERATE: "`generate` per request",
-            System.CORE: "Slipway's serving core",
-        }[self]
+    TRITON = "triton", "Slipway on Triton"
+    UNBATCHED = "triton-unbatched", "without batches"
+    GENERATE = "triton-generate", "`generate` per request"
+    CORE = "serving-core", "Slipway's serving core"
 
 
 @dataclass(frozen=True)
@@ -77,11 +67,11 @@ class Cell:
 class Design:
     """The whole plan of a run; the same values give the same order."""
 
-    concurrencies: tuple[int, ...]
-    trials: int
-    stated_trials: int
-    seconds: float
-    seed: int
+    concurrencies: tuple[int, ...] = (1, 4, 8, GOAL_CLIENTS, 32)
+    trials: int = 7
+    stated_trials: int = 1
+    seconds: float = 4.0
+    seed: int = 1
     is_quick: bool = False
 
     @property
@@ -97,11 +87,6 @@ class Design:
             return self.trials if is_about else self.stated_trials
 
         return rounds_of(self.cells, trials, self.seed)
-
-
-def full_design(*, trials: int, stated_trials: int, seed: int) -> Design:
-    """Returns the design of `make bench-triton`."""
-    return Design((1, 4, 8, GOAL_CLIENTS, 32), trials, min(stated_trials, trials), 4.0, seed)
 
 
 def quick(design: Design) -> Design:

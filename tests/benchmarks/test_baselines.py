@@ -70,80 +70,65 @@ def test_nginxs_version_is_read(tmp_path, monkeypatch):
     assert stack.nginx_version() == "1.22.1"
 
 
+@pytest.fixture
+def application(tmp_path):
+    """Makes a client of a baseline's application; the model's directory is the `model` below."""
+    torch = load("torch", group="torch")
+    load("transformers", group="torch")
+    ready = tmp_path / "ready"
+    ready.mkdir()
+    (tmp_path / "model").mkdir()
+    threads = torch.get_num_threads()
+
+    def make(create_app, **variables):
+        places = {stack.MODEL_DIRECTORY: tmp_path / "model", stack.READY_DIRECTORY: ready}
+        environ = {name: str(place) for name, place in places.items()}
+        app = create_app({**environ, stack.THREADS: "1", **variables})
+        assert torch.get_num_threads() == 1
+        assert [path.name for path in ready.iterdir()] == [str(os.getpid())]
+        client = app.test_client()
+        assert client.get("/ping").status_code == 200
+        return lambda body: (
+            client.post("/invocations", data=body, content_type="application/json").text
+        )
+
+    yield make
+    torch.set_num_threads(threads)
+
+
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_the_application_gives_what_the_decode_loop_gives(tmp_path):
-    torch = load("torch", group="torch")
-    load("transformers", group="torch")
+def test_the_application_gives_what_the_decode_loop_gives(application, tmp_path):
     from benchmarks.baselines.published import create_app
 
-    model, ready = tmp_path / "model", tmp_path / "ready"
-    model.mkdir()
-    ready.mkdir()
+    model = tmp_path / "model"
     make(GPT2_SMALL, model, 1)
     config = read_config(model)
     session = OnnxRuntimeSession(model, config, intra_op_threads=1)
     prompts = [Prompt(tuple(prompt), 6) for prompt in REQUEST.prompts]
     found = generate(session, prompts, eos_token_ids=config.eos_token_ids)
     expected = tuple(tuple(tokens) for [tokens] in found)
-    threads = torch.get_num_threads()
-    try:
-        for cache in ("true", "false"):
-            app = create_app(
-                {
-                    stack.MODEL_DIRECTORY: str(model),
-                    stack.CACHE: cache,
-                    stack.THREADS: "1",
-                    stack.READY_DIRECTORY: str(ready),
-                }
-            )
-            assert torch.get_num_threads() == 1
-            client = app.test_client()
-            assert client.get("/ping").status_code == 200
-            response = client.post(
-                "/invocations", data=REQUEST.body, content_type="application/json"
-            )
-            assert generated_tokens(REQUEST, response.text) == expected
-    finally:
-        torch.set_num_threads(threads)
-    assert [path.name for path in ready.iterdir()] == [str(os.getpid())]
+    for cache in ("true", "false"):
+        ask = application(create_app, **{stack.CACHE: cache})
+        assert generated_tokens(REQUEST, ask(REQUEST.body)) == expected
 
 
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_the_naive_server_gives_what_the_container_gives(tmp_path):
-    torch = load("torch", group="torch")
-    load("transformers", group="torch")
+def test_the_naive_server_gives_what_the_container_gives(application, tmp_path):
     from benchmarks.baselines.torch_script import create_app
 
-    model, ready = tmp_path / "model", tmp_path / "ready"
-    model.mkdir()
-    ready.mkdir()
+    model = tmp_path / "model"
     make_encoder(SAMPLE_BERT, model, 1)
-    requests = make_requests(MIXED, model / "tokenizer.json", 1)
     predictor = EncoderPredictor(EncoderSettings(), max_batch_size=6)
-    threads = torch.get_num_threads()
     try:
         predictor.load(model)
-        app = create_app(
-            {
-                stack.MODEL_DIRECTORY: str(model),
-                stack.THREADS: "1",
-                stack.READY_DIRECTORY: str(ready),
-            }
-        )
-        client = app.test_client()
-        assert client.get("/ping").status_code == 200
-        for request in requests:
-            response = client.post(
-                "/invocations", data=request.body, content_type="application/json"
-            )
+        ask = application(create_app)
+        for request in make_requests(MIXED, model / "tokenizer.json", 1):
             outputs = predictor.predict(predictor.parse(request.body.encode()))
             ours = read_answer(request, predictor.render(outputs).decode())
-            assert read_answer(request, response.text).agrees_with(ours)
+            assert read_answer(request, ask(request.body)).agrees_with(ours)
     finally:
-        torch.set_num_threads(threads)
         predictor.close()
-    assert [path.name for path in ready.iterdir()] == [str(os.getpid())]

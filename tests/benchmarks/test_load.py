@@ -55,12 +55,6 @@ def test_a_client_sends_the_bodies_in_turn_and_counts_after_its_warm_up():
     assert result.answers == ((0, "A", 2), (1, "B", 2), (2, "C", 1))
 
 
-def test_every_client_begins_at_another_body():
-    with served(echo) as port:
-        result = drive(port, specification(clients=3, keep_up=False))
-    assert result.answers == ((0, "A", 1), (1, "B", 1), (2, "C", 1))
-
-
 def test_as_many_requests_are_under_way_as_there_are_clients():
     # Nobody is answered before three requests are there.
     together = threading.Barrier(3, timeout=PATIENCE_SECONDS)

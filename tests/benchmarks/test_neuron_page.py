@@ -72,13 +72,6 @@ def test_slipway_takes_it(arguments: list[str]) -> None:
     command.make_context(name, rest, parent=context)
 
 
-def test_a_command_that_does_not_parse_is_found() -> None:
-    with pytest.raises(Exception, match="No such option: --environment"):
-        test_slipway_takes_it(["status", "bert-qa-latency", "--environment", "production"])
-    with pytest.raises(SystemExit):
-        make_parser().parse_args(["bert-qa-latency", "--client", "x"])
-
-
 def test_the_loads_are_taken_and_fit_the_configs(project: Path) -> None:
     loads = [
         make_parser().parse_args(arguments)
@@ -185,12 +178,3 @@ def test_the_aws_cli_takes_it(arguments: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Datapoints" in json.loads(done.stdout)
-
-
-def test_production_is_left_to_the_reader() -> None:
-    assert "production" not in Project(ROOT).environment_names
-    assert "An environment `production` in `environments.yaml`" in PAGE
-
-
-def test_its_first_paragraph_says_what_has_not_run() -> None:
-    assert PAGE.split("\n\n")[1].startswith("**Nobody has run this.**")

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.driver import driver_as_list, measure_driver
 from benchmarks.errors import BenchmarkError
-from benchmarks.load import LoadResult
-from benchmarks.servers import Answers, server_variables, start_container
+from benchmarks.load import LoadResult, LoadSpecification
+from benchmarks.servers import Answers, ServerPool, server_variables, start_container
 from benchmarks.summary import cells_as_json, latencies_of
 from benchmarks.trials import Trial
 
@@ -25,6 +25,28 @@ def test_a_server_that_does_not_start_is_reported_with_its_last_words(tmp_path):
     settings = {"SM_MODEL_DIR": str(tmp_path / "nothing"), "SAGEMAKER_BIND_TO_PORT": "0"}
     with pytest.raises(BenchmarkError, match="nothing is not a directory: no model data"):
         start_container(("-m", "containers.tensorrt", "serve"), tmp_path / "log", settings)
+
+
+def test_a_request_that_fails_ends_with_the_servers_last_words():
+    class Failing:
+        port = 1
+
+        def recent_output(self) -> str:
+            return "its last words"
+
+        def stop(self) -> None:
+            stopped.append(self)
+
+    stopped: list[Failing] = []
+    said: list[str] = []
+    with ServerPool(lambda _key: Failing(), said.append) as pool:
+        for _ in range(2):
+            with pytest.raises(BenchmarkError) as caught:
+                pool.drive("key", "cell x2", LoadSpecification(("a",), 2))
+            assert str(caught.value).startswith("cell x2: a request failed: ConnectionRefused")
+            assert str(caught.value).endswith("\nits last words")
+    assert said == ["starting key"]
+    assert len(stopped) == 1
 
 
 def test_the_first_answer_to_a_request_is_the_right_one():

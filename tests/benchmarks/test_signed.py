@@ -14,7 +14,6 @@ from botocore.credentials import ReadOnlyCredentials
 
 from benchmarks import signed_driver
 from benchmarks.errors import BenchmarkError
-from benchmarks.load import LoadSpecification, drive_through
 from benchmarks.signed import SignedRequests, SignedTarget, signed_connection, signed_target
 from slipway.access import Access
 from tests.benchmarks.load_server import served
@@ -74,17 +73,6 @@ def test_a_body_is_signed_once_for_many_requests() -> None:
     assert all(requests.of(b"a") is first for _ in range(10))
     assert requests.of(b"b") != first
     assert asked == 2
-
-
-def test_another_status_has_the_text_of_the_answer() -> None:
-    with (
-        served(lambda _: (424, b'{"Message": "no"}')) as port,
-        pytest.raises(
-            BenchmarkError, match=r'^a request was answered with 424: {"Message": "no"}$'
-        ),
-        signed_connection(requests_to(port), PATIENCE_SECONDS) as exchange,
-    ):
-        exchange(b"a")
 
 
 @contextmanager
@@ -151,16 +139,6 @@ def test_an_endpoints_address_is_boto3s() -> None:
     )
     assert target.region == "eu-west-1"
     assert target.credentials().access_key == "AKIDEXAMPLE"
-
-
-def test_it_drives_a_load_of_the_closed_loop() -> None:
-    with served(lambda body: (200, body.upper())) as port:
-        requests = requests_to(port)
-        result = drive_through(
-            lambda: signed_connection(requests, PATIENCE_SECONDS),
-            LoadSpecification(bodies=("a", "b"), clients=2, requests=3, keep_up=False),
-        )
-    assert {answer for _, answer, _ in result.answers} == {"A", "B"}
 
 
 @pytest.mark.size("all")
