@@ -1,6 +1,5 @@
 """The load driver alone, against a server that does nothing."""
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from benchmarks.errors import BenchmarkError
 from benchmarks.load import LoadSpecification, drive_from_own_process
 from benchmarks.report import MILLISECONDS, Document, counted, items
-from benchmarks.servers import idle_server, server_variables
+from benchmarks.servers import idle_server
 from benchmarks.summary import pooled_latencies
 
 _SECONDS = 2.0
@@ -26,7 +25,7 @@ def measure_driver(
 ) -> list[dict[str, Any]]:
     """Measures the load driver with each number of clients."""
     found = []
-    with idle_server(log, server_variables(os.environ)) as server:
+    with idle_server(log) as server:
         for clients in concurrencies:
             load = LoadSpecification(
                 bodies=tuple(bodies),

@@ -47,19 +47,10 @@ def run_timed(
     limit_seconds: float = _COMMAND_SECONDS,
     started: Callable[[int], None] = lambda _process_id: None,
 ) -> tuple[Timing, str]:
-    """Runs a command to its end.
+    """Runs a command to its end; returns the timing, and the output with standard error.
 
     Its whole process group is killed when it takes too long and when this process is told to stop.
-
-    Args:
-        command: program and arguments.
-        folder: working directory.
-        environment: all of its variables.
-        limit_seconds: time after which it counts as failed.
-        started: called with the process's id once it runs.
-
-    Returns:
-        The timing, and the output, standard error included.
+    `started` is called with the process's id once it runs.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started_at = time.perf_counter()
@@ -127,13 +118,9 @@ def call_module(
     limit_seconds: float,
     variables: Mapping[str, str] | None = None,
 ) -> Any:
-    """Returns the answer of a module that calls `answer_call`, from a fresh process.
+    """Returns the answer of a module that calls `answer_call` with a document.
 
-    Args:
-        module: name of the module.
-        document: the function's argument.
-        limit_seconds: time after which the call has failed.
-        variables: environment of the process; None passes this process's own on.
+    The module runs in a fresh process, with this process's environment if `variables` is None.
     """
     with subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
         [sys.executable, "-m", module],

@@ -17,23 +17,18 @@ _RESULTS = (":!benchmarks/results", ":!docs/pictures")
 
 @dataclass(frozen=True)
 class Machine:
-    """Hardware and programs.
-
-    Args:
-        system: operating system and architecture.
-        processor: model of the CPU, as the operating system names it.
-        core_count: logical cores that this process may use.
-        memory_bytes: physical memory.
-        load_average: runnable processes over the last minute, when the benchmark began; far above
-            zero means that other programs were using the machine.
-        versions: versions of the programs and packages that take part, by name.
-    """
+    """Hardware, and the versions of the programs and packages that take part."""
 
     system: str
     processor: str
     core_count: int
+    """Logical cores that this process may use."""
     memory_bytes: int
     load_average: float
+    """Runnable processes over the last minute, when the benchmark began.
+
+    Far above zero means that other programs were using the machine.
+    """
     versions: dict[str, str]
 
 

@@ -18,18 +18,7 @@ _MADE = "made.json"
 
 @dataclass(frozen=True)
 class Model:
-    """A model of a benchmark.
-
-    Args:
-        name: key in the results.
-        title: shown to readers.
-        layers: transformer blocks.
-        width: width of the hidden states.
-        heads: attention heads.
-        vocabulary: number of tokens.
-        sample: folder of a committed model with trained weights; None makes random weights.
-        seconds: least time that each client of a measurement is measured for.
-    """
+    """A model of a benchmark, by the sizes of its transformer."""
 
     name: str
     title: str
@@ -38,7 +27,9 @@ class Model:
     heads: int
     vocabulary: int
     sample: str | None
+    """Folder of a committed model with trained weights; None makes random weights."""
     seconds: float
+    """Least time that each client of a measurement is measured for."""
 
 
 def ensure_made(
@@ -53,14 +44,8 @@ def ensure_made(
 ) -> Path:
     """Returns a model's directory, which is made again unless its recipe is unchanged.
 
-    Args:
-        model: the model to make.
-        parent: folder of all models.
-        seed: seed of random weights.
-        say: called if making it takes time.
-        maker: module that makes it, given the model as JSON, the folder and the seed.
-        sources: files that the directory depends on.
-        packages: Python distributions that it depends on.
+    The module `maker` makes it, given the model as JSON, the folder and the seed. The directory
+    depends on the files `sources` and on the Python distributions `packages`.
     """
     digest = hashlib.sha256()
     for source in sources:

@@ -30,14 +30,8 @@ _LEAD_SECONDS = 0.05
 class OpenLoadSpecification:
     """One load of the open loop.
 
-    Args:
-        bodies: sent in turn.
-        requests_per_second: mean rate of the arrivals.
-        connections: most requests that are sent and not answered.
-        seconds: length of the time whose arrivals count.
-        warm_up_seconds: length of the time before it.
-        seed: of the arrivals.
-        timeout_seconds: time of one request, from sending it.
+    The bodies are sent in turn, at the mean rate. The arrivals of `seconds` count, and those of the
+    warm-up before them do not. A request's time-out begins when it is sent.
     """
 
     bodies: Sequence[str]

@@ -4,6 +4,7 @@ Medians of the same program differ from process to process, by more than a serve
 is therefore started several times, in turn, and a start counts as one trial.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ from benchmarks.load import LoadSpecification, drive_from_own_process
 from benchmarks.processes import answers_ping, kill_group, start_group
 from benchmarks.program import ROOT, Say
 from benchmarks.report import MILLISECONDS, Document, items, milliseconds, rounded
+from benchmarks.servers import server_variables
 from benchmarks.summary import pooled_latencies
 from benchmarks.trials import Trial, carry_out, results_of, shuffled
 
@@ -105,13 +107,11 @@ def stub_server(program: Program, variables: Mapping[str, str]) -> Iterator[Stub
             kill_group(process)
 
 
-def measure_overhead(
-    starts: int, seconds: float, *, seed: int, variables: Mapping[str, str], say: Say
-) -> Costs:
+def measure_overhead(starts: int, seconds: float, *, seed: int, say: Say) -> Costs:
     """Starts each program several times, and measures each life."""
 
     def live(program: Program) -> Cost:
-        with stub_server(program, variables) as server:
+        with stub_server(program, server_variables(os.environ)) as server:
             lone = drive_from_own_process(
                 server.port,
                 LoadSpecification(

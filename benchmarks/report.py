@@ -121,12 +121,9 @@ def is_quick(document: Document) -> bool:
 
 
 def picture(document: Document, name: str, text: str) -> list[str]:
-    """Returns the Markdown of a plot that `make pictures` draws; none for a quick run.
+    """Returns the Markdown of a plot in docs/pictures, with a text for readers who do not see it.
 
-    Args:
-        document: only the committed results are drawn.
-        name: of the file in docs/pictures, without the ending.
-        text: what the plot shows, for readers who do not see it.
+    `make pictures` draws the committed results alone, so a quick run has none.
     """
     return [] if is_quick(document) else [f"![{text}](../../docs/pictures/{name}.svg)"]
 

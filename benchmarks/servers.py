@@ -107,12 +107,10 @@ class RunningServer(Protocol):
         """Stops it."""
 
 
-def idle_server(
-    log: Path, variables: Mapping[str, str], delay_milliseconds: float = 0.0
-) -> LoopbackServer:
+def idle_server(log: Path, delay_milliseconds: float = 0.0) -> LoopbackServer:
     """Starts a server that does nothing, to measure the load driver alone."""
     program = ("-m", "benchmarks.idle_server", "--delay-milliseconds", str(delay_milliseconds))
-    return LoopbackServer(program, log, variables, printed_port)
+    return LoopbackServer(program, log, server_variables(os.environ), printed_port)
 
 
 def start_container(

@@ -9,7 +9,6 @@ cores is needed, because the server and the driver share them.
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from botocore.credentials import ReadOnlyCredentials
 from benchmarks.load import LoadResult, LoadSpecification, drive_through
 from benchmarks.program import ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
-from benchmarks.servers import idle_server, server_variables
+from benchmarks.servers import idle_server
 from benchmarks.shared_load import drive_in_processes, shared_out
 from benchmarks.signed import SignedRequests, SignedTarget, signed_connection
 
@@ -49,9 +48,7 @@ def measure(connections: int, processes: int, seconds: float) -> dict[str, Any]:
     """Returns the rate, its share of the ideal, and the driver's processor time for a request."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        idle_server(
-            Path(folder) / "log", server_variables(os.environ), DELAY_MILLISECONDS
-        ) as server,
+        idle_server(Path(folder) / "log", DELAY_MILLISECONDS) as server,
     ):
         loads = [
             LoadSpecification(

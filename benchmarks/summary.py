@@ -55,12 +55,8 @@ def cells_as_json(
 ) -> list[dict[str, Any]]:
     """Returns the figures of the cells that were measured, each with all of its trials.
 
-    Args:
-        cells: in the order of the result.
-        trials: in the order in which they ran.
-        rate: key of the throughput.
-        names: figures of the latencies.
-        describe: returns what identifies a cell.
+    `rate` is the key of the throughput, `names` has the figures of the latencies, and `describe`
+    returns what identifies a cell.
     """
     found = []
     for cell in cells:

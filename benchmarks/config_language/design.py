@@ -46,14 +46,9 @@ SECONDS, MILLISECONDS, MEGABYTES = Unit("s", 1, 2), Unit("ms", 1000, 0), Unit("M
 
 @dataclass(frozen=True)
 class Measure:
-    """One row of the result.
+    """One row of the result: a reading of a task in seconds or bytes.
 
-    Args:
-        task: key of the processes that it is read from.
-        reading: name of the reading, which is in seconds or bytes.
-        title: shown to readers.
-        unit: of the page.
-        goal: upper limit, in seconds or bytes; None if the value has no goal.
+    A goal is its upper limit; None is of a value that is only stated.
     """
 
     task: str

@@ -41,9 +41,7 @@ BODIES = tuple(map(body, PROMPTS))
 def completion(index: int, answer: str) -> str:
     """Returns the text that was added to a prompt.
 
-    Args:
-        index: number of the prompt.
-        answer: the body of the answer. DJL Serving's own handler repeats the prompt in it.
+    DJL Serving's own handler repeats the prompt in its answer.
     """
     try:
         [each] = json.loads(answer)

@@ -3,7 +3,6 @@
 import os
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,12 +53,11 @@ class Server(BackgroundProcess):
         *,
         threads: int,
         max_batch_size: int,
-        environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.port = free_port()
         batch = max_batch_size if system.takes_batches else 1
         if system.is_djl:
-            program = _djl_program(djl_home, environ)
+            program = _djl_program(djl_home)
             model = folder / "model"
             model.mkdir()
             files = djl.package(system, SAMPLE, threads=threads, max_batch_size=batch)
@@ -106,9 +104,9 @@ class Server(BackgroundProcess):
             raise BenchmarkError(f"{error}\n{self.recent_output()}") from None
 
 
-def _djl_program(home: DjlServing, environ: Mapping[str, str]) -> ContainerProgram:
+def _djl_program(home: DjlServing) -> ContainerProgram:
     found = {
-        **environ,
+        **os.environ,
         "DJL_SERVING_HOME": str(home.home),
         "SLIPWAY_DJL_PYTHON": home.python,
     }

@@ -22,20 +22,13 @@ _WRITTEN_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True)
 class WeightsSession:
-    """The measurements of the weights part.
-
-    Args:
-        trials: in the order in which they ran.
-        store_bytes_per_second: throughput of the store for a client that throws the data away, by
-            the number of connections.
-        disk_bytes_per_second: throughput of one writer, with its data on the disk at the end.
-        weights_bytes: size of the files.
-        archive_bytes: size of the tar.gz, by content.
-    """
+    """The measurements of the weights part."""
 
     trials: tuple[Trial[Transfer, Timing], ...]
     store_bytes_per_second: Mapping[int, float]
+    """For a client that throws the data away, by the number of connections."""
     disk_bytes_per_second: float
+    """Of one writer, with its data on the disk at the end."""
     weights_bytes: int
     archive_bytes: Mapping[Content, int]
 

@@ -57,16 +57,9 @@ def least_throughput_ratio(model: Model, batch_size: int) -> float:
 
 @dataclass(frozen=True)
 class Workload:
-    """The questions of a measurement.
+    """The questions of a measurement, and the servers and clients that are measured under it.
 
-    Args:
-        name: key in the results.
-        title: shown to readers.
-        is_filled: whether contexts are filled up to the naive server's length.
-        workers: workers of the servers that are measured under it.
-        batch_sizes: batch sizes of Slipway's servers.
-        concurrencies: numbers of clients.
-        has_goals: whether the goals are about it.
+    Contexts may be filled up to the naive server's length.
     """
 
     name: str

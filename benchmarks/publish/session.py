@@ -52,6 +52,8 @@ class _Measurement:
         os.sync()
         measured = self._run(cell)
         self._check(source)
+        if cell.work is Work.PREFIX and not self._storage.is_sparse(source.bucket):
+            raise BenchmarkError(f"{cell}: files were sent, although all of them had arrived")
         return measured
 
     def _run(self, cell: Cell) -> Measured:

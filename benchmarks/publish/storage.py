@@ -1,5 +1,6 @@
 """versitygw on this machine, and the variables that point programs at it."""
 
+import json
 import logging
 import os
 import shutil
@@ -18,6 +19,7 @@ from benchmarks.processes import BackgroundProcess, free_port
 from benchmarks.publish.projects import REGION
 from embedded_aws.cache import cache_directory
 from slipway.publishing.manifest import Manifest
+from slipway.publishing.stored import in_base64
 
 _KEY_ID, _SECRET = "benchmark", "benchmark-secret"  # of a server on loopback
 _START_SECONDS = 60.0
@@ -66,21 +68,39 @@ class Storage:
 
     def sizes_bytes(self, bucket: str) -> list[int]:
         """Returns the sizes of a bucket's objects, manifests excluded."""
-        objects = self._folder / "objects" / bucket
+        return [found.st_size for found in self._objects(bucket)]
+
+    def is_sparse(self, bucket: str) -> bool:
+        """Returns whether no object of a bucket takes space, manifests excluded."""
+        return all(found.st_blocks == 0 for found in self._objects(bucket))
+
+    def _objects(self, bucket: str) -> list[os.stat_result]:
         return [
-            path.stat().st_size
-            for path in objects.rglob("*")
+            path.stat()
+            for path in (self._folder / "objects" / bucket).rglob("*")
             if path.is_file() and path.name != "manifest.json"
         ]
 
     def put_sparse(self, bucket: str, manifest: Manifest) -> None:
-        """Makes the objects of an artifact without its manifest, as sparse files."""
-        files = self._folder / "objects" / bucket / "artifacts" / manifest.digest / "files"
-        files.mkdir(parents=True)
+        """Makes the objects of an artifact without its manifest: sparse files, as if S3 had hashed.
+
+        Publishing then asks for the hash that S3 keeps of each object, and reads none of them.
+        """
+        files = Path(bucket) / "artifacts" / manifest.digest / "files"
         for entry in manifest.entries:
-            path = files / entry.path
+            path = self._folder / "objects" / files / entry.path
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
             os.truncate(path, entry.size_bytes)
+            kept = self._folder / "metadata" / files / entry.path / "meta"
+            kept.mkdir(parents=True)
+            hashes = {
+                "Algorithm": "SHA256",
+                "Type": "FULL_OBJECT",
+                "SHA256": in_base64(entry.sha256),
+            }
+            (kept / "checksums").write_text(json.dumps(hashes), "utf-8")
+            (kept / "etag").write_text(f'"{entry.sha256[:32]}"', "utf-8")
 
     def remove_manifest(self, bucket: str, manifest: Manifest) -> None:
         """Removes an artifact's manifest, so that the next publish looks at every file."""

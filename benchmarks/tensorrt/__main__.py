@@ -1,7 +1,6 @@
 """`make bench-tensorrt`: the TensorRT container on the CPU, against the published layout."""
 
 import argparse
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -12,7 +11,7 @@ from benchmarks.driver import measure_driver
 from benchmarks.machine import core_count
 from benchmarks.overhead import measure_overhead
 from benchmarks.program import BUILD, Benchmark, Run, add_trial_options, positive
-from benchmarks.servers import PACKAGES, server_variables
+from benchmarks.servers import PACKAGES
 from benchmarks.tensorrt.design import Design, quick
 from benchmarks.tensorrt.report import LATENCIES, page, result
 from benchmarks.tensorrt.session import measure_model
@@ -85,7 +84,6 @@ def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
             design.overhead_starts,
             design.seconds or _OVERHEAD_SECONDS,
             seed=design.seed,
-            variables=server_variables(os.environ),
             say=run.say,
         )
         sessions = []

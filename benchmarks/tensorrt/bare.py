@@ -7,6 +7,7 @@ the first step to the last. No server can have more tokens per second from batch
 """
 
 import itertools
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 from benchmarks.execution import answer_call, call_module
 from benchmarks.load import LoadResult
+from benchmarks.servers import server_variables
 from benchmarks.tensorrt.workloads import Request
 
 _LIMIT_SECONDS = 900.0
@@ -25,7 +27,6 @@ def measure_bare_loop(
     *,
     threads: int,
     seconds: float,
-    variables: Mapping[str, str],
 ) -> tuple[LoadResult, list[tuple[tuple[int, ...], ...]]]:
     """Decodes the texts of several requests together, again and again, in a fresh process.
 
@@ -41,7 +42,10 @@ def measure_bare_loop(
         "seconds": seconds,
     }
     found = call_module(
-        "benchmarks.tensorrt.bare", document, limit_seconds=_LIMIT_SECONDS, variables=variables
+        "benchmarks.tensorrt.bare",
+        document,
+        limit_seconds=_LIMIT_SECONDS,
+        variables=server_variables(os.environ),
     )
     times, texts = found["seconds"], iter(found["tokens"])
     tokens = [

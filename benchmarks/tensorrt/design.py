@@ -97,13 +97,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal for one throughput of the first model as a multiple of another.
+    """The least ratio of two throughputs of the first model.
 
-    Args:
-        title: shown to readers.
-        fast: workload, system and number of clients of the measurement that must be fast.
-        baseline: the same of the measurement that it is compared with.
-        least: least ratio of their requests per second.
+    Each is named by its workload, its system and its number of clients.
     """
 
     title: str

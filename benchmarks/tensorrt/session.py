@@ -1,7 +1,6 @@
 """Starts the servers, and measures one cell after the other, never two at the same time."""
 
 import math
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from benchmarks.servers import (
     TIMEOUT_SECONDS,
     RunningServer,
     ServerPool,
-    server_variables,
     shared_settings,
     start_container,
     start_published,
@@ -194,7 +192,6 @@ class _Measurement:
             self._requests[cell.workload][: cell.concurrency],
             threads=self._design.cores,
             seconds=self._seconds,
-            variables=server_variables(os.environ),
         )
         for index, texts in enumerate(tokens):
             self._tokens[cell.workload, index][cell.system].add(texts)
