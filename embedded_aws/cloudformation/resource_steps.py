@@ -269,13 +269,9 @@ class ResourceSteps:
         # A resource that is not being created exists already, so such a report is ignored.
         initiated: Callable[[str, Attributes], object] = lambda *_: None,
     ) -> T:
-        identity = self.stack.identity
         context = ResourceContext(
             clients=self.context.clients,
-            account_id=identity.account_id,
-            region=identity.region,
-            stack_name=identity.name,
-            stack_id=identity.id,
+            identity=self.stack.identity,
             logical_id=resource.logical_id,
             attributes=resource.attributes,
             interrupted=self.interrupt.event,

@@ -150,7 +150,7 @@ class CustomResourceHandler(ResourceHandler):
         event = {
             "RequestType": kind,
             "ResponseURL": _RESPONSE_URL,
-            "StackId": context.stack_id,
+            "StackId": context.identity.id,
             "RequestId": str(uuid.uuid4()),
             "LogicalResourceId": context.logical_id,
             "ResourceType": self.type_name,
