@@ -116,10 +116,7 @@ def with_stack_tags(
 ) -> dict[str, Any]:
     """Returns the properties with the stack's tags added, if the resource type has tags.
 
-    Args:
-        handler: says how the type spells its Tags property.
-        properties: evaluated; a tag of the resource itself overrides a stack tag of the same key.
-        tags: the stack's tags.
+    A tag of the resource itself overrides a stack tag of the same key.
     """
     effective = dict(properties)
     if not tags or handler.tags is TagStyle.NONE:

@@ -201,10 +201,6 @@ class ResourceSteps:
     ) -> list[StackResource]:
         """Deletes resources, each before the resources it depends on.
 
-        Args:
-            resources: the resources to delete.
-            retained: returns whether a resource is kept (DELETE_SKIPPED).
-
         Returns:
             Resources that could not be deleted, and resources that were kept because of them.
         """

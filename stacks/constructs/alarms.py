@@ -23,7 +23,6 @@ class VariantAlarms(Construct):
     circular in a rollout.
 
     Args:
-        plan: thresholds and names.
         names: the alarms to make, by their names in `rollout.rollback_alarms`.
         config_name: the endpoint configuration of the only fleet that is watched; None for every
             fleet of the endpoint.

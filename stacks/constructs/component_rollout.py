@@ -20,11 +20,6 @@ def guard_copies(
     """Makes SageMaker replace the copies in batches, and undo an update by alarms.
 
     The metrics of a component do not tell old copies from new copies, so the alarms watch both.
-
-    Args:
-        copies: the component.
-        rollout: of the plan; its strategy is `rolling`.
-        alarms: of the endpoint, by their names in `rollout.rollback_alarms`.
     """
     if rollout.step_percent is None:
         raise ValueError("a rolling update has the size of a batch")
