@@ -17,7 +17,6 @@ from slipway.planning.described_alarms import is_capacity_alarm, kind_of, varian
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
-from tests.support.linting import lint
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.synth.assemblies import new_app
 
@@ -187,11 +186,6 @@ def test_every_alarm_has_a_test(alarms: dict[tuple[str, str], Any]):
     ]
     ids = [expected.construct_id for expected in _EXPECTED.values()]
     assert list(alarms) == [(variant, each) for variant in ("large", "small") for each in ids]
-
-
-@pytest.mark.size("all")
-def test_cfn_lint_finds_nothing(paths: dict[str, Path]):
-    assert lint(list(paths.values())) == {path: [] for path in paths.values()}
 
 
 @pytest.mark.parametrize("field", _EXPECTED)
