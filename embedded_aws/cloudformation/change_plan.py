@@ -149,9 +149,7 @@ class _PlannedScope:
 
 
 def _check_types(desired: DesiredState, registry: ResourceRegistry) -> None:
-    resources = desired.template.resources.values()
-    unknown = sorted({item.type for item in resources if registry.find(item.type) is None})
-    if unknown:
+    if unknown := registry.unknown_types(desired.template):
         raise ApiError(
             "ValidationError",
             f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]. "

@@ -196,6 +196,7 @@ def test_an_alarm_watches_its_metrics(field: str, alarms: dict[tuple[str, str], 
     assert alarm["ComparisonOperator"] == "GreaterThanThreshold"
     assert alarm["Threshold"] == expected.threshold
     assert alarm["TreatMissingData"] == _MISSING_DATA[expected.namespace]
+    assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "NotificationTopicArn"}]
     dimensions = [
         {"Name": "EndpointName", "Value": "unlike-local"},
         {"Name": "VariantName", "Value": "large"},

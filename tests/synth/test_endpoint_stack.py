@@ -174,22 +174,6 @@ def test_the_model_is_isolated_and_its_data_is_a_prefix_with_its_slash(assembly:
     }
 
 
-def test_alarms_watch_this_endpoint_in_the_units_of_its_metrics(assembly: Assembly):
-    alarms = assembly.resources("fixed", "AWS::CloudWatch::Alarm").values()
-    latency = next(a["Properties"] for a in alarms if "ExtendedStatistic" in a["Properties"])
-    assert (latency["ExtendedStatistic"], latency["Threshold"]) == ("p99", 600_000)
-    assert latency["Dimensions"] == [
-        {"Name": "EndpointName", "Value": "fixed-local"},
-        {"Name": "VariantName", "Value": "AllTraffic"},
-    ]
-    assert len(alarms) == 2
-    for alarm in alarms:
-        topic = [{"Ref": "NotificationTopicArn"}]
-        assert alarm["Properties"]["AlarmActions"] == topic
-        assert alarm["Properties"]["OKActions"] == topic
-        assert alarm["Properties"]["TreatMissingData"] == "notBreaching"
-
-
 def test_the_foundations_ids_come_by_ssm_and_stacks_are_not_tied(assembly: Assembly):
     template = assembly.template("fixed")
     ours = {k: v for k, v in template["Parameters"].items() if k != "BootstrapVersion"}
