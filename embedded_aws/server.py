@@ -20,7 +20,10 @@ from embedded_aws.hosting.service import Hosting
 from embedded_aws.iam.simulation import iam_application
 from embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH
 from embedded_aws.listener import Listener
-from embedded_aws.monitoring.service import Monitoring
+from embedded_aws.monitoring.api import cloudwatch_application
+from embedded_aws.monitoring.evaluator import AlarmEvaluator
+from embedded_aws.monitoring.notifications import Notifier
+from embedded_aws.monitoring.states import AlarmStates
 from embedded_aws.objects.front import ObjectFront
 from embedded_aws.quotas import EndpointQuotas
 from embedded_aws.reported_refusals import ReportedRefusal
@@ -91,17 +94,18 @@ class EmbeddedAws:
         self._builds = Builds(self._clients, directory, time_scale=time_scale)
         self._cloudformation = CloudFormation(clients=self._clients)
         self._scaling = Scaling(self._clients, clock)
-        self._monitoring = Monitoring(
-            self._clients,
-            refresh=self._hosting.publish_metrics,
+        states = AlarmStates(Notifier(self._clients), clock)
+        self._alarms = AlarmEvaluator(
+            states,
             clock=clock,
+            refresh=self._hosting.publish_metrics,
             scale=self._scaling.carry_out,
         )
         self._listener.mount("s3", ObjectFront(self._listener.moto))
         self._listener.mount("codebuild", self._builds.in_front_of(self._listener.moto))
         self._listener.mount("cloudformation", self._cloudformation.api)
         self._listener.mount("iam", iam_application())
-        self._listener.mount("monitoring", self._monitoring.api)
+        self._listener.mount("monitoring", cloudwatch_application(states, self._alarms.put_again))
         self._listener.mount("sagemaker", self._hosting.api)
         self._listener.mount("servicequotas", quotas.api)
         self._listener.mount_invocations(
@@ -118,13 +122,13 @@ class EmbeddedAws:
     def start(self) -> None:
         """Starts answering; returns as soon as connections are accepted."""
         self._listener.start()
-        self._monitoring.start()
+        self._alarms.start()
         self._scaling.start()
 
     def stop(self) -> None:
         """Stops every deployment and every serving process, then the server."""
         self._scaling.close()
-        self._monitoring.close()
+        self._alarms.close()
         self._cloudformation.close()
         # Before the listener, because the last log lines go through it.
         self._builds.close()
@@ -146,11 +150,11 @@ class EmbeddedAws:
         with self._passing:
             # The evaluation of the present minute would otherwise take its place.
             self._clock.end_last_minute()
-            self._monitoring.evaluate_due()
+            self._alarms.evaluate_due()
             self._hosting.publish_metrics()
             self._clock.pass_minute()
             self._scaling.run_due()
-            self._monitoring.evaluate_due()
+            self._alarms.evaluate_due()
             self._scaling.settle(MINUTE_SECONDS)
             return {"now_seconds": self._clock(), "ahead_seconds": self._clock.ahead_seconds}
 

@@ -17,9 +17,6 @@ class GuestStack(ModelStack):
     The endpoint has a literal name here, and its role is in a parameter of SSM. Exports of the
     host's stack would refuse changes of the host as long as there is a guest.
 
-    Args:
-        plan: the resolved config, with a host and a component.
-
     Raises:
         ValueError: the plan has no component.
     """

@@ -69,7 +69,6 @@ class ImageStack(cdk.Stack):
     them has the repository in its stack, and all of them build into it.
 
     Args:
-        images: result of `images_to_build`; at least one.
         owner: name of the environment whose stack has the repository.
     """
 

@@ -12,7 +12,6 @@ from typing import Any
 from embedded_aws.api import ApiError
 from embedded_aws.cloudformation.desired_state import (
     DesiredState,
-    StackIdentity,
     unresolved,
     with_stack_tags,
 )
@@ -25,7 +24,7 @@ from embedded_aws.cloudformation.intrinsics import (
 )
 from embedded_aws.cloudformation.resources.base import ResourceHandler
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.stack_contents import Output, StackResource
+from embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
 from embedded_aws.cloudformation.template import ResourceDefinition, attribute_references
 
 # Returns the physical id of a resource that exists and may be imported.
@@ -150,9 +149,7 @@ class _PlannedScope:
 
 
 def _check_types(desired: DesiredState, registry: ResourceRegistry) -> None:
-    resources = desired.template.resources.values()
-    unknown = sorted({item.type for item in resources if registry.find(item.type) is None})
-    if unknown:
+    if unknown := registry.unknown_types(desired.template):
         raise ApiError(
             "ValidationError",
             f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]. "

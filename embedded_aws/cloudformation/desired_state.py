@@ -9,7 +9,7 @@ from embedded_aws.cloudformation.graph import entries
 from embedded_aws.cloudformation.intrinsics import Evaluator, Lookups, ResourceScope, TemplateError
 from embedded_aws.cloudformation.parameters import ParameterValue
 from embedded_aws.cloudformation.resources.base import ResourceHandler, TagStyle
-from embedded_aws.cloudformation.stack_contents import Output, StackResource
+from embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
 from embedded_aws.cloudformation.template import Template
 
 # Functions that exist only in the Rules section.
@@ -20,16 +20,6 @@ _RULE_FUNCTIONS = {
     "Fn::ValueOf",
     "Fn::ValueOfAll",
 }
-
-
-@dataclass(frozen=True)
-class StackIdentity:
-    """A stack's name and place, which never change."""
-
-    name: str
-    id: str
-    region: str
-    account_id: str
 
 
 @dataclass(frozen=True)
@@ -126,10 +116,7 @@ def with_stack_tags(
 ) -> dict[str, Any]:
     """Returns the properties with the stack's tags added, if the resource type has tags.
 
-    Args:
-        handler: says how the type spells its Tags property.
-        properties: evaluated; a tag of the resource itself overrides a stack tag of the same key.
-        tags: the stack's tags.
+    A tag of the resource itself overrides a stack tag of the same key.
     """
     effective = dict(properties)
     if not tags or handler.tags is TagStyle.NONE:

@@ -21,11 +21,7 @@ def entries(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def referenced_names(value: Any) -> Iterator[str]:
-    """Yields every parameter, pseudo parameter and resource that a value names, in order.
-
-    Args:
-        value: any part of a template, with functions in their long form.
-    """
+    """Yields every parameter, pseudo parameter and resource that a value names, in order."""
     if isinstance(value, list):
         for item in value:
             yield from referenced_names(item)

@@ -61,12 +61,7 @@ class Lookups(Protocol):
 
 
 class Evaluator:
-    """Evaluates values of one template with one set of parameters.
-
-    Args:
-        values: parameters and pseudo parameters by name.
-        conditions: the template's Conditions section, unevaluated.
-    """
+    """Evaluates values of one template with one set of parameters."""
 
     def __init__(
         self,

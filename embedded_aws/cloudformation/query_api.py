@@ -169,14 +169,7 @@ class QueryApi:
     def validate_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles ValidateTemplate."""
         template = self._reader.read_template(caller, parameters, None)
-        unknown = sorted(
-            {
-                item.type
-                for item in template.resources.values()
-                if self._registry.find(item.type) is None
-            }
-        )
-        if unknown:
+        if unknown := self._registry.unknown_types(template):
             raise ApiError(
                 "ValidationError",
                 f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]",

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -10,12 +11,13 @@ from botocore.exceptions import ClientError
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.change_plan import ChangePlan, plan_changes
-from embedded_aws.cloudformation.desired_state import DesiredState, StackIdentity
-from embedded_aws.cloudformation.existing_resources import ExistingResources
+from embedded_aws.cloudformation.desired_state import DesiredState
+from embedded_aws.cloudformation.existing_resources import find_existing
 from embedded_aws.cloudformation.lookups import ServerLookups
 from embedded_aws.cloudformation.parameters import parameter_values
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
 from embedded_aws.cloudformation.stack import Stack, StackStore
+from embedded_aws.cloudformation.stack_contents import StackIdentity
 from embedded_aws.cloudformation.template import (
     Template,
     parse_template,
@@ -107,7 +109,7 @@ class RequestReader:
         Raises:
             ApiError: the state cannot be reached.
         """
-        existing = ExistingResources(self._clients, self._store, identity)
+        find = partial(find_existing, self._clients, self._store, identity)
         return plan_changes(
             identity=identity,
             desired=desired,
@@ -116,7 +118,7 @@ class RequestReader:
             outputs=dict(stack.outputs) if stack else {},
             registry=self._registry,
             lookups=ServerLookups(self._clients, self._store, identity.region),
-            find_existing=existing.find if import_existing else lambda *_: None,
+            find_existing=find if import_existing else lambda *_: None,
         )
 
     def _from_s3(self, caller: Caller, url: str) -> str:

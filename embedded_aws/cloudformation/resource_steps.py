@@ -201,10 +201,6 @@ class ResourceSteps:
     ) -> list[StackResource]:
         """Deletes resources, each before the resources it depends on.
 
-        Args:
-            resources: the resources to delete.
-            retained: returns whether a resource is kept (DELETE_SKIPPED).
-
         Returns:
             Resources that could not be deleted, and resources that were kept because of them.
         """
@@ -269,13 +265,9 @@ class ResourceSteps:
         # A resource that is not being created exists already, so such a report is ignored.
         initiated: Callable[[str, Attributes], object] = lambda *_: None,
     ) -> T:
-        identity = self.stack.identity
         context = ResourceContext(
             clients=self.context.clients,
-            account_id=identity.account_id,
-            region=identity.region,
-            stack_name=identity.name,
-            stack_id=identity.id,
+            identity=self.stack.identity,
             logical_id=resource.logical_id,
             attributes=resource.attributes,
             interrupted=self.interrupt.event,

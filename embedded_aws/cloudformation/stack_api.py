@@ -17,12 +17,6 @@ def find_stack(
 ) -> Stack:
     """Returns the stack that a request names.
 
-    Args:
-        store: every stack.
-        caller: its region is searched.
-        parameters: the request; StackName is a name or an id.
-        message: answer if there is no such stack; `{name}` in it is replaced.
-
     Raises:
         ApiError: there is no such stack.
     """

@@ -9,6 +9,16 @@ from embedded_aws.cloudformation.graph import CircularDependencyError, creation_
 
 
 @dataclass(frozen=True)
+class StackIdentity:
+    """A stack's name and place, which never change."""
+
+    name: str
+    id: str
+    region: str
+    account_id: str
+
+
+@dataclass(frozen=True)
 class StackResource:
     """A resource of a stack.
 

@@ -21,12 +21,7 @@ from embedded_aws.cloudformation.stack_rollback import (
 
 
 class StackDeployment:
-    """One create or update of a stack.
-
-    Args:
-        retain_except_on_create: whether a rollback deletes new resources even if their policy
-            retains them.
-    """
+    """One create or update of a stack."""
 
     def __init__(
         self, steps: ResourceSteps, desired: DesiredState, *, retain_except_on_create: bool = False
@@ -37,11 +32,7 @@ class StackDeployment:
         self._retain_except_on_create = retain_except_on_create
 
     def create(self, on_failure: str) -> None:
-        """Creates every resource of a new stack.
-
-        Args:
-            on_failure: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
-        """
+        """Creates every resource of a new stack."""
         failure = self._apply()
         if failure is None:
             self._stack.journal = None

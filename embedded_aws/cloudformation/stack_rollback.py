@@ -15,14 +15,7 @@ from embedded_aws.cloudformation.stack_contents import StackResource
 def roll_back_creation(
     steps: ResourceSteps, failure: str, *, retain_except_on_create: bool = False
 ) -> None:
-    """Deletes the resources of a failed creation; ends in ROLLBACK_COMPLETE or ROLLBACK_FAILED.
-
-    Args:
-        steps: acts on single resources.
-        failure: reason of the rollback, for the event.
-        retain_except_on_create: whether new resources are deleted even if their policy retains
-            them.
-    """
+    """Deletes the resources of a failed creation; ends in ROLLBACK_COMPLETE or ROLLBACK_FAILED."""
     stack = steps.stack
     stack.set_status("ROLLBACK_IN_PROGRESS", f"{failure} Rollback requested by user.".strip())
     failed = steps.delete_all(

@@ -24,12 +24,6 @@ def page(
 ) -> dict[str, Any]:
     """Returns one page of a listing, and NextToken if there is another page.
 
-    Args:
-        member: the answer's member for the items.
-        items: the whole listing.
-        view: writes one item.
-        parameters: the request's members; NextToken asks for a later page.
-
     Raises:
         ApiError: NextToken was not returned by this server.
     """
@@ -121,13 +115,7 @@ def operation_event_view(found: tuple[Stack, Event]) -> dict[str, Any]:
 
 
 def resource_view(stack: Stack, resource: StackResource, time_field: str) -> dict[str, Any]:
-    """Returns a resource in the form of the describe operations.
-
-    Args:
-        stack: the stack that has the resource.
-        resource: its latest state.
-        time_field: name of the timestamp, which differs between the operations.
-    """
+    """Returns a resource in the form of the describe operations."""
     return without_none(
         {
             "StackId": stack.identity.id,

@@ -9,7 +9,7 @@ alarms. An alarm passes through it in this order:
 - `evaluation` decides the state from the data points, and `reasons` explains it: pure functions;
 - `states` changes the state, `notifications` tells the alarm's topics, and `history` lists the
   changes;
-- `evaluator` is the thread that does this on the clock, and `service` joins it with `api`.
+- `evaluator` is the thread that does this on the clock.
 
 docs/embedded-aws/monitoring.md lists what is evaluated and what is not.
 """

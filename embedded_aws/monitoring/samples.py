@@ -34,12 +34,7 @@ class PeriodOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
     It never changes once moto's back end has it; a fuller one replaces it.
 
     Args:
-        dimensions: the metric's dimensions, in the form of PutMetricData.
-        start_seconds: beginning of the period, in seconds since the epoch.
         timestamp: UTC without a time zone, as moto keeps it; within the period.
-        total: exact sum of the values.
-        low: exact lowest value.
-        high: exact highest value.
         occurrences: maps a value, possibly rounded, to how often it occurred.
 
     Attributes:
@@ -95,12 +90,6 @@ class PeriodOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
         moto's GetMetricStatistics also takes data with further dimensions. In CloudWatch another
         set of dimensions is another metric. ListMetrics names the metrics that it has already, and
         finds those with further dimensions in CloudWatch too.
-
-        Args:
-            namespace: the metric's namespace; None for any.
-            name: MetricName; None for any.
-            dimensions: in the form of PutMetricData.
-            already_present_metrics: of ListMetrics; None in GetMetricStatistics.
         """
         if already_present_metrics is None:
             wanted = {(each["Name"], each.get("Value")) for each in dimensions}
@@ -145,9 +134,6 @@ class Samples:
 
     def statistic(self, name: str) -> float | None:
         """Computes a statistic.
-
-        Args:
-            name: one of `STATISTICS`, or a percentile as `percentile_of` reads it.
 
         Returns:
             None if there is no such data point: nothing was measured, or, for a percentile, the

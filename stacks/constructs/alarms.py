@@ -23,7 +23,6 @@ class VariantAlarms(Construct):
     circular in a rollout.
 
     Args:
-        plan: thresholds and names.
         names: the alarms to make, by their names in `rollout.rollback_alarms`.
         config_name: the endpoint configuration of the only fleet that is watched; None for every
             fleet of the endpoint.
@@ -61,33 +60,33 @@ class VariantAlarms(Construct):
             threshold = settings.metric_threshold(kind, variant.gpu_count)
             if threshold is None or watch is None:
                 continue
-            self.by_name[name] = cloudwatch.CfnAlarm(
-                self,
-                watch.construct_id,
-                alarm_description=f"{subject}: {_description(watch, variant)}",
-                comparison_operator="GreaterThanThreshold",
-                threshold=threshold,
-                evaluation_periods=settings.evaluation_periods_minutes,
-                treat_missing_data=watch.group.missing_data,
-                alarm_actions=[topic_arn],
-                ok_actions=[topic_arn],
-                **self._watched(watch),
-            )
-        if plan.at_max_capacity is not None:
+            description = f"{subject}: {_description(watch, variant)}"
+            self.by_name[name] = self._alarm(watch, plan, description, threshold, topic_arn)
+        if (maximum := plan.at_max_capacity) is not None:
             watch = CAPACITY_WATCHES[plan.config.endpoint.mode]
-            cloudwatch.CfnAlarm(
-                self,
-                watch.construct_id,
-                alarm_description=f"{subject}: {watch.description}, of at most "
-                f"{plan.at_max_capacity}",
-                comparison_operator="GreaterThanThreshold",
-                threshold=plan.at_max_capacity - MARGIN,
-                evaluation_periods=settings.evaluation_periods_minutes,
-                treat_missing_data=watch.group.missing_data,
-                alarm_actions=[topic_arn],
-                ok_actions=[topic_arn],
-                **self._watched(watch),
-            )
+            description = f"{subject}: {watch.description}, of at most {maximum}"
+            self._alarm(watch, plan, description, maximum - MARGIN, topic_arn)
+
+    def _alarm(
+        self,
+        watch: Watch,
+        plan: DeploymentPlan,
+        description: str,
+        threshold: float,
+        topic_arn: str,
+    ) -> cloudwatch.CfnAlarm:
+        return cloudwatch.CfnAlarm(
+            self,
+            watch.construct_id,
+            alarm_description=description,
+            comparison_operator="GreaterThanThreshold",
+            threshold=threshold,
+            evaluation_periods=plan.config.alarms.evaluation_periods_minutes,
+            treat_missing_data=watch.group.missing_data,
+            alarm_actions=[topic_arn],
+            ok_actions=[topic_arn],
+            **self._watched(watch),
+        )
 
     def _watched(self, watch: Watch) -> dict[str, Any]:
         """Returns one of the ways in which an alarm names its metrics."""

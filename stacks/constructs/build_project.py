@@ -26,9 +26,6 @@ class BuildRole:
     """The role of a project's builds.
 
     Args:
-        assumed_by: CodeBuild.
-        description: shown in IAM's console.
-        policy_name: name of its policy.
         statements: rights, in addition to writing the log.
         reasons: why it has each wildcard.
     """

@@ -25,9 +25,6 @@ class CompileRole(Construct):
 
     The container has none of these rights: its job is isolated from the network. SageMaker uses
     them to bring the weights in and the result out.
-
-    Args:
-        place: bucket and prefix of the artifacts.
     """
 
     def __init__(

@@ -33,11 +33,6 @@ class ScaledComponent(Construct):
     CloudFormation deletes the scalable target first, then the component, then the endpoint.
     SageMaker would keep a component whose endpoint is gone.
 
-    Args:
-        variant: whose instances hold the copies.
-        endpoint_name: of the endpoint, which may be another stack's.
-        hosted: the model of the copies, and their log group.
-
     Attributes:
         copies: the component.
     """

@@ -20,11 +20,6 @@ def guard_copies(
     """Makes SageMaker replace the copies in batches, and undo an update by alarms.
 
     The metrics of a component do not tell old copies from new copies, so the alarms watch both.
-
-    Args:
-        copies: the component.
-        config: of the model; the strategy of its rollout is `rolling`.
-        alarms: of the endpoint, by their names in `rollout.rollback_alarms`.
     """
     rollout = config.rollout
     if rollout.step_percent is None:

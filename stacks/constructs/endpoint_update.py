@@ -35,7 +35,6 @@ class EndpointUpdate(Construct):
     an endpoint with autoscaling needs. `add_alarms` adds the call after step policies' alarms.
 
     Args:
-        plan: the endpoint's variants and their scaling.
         log_key_arn: the key of the function's log group; None for CloudWatch Logs' own.
 
     Attributes:

@@ -9,11 +9,7 @@ from stacks.constructs.statements import acknowledge_wildcards, document_of
 
 
 class ExecutionRole(Construct):
-    """The role that Slipway makes where a config names no existing role.
-
-    Args:
-        serving: the rights that every endpoint needs.
-    """
+    """The role that Slipway makes where a config names no existing role."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, serving: RolePolicy

@@ -20,9 +20,6 @@ _SERVICE_TIMEOUT_SECONDS = 300
 class FoundationGuard(Construct):
     """A function, and the custom resource that has it called before anything else is deployed.
 
-    Args:
-        environment: project and bucket that are compared.
-
     Attributes:
         request: the custom resource, which every other resource depends on.
     """

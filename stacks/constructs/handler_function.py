@@ -45,18 +45,6 @@ def add_handler_function(
 
     It adds the resources to the construct itself. A construct of their own would become part of
     their logical ids, and CloudFormation would replace the deployed resources.
-
-    Args:
-        scope: the construct that receives the resources.
-        module: the module of `stacks/functions` that has `handler`.
-        description: shown in Lambda's console.
-        timeout_seconds: longest time of a call.
-        role_description: shown in IAM's console.
-        policy_name: name of the role's policy.
-        statements: rights of the function, in addition to writing its log.
-        log_key_arn: the key of the log group; None for CloudWatch Logs' own.
-        log_id: id of the log group within the scope.
-        role_id: id of the role within the scope.
     """
     log_group = add_log_group(scope, log_id, key_arn=log_key_arn)
     with tempfile.TemporaryDirectory() as folder:

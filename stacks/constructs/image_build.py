@@ -48,13 +48,7 @@ _ENDING_PHASE_STATUSES = ["FAULT", "TIMED_OUT"]
 
 @dataclass(frozen=True)
 class ImageToBuild:
-    """One image.
-
-    Args:
-        image: repository and tag.
-        base_image: the BASE_IMAGE of its Dockerfile.
-        target: the stage of its Dockerfile.
-    """
+    """One image."""
 
     image: ImagePlan
     base_image: str
@@ -65,8 +59,6 @@ class ImageBuild(Construct):
     """A CodeBuild project, and the function that starts it and answers CloudFormation.
 
     Args:
-        sources: the build's folder, as an asset.
-        after: resources that must exist before a build starts.
         settings: mirrors that the build downloads from, and the network that it runs in.
         ca_bundle: the mirrors' certificate authorities if they are not public.
     """

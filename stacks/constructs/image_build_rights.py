@@ -21,15 +21,7 @@ def build_statements(
     files: Sequence[assets.Asset],
     vpc: BuildVpc | None,
 ) -> list[Statement]:
-    """Returns the statements of a build's role.
-
-    Args:
-        scope: the construct of the project.
-        image: one of the images, which all go to one repository.
-        bases: the images that they are built on.
-        files: the assets that the build reads; all are in the bucket of the CDK's assets.
-        vpc: the network that it runs in; None for CodeBuild's own.
-    """
+    """Returns the statements of a build's role."""
     partition = cdk.Stack.of(scope).partition
     bucket_arn = files[0].bucket.bucket_arn
     statements = [

@@ -21,8 +21,6 @@ class VariantScaling(Construct):
     a third starts the first instance of an empty fleet.
 
     Args:
-        scaling: bounds, target, steps and pauses.
-        variant: its name and its GPUs.
         after: resources that must exist before the variant is registered.
 
     Attributes:

@@ -62,9 +62,6 @@ class StepScaling(Construct):
     The alarm's name begins with the stack's name and the ids of the constructs, as CloudFormation
     generates it. The function around the endpoint's update may change alarms of that name.
 
-    Args:
-        policy: the steps, and the metric that they follow.
-
     Attributes:
         alarm: carries the policy out, once a minute while it is raised.
     """

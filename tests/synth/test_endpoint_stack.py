@@ -1,10 +1,6 @@
 """What a model's template must be, whatever else changes in it."""
 
-from typing import Any
-
-import botocore.session
 import pytest
-from botocore.validate import ParamValidator
 
 from tests.support.projects import DIGEST, LOCAL
 from tests.synth.assemblies import GOOD, Assembly
@@ -178,22 +174,6 @@ def test_the_model_is_isolated_and_its_data_is_a_prefix_with_its_slash(assembly:
     }
 
 
-def test_alarms_watch_this_endpoint_in_the_units_of_its_metrics(assembly: Assembly):
-    alarms = assembly.resources("fixed", "AWS::CloudWatch::Alarm").values()
-    latency = next(a["Properties"] for a in alarms if "ExtendedStatistic" in a["Properties"])
-    assert (latency["ExtendedStatistic"], latency["Threshold"]) == ("p99", 600_000)
-    assert latency["Dimensions"] == [
-        {"Name": "EndpointName", "Value": "fixed-local"},
-        {"Name": "VariantName", "Value": "AllTraffic"},
-    ]
-    assert len(alarms) == 2
-    for alarm in alarms:
-        topic = [{"Ref": "NotificationTopicArn"}]
-        assert alarm["Properties"]["AlarmActions"] == topic
-        assert alarm["Properties"]["OKActions"] == topic
-        assert alarm["Properties"]["TreatMissingData"] == "notBreaching"
-
-
 def test_the_foundations_ids_come_by_ssm_and_stacks_are_not_tied(assembly: Assembly):
     template = assembly.template("fixed")
     ours = {k: v for k, v in template["Parameters"].items() if k != "BootstrapVersion"}
@@ -227,43 +207,3 @@ def test_every_resource_that_can_be_is_tagged(assembly: Assembly):
         if {"Key": "slipway:model", "Value": "scaled"} not in resource["Properties"].get("Tags", [])
     }
     assert untagged == {"AWS::ApplicationAutoScaling::ScalingPolicy", "Custom::SlipwayScaling"}
-
-
-# CloudFormation's resource type -> service, operation, and properties the operation has not.
-OPERATIONS = {
-    "AWS::SageMaker::Model": ("sagemaker", "CreateModel", {"ModelName": "m"}),
-    "AWS::SageMaker::EndpointConfig": (
-        "sagemaker", "CreateEndpointConfig", {"EndpointConfigName": "c"},
-    ),
-    "AWS::ApplicationAutoScaling::ScalableTarget": (
-        "application-autoscaling", "RegisterScalableTarget", {},
-    ),
-    "AWS::CloudWatch::Alarm": ("cloudwatch", "PutMetricAlarm", {"AlarmName": "a"}),
-}  # fmt: skip
-
-
-def resolved(value: Any) -> Any:
-    """Puts a text where the template refers to another resource."""
-    if isinstance(value, dict):
-        if set(value) <= {"Ref", "Fn::GetAtt"}:
-            return "arn:aws:iam::123456789012:role/referred-to"
-        return {key: resolved(item) for key, item in value.items()}
-    return [resolved(item) for item in value] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("kind", OPERATIONS)
-def test_properties_are_what_the_services_own_api_takes(assembly: Assembly, kind: str):
-    service, operation, names = OPERATIONS[kind]
-    shape = (
-        botocore.session.Session().get_service_model(service).operation_model(operation)
-    ).input_shape
-    found = assembly.resources("scaled", kind)
-    assert found
-    for resource in found.values():
-        properties = resolved(resource["Properties"])
-        if kind == "AWS::ApplicationAutoScaling::ScalableTarget":
-            # The API has them as a mapping.
-            properties["Tags"] = {tag["Key"]: tag["Value"] for tag in properties["Tags"]}
-        report = ParamValidator().validate({**properties, **names}, shape)
-        assert not report.has_errors(), report.generate_report()
-        assert set(properties) <= set(shape.members)

@@ -10,7 +10,6 @@ from stacks.foundation_stack import FoundationStack
 from tests.support.plans import plan_for
 from tests.support.projects import NETWORKED, model_config
 from tests.synth.assemblies import Assembly, new_app
-from tests.synth.scanners import nag
 
 TARGET = cdk.Environment(account=NETWORKED.account, region=NETWORKED.region)
 GROUPS = [["sg-0a1b2c3d"], ["sg-4e5f6a7b"]]
@@ -20,26 +19,6 @@ def add_model(app: cdk.App, name: str, **vpc: Any) -> None:
     config = model_config("tiny", endpoint={"vpc": vpc} if vpc else {})
     plan = plan_for(config, NETWORKED)
     EndpointStack(app, name, plan=plan, env=TARGET)
-
-
-def test_cdk_nag_finds_nothing_that_is_not_acknowledged_with_a_reason(tmp_path: Path) -> None:
-    app = new_app(tmp_path)
-    FoundationStack(app, "foundation", environment=NETWORKED, env=TARGET)
-    add_model(app, "tiny")
-    report = nag(app, tmp_path)
-    assert report["violations"] == []
-    excused = {
-        item["ruleName"]: item["reason"]
-        for item in report["suppressedViolations"]
-        for construct in item["violatingConstructs"]
-        if construct["constructPath"] == "tiny/Vpc/Policy"
-    }
-    assert excused == {
-        "AwsSolutions-IAM5[Resource::*]": "EC2's calls that describe have no resources.",
-        "AwsSolutions-IAM5[Resource::arn:aws:ec2:eu-west-1:210987654321:network-interface/*]": (
-            "EC2 chooses the ids of network interfaces."
-        ),
-    }
 
 
 def test_other_rights_are_another_policy(tmp_path: Path) -> None:

@@ -124,11 +124,6 @@ def boolean(value: Any) -> bool:
 def allowed_members(value: Mapping[str, Any], names: Iterable[str], path: str) -> None:
     """Refuses members that a handler would ignore.
 
-    Args:
-        value: a nested property.
-        names: members that the handler applies.
-        path: name of the property, for the message.
-
     Raises:
         ResourceFailedError: the value has another member.
     """

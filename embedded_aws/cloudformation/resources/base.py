@@ -6,6 +6,7 @@ a stack: it reports the physical id as soon as there is one, returns the attribu
 fail the resource.
 """
 
+import dataclasses
 import secrets
 import string
 import threading
@@ -16,6 +17,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.cloudformation.stack_contents import StackIdentity
 
 Properties = Mapping[str, Any]
 # The values of Fn::GetAtt, by attribute name.
@@ -56,14 +58,16 @@ class ResourceContext:
     """
 
     clients: LoopbackClients
-    account_id: str
-    region: str
-    stack_name: str
-    stack_id: str
+    identity: StackIdentity
     logical_id: str
-    attributes: Attributes
-    interrupted: threading.Event
-    on_initiated: Callable[[str, Attributes], object]
+    attributes: Attributes = dataclasses.field(default_factory=dict)
+    interrupted: threading.Event = dataclasses.field(default_factory=threading.Event)
+    on_initiated: Callable[[str, Attributes], object] = lambda *_: None
+
+    @property
+    def region(self) -> str:
+        """Returns the stack's region."""
+        return self.identity.region
 
     def client(self, service: str) -> Any:
         """Returns a boto3 client of the stack's region."""
@@ -78,7 +82,7 @@ class ResourceContext:
             region: None takes the stack's region; an empty string leaves the region out.
         """
         where = self.region if region is None else region
-        return f"arn:aws:{service}:{where}:{self.account_id}:{resource}"
+        return f"arn:aws:{service}:{where}:{self.identity.account_id}:{resource}"
 
     def initiated(self, physical_id: str, attributes: Attributes | None = None) -> None:
         """Reports that the resource now exists, so that a failure of a later step deletes it.
@@ -111,7 +115,7 @@ class ResourceContext:
         suffix = random_suffix()
         logical_id = self.logical_id[: maximum // 2]
         room = maximum - len(suffix) - len(logical_id) - 2
-        name = f"{self.stack_name[:room].rstrip('-')}-{logical_id}-{suffix}"
+        name = f"{self.identity.name[:room].rstrip('-')}-{logical_id}-{suffix}"
         return name.lower() if lower else name
 
 

@@ -28,11 +28,7 @@ _RESPONSE_URL = "https://cloudformation-custom-resource-response.invalid/"
 
 
 class FunctionHandler(ResourceHandler):
-    """AWS::Lambda::Function: Python, from a package in S3.
-
-    Args:
-        runtime: receives the deployed code.
-    """
+    """AWS::Lambda::Function: Python, from a package in S3."""
 
     type_name = "AWS::Lambda::Function"
     properties = frozenset(
@@ -93,12 +89,7 @@ class FunctionHandler(ResourceHandler):
 
 
 class CustomResourceHandler(ResourceHandler):
-    """A custom resource, which its function creates, changes and deletes.
-
-    Args:
-        type_name: `Custom::NAME`.
-        runtime: has the function of its ServiceToken.
-    """
+    """A custom resource, which its function creates, changes and deletes."""
 
     # Any property is allowed: all of them are passed to the function.
     required = frozenset({"ServiceToken"})
@@ -150,7 +141,7 @@ class CustomResourceHandler(ResourceHandler):
         event = {
             "RequestType": kind,
             "ResponseURL": _RESPONSE_URL,
-            "StackId": context.stack_id,
+            "StackId": context.identity.id,
             "RequestId": str(uuid.uuid4()),
             "LogicalResourceId": context.logical_id,
             "ResourceType": self.type_name,

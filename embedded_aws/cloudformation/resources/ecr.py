@@ -130,7 +130,7 @@ class RepositoryHandler(ResourceHandler):
                 client.delete_repository_policy(repositoryName=name)
 
     def _attributes(self, context: ResourceContext, name: str) -> Attributes:
-        registry = f"{context.account_id}.dkr.ecr.{context.region}.amazonaws.com"
+        registry = f"{context.identity.account_id}.dkr.ecr.{context.region}.amazonaws.com"
         return {
             "Arn": context.arn("ecr", f"repository/{name}"),
             "RepositoryUri": f"{registry}/{name}",

@@ -116,7 +116,9 @@ class LambdaRuntime:
             raise ResourceFailedError(f"Function not found: {arn}")
         answers: list[Any] = []
         name = arn.rpartition(":")[2]
-        user = f"arn:aws:sts::{context.account_id}:assumed-role/{function.role_name}/{name}"
+        user = (
+            f"arn:aws:sts::{context.identity.account_id}:assumed-role/{function.role_name}/{name}"
+        )
         allowed = list(_allowed_actions(context, function.role_name))
         error: Exception | None = None
         try:

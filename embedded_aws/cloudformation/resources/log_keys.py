@@ -33,7 +33,9 @@ def set_log_key(context: ResourceContext, group_name: str, key_arn: str | None) 
     if key_arn is not None:
         check_log_key(context, group_name, key_arn)
     # moto has neither AssociateKmsKey nor DisassociateKmsKey.
-    logs_backends[context.account_id][context.region].groups[group_name].kms_key_id = key_arn
+    logs_backends[context.identity.account_id][context.region].groups[
+        group_name
+    ].kms_key_id = key_arn
 
 
 def check_log_key(context: ResourceContext, group_name: str, key_arn: str) -> None:

@@ -56,10 +56,10 @@ class MotoHandler(ResourceHandler):
             made = self._model.create_from_cloudformation_json(
                 name or context.physical_name(maximum=32),
                 {"Type": self.type_name, "Properties": watched},
-                context.account_id,
+                context.identity.account_id,
                 context.region,
                 LogicalId=context.logical_id,
-                StackId=context.stack_id,
+                StackId=context.identity.id,
                 ResourceType=self.type_name,
             )
         except ServiceException as error:
@@ -81,12 +81,12 @@ class MotoHandler(ResourceHandler):
         remove = getattr(made, "delete", None)
         try:
             if remove is not None and _takes_account_and_region(remove):
-                remove(context.account_id, context.region)
+                remove(context.identity.account_id, context.region)
             elif not _is_abstract(self._model.delete_from_cloudformation_json):
                 self._model.delete_from_cloudformation_json(
                     physical_id,
                     {"Type": self.type_name, "Properties": dict(properties)},
-                    context.account_id,
+                    context.identity.account_id,
                     context.region,
                 )
         except ServiceException as error:

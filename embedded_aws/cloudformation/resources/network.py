@@ -6,7 +6,6 @@ from embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
     boolean,
     call,
-    document_text,
     ignoring,
     removed_tags,
     selected,
@@ -46,7 +45,7 @@ class SecurityGroupHandler(ResourceHandler):
         }
     )
     name_property = "GroupName"
-    attributes = frozenset({"GroupId", "Id", "VpcId"})
+    attributes = frozenset({"GroupId", "Id"})
     tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
@@ -61,7 +60,7 @@ class SecurityGroupHandler(ResourceHandler):
         group_id: str = call(client, "CreateSecurityGroup", request)["GroupId"]
         context.initiated(group_id)
         self._set_rules(client, group_id, {}, properties)
-        return Physical(group_id, self._attributes(context, group_id))
+        return Physical(group_id, {"GroupId": group_id, "Id": group_id})
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
@@ -70,7 +69,7 @@ class SecurityGroupHandler(ResourceHandler):
         client = context.client("ec2")
         self._set_rules(client, physical_id, old, new)
         _update_tags(client, physical_id, old, new)
-        return self._attributes(context, physical_id)
+        return {"GroupId": physical_id, "Id": physical_id}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls DeleteSecurityGroup."""
@@ -87,11 +86,6 @@ class SecurityGroupHandler(ResourceHandler):
                     if rule not in kept:
                         call(client, f"{verb}{name}", _rule(group_id, rule))
 
-    def _attributes(self, context: ResourceContext, group_id: str) -> Attributes:
-        groups = context.client("ec2").describe_security_groups(GroupIds=[group_id])
-        vpc_id = groups["SecurityGroups"][0].get("VpcId", "")
-        return {"GroupId": group_id, "Id": group_id, "VpcId": vpc_id}
-
 
 class VpcEndpointHandler(ResourceHandler):
     """AWS::EC2::VPCEndpoint."""
@@ -99,7 +93,6 @@ class VpcEndpointHandler(ResourceHandler):
     type_name = "AWS::EC2::VPCEndpoint"
     properties = frozenset(
         {
-            "PolicyDocument",
             "PrivateDnsEnabled",
             "RouteTableIds",
             "SecurityGroupIds",
@@ -110,7 +103,7 @@ class VpcEndpointHandler(ResourceHandler):
             "VpcId",
         }
     )
-    attributes = frozenset({"CreationTimestamp", "DnsEntries", "Id", "NetworkInterfaceIds"})
+    attributes = frozenset({"Id"})
     tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
@@ -126,13 +119,12 @@ class VpcEndpointHandler(ResourceHandler):
         )
         request = {
             **selected(properties, *names),
-            "PolicyDocument": _policy(properties),
             "TagSpecifications": _tag_specifications("vpc-endpoint", properties),
         }
         answer = call(context.client("ec2"), "CreateVpcEndpoint", request)
         endpoint_id: str = answer["VpcEndpoint"]["VpcEndpointId"]
         context.initiated(endpoint_id)
-        return Physical(endpoint_id, self._attributes(context, endpoint_id))
+        return Physical(endpoint_id, {"Id": endpoint_id})
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
@@ -144,31 +136,16 @@ class VpcEndpointHandler(ResourceHandler):
             before, after = old.get(f"{singular}s", []), new.get(f"{singular}s", [])
             request[f"Add{singular}s"] = [i for i in after if i not in before] or None
             request[f"Remove{singular}s"] = [i for i in before if i not in after] or None
-        if changed(old, new, "PolicyDocument"):
-            request["PolicyDocument"] = _policy(new)
         if changed(old, new, "PrivateDnsEnabled"):
             request["PrivateDnsEnabled"] = boolean(new.get("PrivateDnsEnabled", False))
         call(client, "ModifyVpcEndpoint", request)
         _update_tags(client, physical_id, old, new)
-        return self._attributes(context, physical_id)
+        return {"Id": physical_id}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls DeleteVpcEndpoints."""
         with ignoring("InvalidVpcEndpointId.NotFound"):
             context.client("ec2").delete_vpc_endpoints(VpcEndpointIds=[physical_id])
-
-    def _attributes(self, context: ResourceContext, endpoint_id: str) -> Attributes:
-        answer = context.client("ec2").describe_vpc_endpoints(VpcEndpointIds=[endpoint_id])
-        endpoint = answer["VpcEndpoints"][0]
-        return {
-            "CreationTimestamp": endpoint["CreationTimestamp"].isoformat(),
-            "DnsEntries": [
-                f"{entry.get('HostedZoneId', '')}:{entry.get('DnsName', '')}"
-                for entry in endpoint.get("DnsEntries", [])
-            ],
-            "Id": endpoint_id,
-            "NetworkInterfaceIds": endpoint.get("NetworkInterfaceIds", []),
-        }
 
 
 def _rule(group_id: str, rule: dict[str, Any]) -> dict[str, Any]:
@@ -180,11 +157,6 @@ def _rule(group_id: str, rule: dict[str, Any]) -> dict[str, Any]:
         if name in rule:
             permission[members] = [{member: rule[name], **selected(rule, "Description")}]
     return {"GroupId": group_id, "IpPermissions": [permission]}
-
-
-def _policy(properties: Properties) -> str | None:
-    policy = properties.get("PolicyDocument")
-    return None if policy is None else document_text(policy)
 
 
 def _tag_specifications(kind: str, properties: Properties) -> list[dict[str, Any]] | None:

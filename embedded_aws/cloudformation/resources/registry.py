@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 
 from embedded_aws.cloudformation.resources.base import ResourceHandler
+from embedded_aws.cloudformation.template import Template
 
 
 @functools.cache
@@ -30,9 +31,9 @@ class ResourceRegistry:
             handler.required = frozenset(schema["required"])
             handler.create_only = frozenset(schema["create_only"])
 
-    def find(self, type_name: str) -> ResourceHandler | None:
-        """Returns the type's handler, or None if the type is not emulated."""
-        return self._handlers.get(type_name)
+    def unknown_types(self, template: Template) -> list[str]:
+        """Returns the types of a template that are not emulated."""
+        return sorted({item.type for item in template.resources.values()} - self._handlers.keys())
 
     def get(self, type_name: str) -> ResourceHandler:
         """Returns the handler of a type that is known to be emulated."""

@@ -150,7 +150,7 @@ def _default_policy(context: ResourceContext, arn: str) -> Mapping[str, Any]:
                     "SNS:Publish",
                 ],
                 "Resource": arn,
-                "Condition": {"StringEquals": {"AWS:SourceOwner": context.account_id}},
+                "Condition": {"StringEquals": {"AWS:SourceOwner": context.identity.account_id}},
             }
         ],
     }

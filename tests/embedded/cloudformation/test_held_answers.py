@@ -8,9 +8,9 @@ import pytest
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.cloudformation import query_api
-from embedded_aws.cloudformation.desired_state import StackIdentity
 from embedded_aws.cloudformation.query_api import QueryApi
 from embedded_aws.cloudformation.stack import Stack, StackStore, now
+from embedded_aws.cloudformation.stack_contents import StackIdentity
 from embedded_aws.identity import ACCOUNT_ID
 
 REGION = "eu-west-1"

@@ -117,22 +117,19 @@ def plan_of(case: str, **changes: Any) -> DeploymentPlan:
     return plan_for(config)
 
 
-def test_what_a_guest_says_is_compared_with_what_is_deployed(host: SlipwayStack) -> None:
-    assert add_guest(host) == "CREATE_COMPLETE"
-    for case, name in (("host", HOST), ("guest", GUEST)):
-        plan = plan_of(case)
-        of_another = None if name == HOST else HOST
-        found = find_status(name, host.access, plan=plan, log_line_count=0, host=of_another)
-        assert found.differences == ()
-    changed = plan_of("guest", max_copies=5)
-    found = find_status(GUEST, host.access, plan=changed, log_line_count=0, host=HOST)
-    assert [each.setting for each in found.differences] == ["endpoint.scale_to_zero.max_copies"]
-
-
-def test_preflight_finds_the_host_and_refuses_to_move_copies(host: SlipwayStack) -> None:
+def test_the_plan_of_a_guest_is_compared_with_what_is_deployed(host: SlipwayStack) -> None:
     guest, own = plan_of("guest"), plan_of("guest", endpoint_of=None)
     assert parted(compare_mode(guest, host.access)) == ([], [])
     assert add_guest(host) == "CREATE_COMPLETE"
+
+    def differing(plan: DeploymentPlan, name: str, of_another: str | None) -> list[str]:
+        found = find_status(name, host.access, plan=plan, log_line_count=0, host=of_another)
+        return [each.setting for each in found.differences]
+
+    assert differing(plan_of("host"), HOST, None) == differing(guest, GUEST, HOST) == []
+    changed = plan_of("guest", max_copies=5)
+    assert differing(changed, GUEST, HOST) == ["endpoint.scale_to_zero.max_copies"]
+    assert "endpoint.scale_to_zero.endpoint_of" in differing(own, GUEST, HOST)
     for compare in (compare_mode, compare_scaling, compare_quotas):
         assert list(compare(guest, host.access)) == []
     _, [problem] = parted(compare_mode(own, host.access))
@@ -141,8 +138,6 @@ def test_preflight_finds_the_host_and_refuses_to_move_copies(host: SlipwayStack)
         f"the copies of guest run on the endpoint {HOST}, and would move to {GUEST}: SageMaker has "
         "no operation that moves them",
     )
-    elsewhere = find_status(GUEST, host.access, plan=own, log_line_count=0, host=HOST)
-    assert "endpoint.scale_to_zero.endpoint_of" in [each.setting for each in elsewhere.differences]
     assert host.stacks.delete(GUEST) == "DELETE_COMPLETE"
     assert host.delete() == "DELETE_COMPLETE"
     assert parted(compare_mode(guest, host.access)) == (
