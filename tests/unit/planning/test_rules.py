@@ -172,17 +172,20 @@ def test_the_default_of_new_tokens_is_within_the_limit():
 
 
 def test_a_latency_alarm_lies_below_the_request_timeout():
+    limit = {"request_timeout_seconds": 50}
     assert findings(
-        serving.latency_below_timeout, alarms={"model_latency_p99_milliseconds": 55_000}
+        serving.latency_below_timeout,
+        alarms={"model_latency_p99_milliseconds": 50_000},
+        serving=limit,
     ) == [
         (
             "alarms.model_latency_p99_milliseconds",
-            "55000 ms is never reached: requests end after 55 s",
+            "50000 ms is never reached: requests end after 50 s",
             "Set the latency objective below `serving.request_timeout_seconds`.",
         )
     ]
-    below = {"model_latency_p99_milliseconds": 54_999}
-    assert findings(serving.latency_below_timeout, alarms=below) == []
+    below = {"model_latency_p99_milliseconds": 49_999}
+    assert findings(serving.latency_below_timeout, alarms=below, serving=limit) == []
 
 
 def test_the_names_of_project_model_and_environment_make_one_that_sagemaker_takes():
