@@ -31,12 +31,7 @@ class Place:
 
 
 def find(model: Model, path: Sequence[str | int]) -> Place:
-    """Follows a path of the validator through the schema.
-
-    Args:
-        model: root of the path.
-        path: names, list indices and tags of unions.
-    """
+    """Follows a path of the validator, with names, list indices and tags of unions."""
     place = Place((), None, None, (model,))
     for part in path:
         if part == "[key]":

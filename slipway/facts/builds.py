@@ -38,10 +38,5 @@ def build_disk_gb(compute: str) -> int:
 
 
 def build_price_per_minute(compute: str, region: str) -> Price | None:
-    """Returns what a minute of a build costs in USD, or None where that is unknown.
-
-    Args:
-        compute: the compute type, for example `medium`.
-        region: for example `eu-west-1`.
-    """
+    """Returns what a minute of a build costs in USD, or None where that is unknown."""
     return _prices().get((region, compute))

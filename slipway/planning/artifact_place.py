@@ -130,13 +130,7 @@ def shared_place(environment: Environment) -> ArtifactPlace:
 
 
 def own_place(model: str, environment: Environment, key_arn: str | None = None) -> ArtifactPlace:
-    """Returns the place of an isolated model's artifacts.
-
-    Args:
-        model: name of the model.
-        environment: the environment to deploy to.
-        key_arn: the key, where it exists already.
-    """
+    """Returns the place of an isolated model's artifacts."""
     return ArtifactPlace(
         bucket=environment.artifact_bucket,
         root=f"models/{model}/",

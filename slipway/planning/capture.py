@@ -33,12 +33,7 @@ class CapturePlace:
 
 
 def capture_place(config: ModelConfig, environment: Environment) -> CapturePlace | None:
-    """Returns where an endpoint's data capture lies; None without data capture.
-
-    Args:
-        config: a valid config.
-        environment: has the artifact bucket.
-    """
+    """Returns where an endpoint's data capture lies; None without data capture."""
     capture = config.endpoint.data_capture
     if capture is None:
         return None

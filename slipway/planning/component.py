@@ -93,12 +93,7 @@ def component_plan(
 
 
 def share_of_copy(section: ScaleToZero, instance: InstanceFacts) -> tuple[int | None, float | None]:
-    """Returns the accelerators and the processors that a copy reserves; None for none.
-
-    Args:
-        section: of the config.
-        instance: a type that holds the copy.
-    """
+    """Returns the accelerators and the processors that a copy reserves; None for none."""
     accelerators = section.accelerators_per_copy or accelerators_of(instance) or None
     vcpus = section.vcpus_per_copy
     if vcpus is None and accelerators is None and instance.vcpus is not None:

@@ -101,14 +101,7 @@ def estimate_cost(
     price_per_hour: Callable[[str, str], Price | None] = instance_price_per_hour,
     price_per_gb_month: Callable[[str], Price | None] = volume_price_per_gb_month,
 ) -> CostEstimate:
-    """Adds up what the variants of one deployment cost.
-
-    Args:
-        fleets: one for each variant, at least one.
-        region: for example `eu-west-1`.
-        price_per_hour: of an instance type in a region.
-        price_per_gb_month: of a volume in a region.
-    """
+    """Adds up what the variants of one deployment cost."""
     names = dict.fromkeys(name for fleet in fleets for name in fleet.instance_types)
     prices = {name: price_per_hour(name, region) for name in names}
     usd = {name: price.usd if price else None for name, price in prices.items()}

@@ -97,11 +97,6 @@ def layout_over_cores(accelerator: Accelerator, cores_per_copy: int, copies: int
     """Returns the layout of copies over the cores of Neuron devices, which are taken in order.
 
     The cores of a device share its memory.
-
-    Args:
-        accelerator: the devices.
-        cores_per_copy: cores that one copy is spread over.
-        copies: copies on the instance.
     """
     per_device = accelerator.neuron_cores_per_device
     if per_device is None:

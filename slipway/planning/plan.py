@@ -203,12 +203,7 @@ class GuestPlan:
 
 
 def most_instances(component: ComponentPlan, guests: Sequence[GuestPlan]) -> int:
-    """Returns the instances that hold the most copies of a host and of its guests.
-
-    Args:
-        component: of the host.
-        guests: with copies on the same endpoint.
-    """
+    """Returns the instances that hold the most copies of a host and of its guests."""
     return component.max_instance_count + sum(guest.max_instance_count for guest in guests)
 
 

@@ -37,12 +37,7 @@ def promotable(source: Situation, target: Situation, lock: Lock) -> LockedArtifa
 
 
 def same_environment(model: str, environment: str) -> Problem:
-    """Returns the problem of a promotion from an environment to itself.
-
-    Args:
-        model: name of the model.
-        environment: name of the environment.
-    """
+    """Returns the problem of a promotion from an environment to itself."""
     return Problem(
         Code.SAME_ENVIRONMENT,
         Kind.VALUE,

@@ -23,9 +23,6 @@ ENDPOINT_OF = ("endpoint", "scale_to_zero", "endpoint_of")
 def guest_plan(plan: DeploymentPlan) -> GuestPlan:
     """Returns what a host needs to know of a guest.
 
-    Args:
-        plan: the guest's.
-
     Raises:
         ValueError: the model has no copies.
     """
@@ -36,13 +33,7 @@ def guest_plan(plan: DeploymentPlan) -> GuestPlan:
 
 
 def unknown_host(host: str, guest: str, names: Collection[str]) -> Problem | None:
-    """Returns the problem of a host that is the guest itself, or no model of the project.
-
-    Args:
-        host: the model that the guest names.
-        guest: the model that names it.
-        names: of every model.
-    """
+    """Returns the problem of a host that is the guest itself, or no model of the project."""
     if host == guest:
         return problem(
             Code.SHARED_ENDPOINT,

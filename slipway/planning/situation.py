@@ -354,11 +354,7 @@ class Situation(ABC):
         return next((capability for capability in capabilities if capability), None)
 
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
-        """Returns the training job of a config with `compile`, or why there can be none.
-
-        Args:
-            serving_image: the image that serves the result.
-        """
+        """Returns the training job of a config with `compile`, or why there can be none."""
         raise ValueError(f"{self.config.name}: nothing compiles for the container {self.container}")
 
     # The family's own part of the plan

@@ -69,14 +69,7 @@ class Key:
 
 
 def allow(sid: str, actions: Sequence[str], *resources: str, **conditions: Any) -> Statement:
-    """Returns a statement.
-
-    Args:
-        sid: its name.
-        actions: of the services' APIs.
-        resources: their ARNs.
-        conditions: keys and values, by operator.
-    """
+    """Returns a statement; its conditions are keys and values, by operator."""
     return Statement(sid, tuple(actions), resources, conditions)
 
 
@@ -86,24 +79,12 @@ def policy_document(statements: Iterable[Statement]) -> dict[str, Any]:
 
 
 def use_key(sid: str, actions: Sequence[str], key: Key) -> Statement:
-    """Returns the right to use a key.
-
-    Args:
-        sid: its name.
-        actions: of KMS.
-        key: may be known by its alias alone.
-    """
+    """Returns the right to use a key."""
     return allow(sid, actions, key.arn, **key.conditions)
 
 
 def read_objects(noun: str, bucket_arn: str, prefix: str) -> list[Statement]:
-    """Returns the rights to read and list the objects below a prefix.
-
-    Args:
-        noun: ends the statements' names.
-        bucket_arn: of the bucket.
-        prefix: of the objects.
-    """
+    """Returns the rights to read and list the objects below a prefix; the noun ends their names."""
     return [
         allow(f"Read{noun}", ["s3:GetObject"], f"{bucket_arn}/{prefix}*"),
         allow(f"List{noun}", ["s3:ListBucket"], bucket_arn, StringLike={"s3:prefix": f"{prefix}*"}),
@@ -111,12 +92,7 @@ def read_objects(noun: str, bucket_arn: str, prefix: str) -> list[Statement]:
 
 
 def pull_images(sid: str, *repository_arns: str) -> list[Statement]:
-    """Returns the rights to log in to ECR and to pull the images of repositories.
-
-    Args:
-        sid: name of the second statement.
-        repository_arns: of the repositories.
-    """
+    """Returns the rights to log in to ECR and to pull the images of repositories."""
     actions = [
         "ecr:BatchCheckLayerAvailability",
         "ecr:BatchGetImage",

@@ -218,10 +218,6 @@ def partition_framework(name: str, version: str) -> PartitionFramework:
 def partitions_ahead(framework: str, version: str) -> AheadOfTime | None:
     """Returns how weights are partitioned before they are served; None: only when they are loaded.
 
-    Args:
-        framework: a name of `partition_frameworks`.
-        version: version of DJL Serving.
-
     Raises:
         UnknownFrameworkError: there is no such framework.
         UnknownVersionError: no image of that version has it.

@@ -55,12 +55,7 @@ class PartitionMethod:
 
 @functools.cache
 def partition_method(framework: str, version: str) -> PartitionMethod | None:
-    """Returns how a framework partitions ahead of time; None where it does not.
-
-    Args:
-        framework: a name of `lmi_frameworks.partition_frameworks`.
-        version: version of DJL Serving.
-    """
+    """Returns how a framework partitions ahead of time; None where it does not."""
     row = row_of(_table()["frameworks"].get(framework, ()), version)
     if row is None:
         return None

@@ -151,12 +151,7 @@ class LmiVersion:
         return entry_points.get(engine)
 
     def precision_name(self, handler: str | None, dtype: str) -> str:
-        """Returns a precision as the handler reads it.
-
-        Args:
-            handler: as in `handlers`.
-            dtype: the config's name, for example `fp16`.
-        """
+        """Returns a precision as the handler reads it."""
         for row in rows_of(table_of("lmi/lmi.json")["precision_names"], self.version):
             if handler in row["handlers"]:
                 return str(row["names"].get(dtype, dtype))
@@ -229,10 +224,6 @@ def model_of_variables() -> tuple[tuple[str, ...], str]:
 @functools.cache
 def lmi_version(framework: str, version: str) -> LmiVersion:
     """Returns what the server of an LMI image accepts.
-
-    Args:
-        framework: name in images.json: `djl-lmi`, `djl-deepspeed`, ...
-        version: version of DJL Serving.
 
     Raises:
         UnknownFrameworkError: no LMI image has that name.

@@ -27,11 +27,7 @@ class NeuronDriverNeed:
 
 @functools.cache
 def neuron_driver_need(sdk: str) -> NeuronDriverNeed | None:
-    """Returns what a Neuron SDK needs of the host's driver; None where AWS names no need.
-
-    Args:
-        sdk: for example `2.30.0`.
-    """
+    """Returns what a Neuron SDK needs of the host's driver; None where AWS names no need."""
     found = None
     for row in image_table()["neuron_drivers"]:
         if _order(sdk) >= _order(row["sdk"]):

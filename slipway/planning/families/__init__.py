@@ -27,12 +27,7 @@ FAMILIES: Mapping[str, Family[Any]] = {
 
 
 def situation_of(config: ModelConfig, environment: Environment) -> Situation:
-    """Returns what planning knows of a config in an environment, as its family sees it.
-
-    Args:
-        config: a valid config.
-        environment: the environment to deploy to.
-    """
+    """Returns what planning knows of a config in an environment, as its family sees it."""
     family: type[Situation] = FAMILIES[config.serving.container].situation
     return family(config, placements_of(config), environment)
 

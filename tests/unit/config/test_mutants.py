@@ -56,7 +56,7 @@ def test_every_base_is_right(tmp_path: Path, base):
     assert plan_of(base.raw, base.name, tmp_path, base.environment).config.name == base.name
 
 
-@pytest.mark.parametrize("value", [{}, {"name": "a"}, [], [None], "", 0, None], ids=json.dumps)
+@pytest.mark.parametrize("value", [{"name": "a"}, [None], "", None], ids=json.dumps)
 def test_every_field_with_a_value_of_another_kind(tmp_path: Path, value):
     fields = every_field(BASES)
     assert len(fields) > 200
@@ -65,7 +65,7 @@ def test_every_field_with_a_value_of_another_kind(tmp_path: Path, value):
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-@examples(60)
+@examples(30)
 @given(mutant=mutants(BASES))
 def test_a_config_with_a_changed_value(tmp_path: Path, environment: str, mutant: Mutant):
     attempt(tmp_path, mutant.raw, ENVIRONMENTS[environment], mutant.stem)

@@ -29,6 +29,11 @@ def findings(
     return [(dotted(problem.field), problem.message, problem.remedy) for problem in problems]
 
 
+def refused_fields(rule: Rule, environment: Environment = LOCAL, **sections: Any) -> list[str]:
+    """Returns the fields that a rule refuses, whose words stand in a golden report."""
+    return [field for field, _, _ in findings(rule, environment, **sections)]
+
+
 def every_rule(situation: Situation) -> Iterator[Problem]:
     """Applies the rules of all families and of the situation's own."""
     for rule in RULES:

@@ -4,7 +4,7 @@ from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.rules import capacity, compiling, shadows
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.fleet_findings import messages, variants
-from tests.unit.planning.rule_findings import findings, on, scaling
+from tests.unit.planning.rule_findings import findings, on, refused_fields, scaling
 
 POOL = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]}
 
@@ -17,12 +17,8 @@ class TestVariants:
 
     def test_names_are_told_apart(self):
         rule = capacity.variants_are_told_apart
-        assert findings(rule, endpoint=variants(("a", 1), ("a", 1))) == [
-            (
-                "endpoint.variants[1].name",
-                "there are two variants 'a'",
-                "Give each variant its own name.",
-            )
+        assert refused_fields(rule, endpoint=variants(("a", 1), ("a", 1))) == [
+            "endpoint.variants[1].name"
         ]
         rule = capacity.variant_names_differ_in_more_than_case
         assert messages(rule, endpoint=variants(("a", 1), ("A", 1))) == [
@@ -80,8 +76,8 @@ class TestPools:
 
     def test_a_type_is_tried_once(self):
         twice = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g4dn.xlarge"]}
-        assert findings(capacity.instance_types_differ, endpoint=twice) == [
-            ("endpoint.instances[2]", "ml.g4dn.xlarge is named twice", "Remove it here.")
+        assert refused_fields(capacity.instance_types_differ, endpoint=twice) == [
+            "endpoint.instances[2]"
         ]
         assert findings(capacity.instance_types_differ, endpoint=POOL) == []
 
@@ -180,13 +176,8 @@ class TestShadow:
         rule = shadows.shadow_follows_one_variant
         shadow = {"shadow": {"sampling_percent": 50}}
         assert findings(rule, endpoint=shadow) == []
-        assert findings(rule, endpoint=shadow | variants(("a", 1), ("b", 1))) == [
-            (
-                "endpoint.shadow",
-                "`shadow` and 2 variants exclude each other: SageMaker copies the requests of one "
-                "production variant",
-                "Remove `shadow`, or remove `variants`.",
-            )
+        assert refused_fields(rule, endpoint=shadow | variants(("a", 1), ("b", 1))) == [
+            "endpoint.shadow"
         ]
 
     def test_its_copies_are_asked_in_real_time(self):

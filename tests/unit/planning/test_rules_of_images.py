@@ -13,7 +13,7 @@ from slipway.planning.families.tensorrt import rules as tensorrt_rules
 from slipway.planning.families.triton import rules as triton_rules
 from slipway.planning.rules import compiling, hardware, images
 from tests.support.projects import LOCAL, PRODUCTION
-from tests.unit.planning.rule_findings import findings, on
+from tests.unit.planning.rule_findings import findings, on, refused_fields
 
 V100, T4, A10G = "ml.p3.2xlarge", "ml.g4dn.xlarge", "ml.g5.xlarge"
 HUB = {"source": "hub", "repository": "t5-small", "revision": "a" * 40}
@@ -254,14 +254,7 @@ class TestHostImages:
 class TestCompiling:
     def test_compiled_models_are_compiled(self):
         rule = compiling.checkpoint_is_compiled
-        assert findings(rule, **weights()) == [
-            (
-                "artifacts.weights",
-                "the container `tensorrt` serves compiled models, and nothing compiles the weights",
-                "Add `artifacts.compile` with the instance type that compiles, or set "
-                "`artifacts.release` to a model compiled already.",
-            )
-        ]
+        assert refused_fields(rule, **weights()) == ["artifacts.weights"]
         assert len(findings(rule, **weights(), **triton())) == 1
         assert len(findings(rule, **weights(), **neuron("neuronx"))) == 1
         assert len(findings(rule, **weights(), **triton(backend="onnxruntime"))) == 1

@@ -3,7 +3,7 @@
 from typing import Any
 
 from slipway.planning.rules import reservations
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, refused_fields
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:training-plan/search"
 
@@ -20,13 +20,7 @@ def test_one_type_in_the_region_is_fine():
 
 def test_a_pool_has_several_types():
     pool = reserved(instances=["ml.g4dn.xlarge", "ml.g4dn.2xlarge"])
-    assert findings(reservations.reservation_has_one_type, **pool) == [
-        (
-            "endpoint.instances",
-            "the reservation is of one instance type, and there are 2",
-            "Name the reserved type alone.",
-        )
-    ]
+    assert refused_fields(reservations.reservation_has_one_type, **pool) == ["endpoint.instances"]
 
 
 def test_a_reservation_serves_one_variant():
@@ -46,10 +40,6 @@ def test_a_reservation_serves_one_variant():
 
 def test_a_reservation_is_in_one_region():
     elsewhere = reserved(ARN.replace("us-east-1", "eu-west-1"))
-    assert findings(reservations.reservation_is_of_the_region, **elsewhere) == [
-        (
-            "endpoint.capacity_reservation_arn",
-            "the reservation is in eu-west-1, and the endpoint of `local` in us-east-1",
-            "Name one of us-east-1 under `environments: local:`.",
-        )
+    assert refused_fields(reservations.reservation_is_of_the_region, **elsewhere) == [
+        "endpoint.capacity_reservation_arn"
     ]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slipway.planning.rules import schedules
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, refused_fields
 
 SCHEDULE = {
     "name": "workday",
@@ -39,12 +39,8 @@ def test_schedules_that_aws_takes_are_fine(over: dict[str, Any]):
 
 
 def test_names_are_told_apart():
-    assert findings(schedules.schedules_are_told_apart, **scheduled({}, {})) == [
-        (
-            "autoscaling.schedules[1].name",
-            "there are two schedules 'workday'",
-            "Give each schedule its own name.",
-        )
+    assert refused_fields(schedules.schedules_are_told_apart, **scheduled({}, {})) == [
+        "autoscaling.schedules[1].name"
     ]
 
 
@@ -80,23 +76,15 @@ def test_a_time_has_a_form_that_aws_takes(at: str, message: str):
 
 def test_a_time_zone_exists():
     over = {"time_zone": "Europe/Zuerich"}
-    assert findings(schedules.schedules_have_times, **scheduled(over)) == [
-        (
-            "autoscaling.schedules[0].time_zone",
-            "there is no time zone 'Europe/Zuerich'",
-            "Use a name of the IANA time zone database, such as `Europe/Zurich`.",
-        )
+    assert refused_fields(schedules.schedules_have_times, **scheduled(over)) == [
+        "autoscaling.schedules[0].time_zone"
     ]
 
 
 def test_a_rate_has_no_time_zone():
     over = {"at": "rate(1 day)", "time_zone": "Europe/Zurich"}
-    assert findings(schedules.schedules_have_times, **scheduled(over)) == [
-        (
-            "autoscaling.schedules[0].time_zone",
-            "a rate is the same in every time zone: `time_zone` would have no effect",
-            "Remove it, or write the times as `cron(...)`.",
-        )
+    assert refused_fields(schedules.schedules_have_times, **scheduled(over)) == [
+        "autoscaling.schedules[0].time_zone"
     ]
 
 

@@ -1,10 +1,11 @@
 """The setup of an LMI container: which engine and handler answer requests, with which options."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from slipway.config.sections.serving.lmi import LmiServing, OptionValue
+from slipway.facts.images import versions
 from slipway.facts.instances import Accelerator
 from slipway.facts.lmi.options import CUSTOM, OptionFacts
 from slipway.facts.lmi.versions import LmiVersion, lmi_version
@@ -193,6 +194,16 @@ def lmi_setup(serving: LmiServing) -> LmiSetup:
     if handler == _NEURON_HANDLER and _DIFFUSION_OPTION in serving.options:
         handler = _DIFFUSION_HANDLER
     return LmiSetup(serving, version, engine, entry_point, handler, entry_point == default)
+
+
+def versions_whose(framework: str, fits: Callable[[LmiVersion], bool]) -> list[str]:
+    """Returns the versions of a framework's image whose server fits, in order.
+
+    Args:
+        framework: name in images.json.
+        fits: looks at the facts of a version's server.
+    """
+    return [name for name in versions(framework) if fits(lmi_version(framework, name))]
 
 
 def _engine(serving: LmiServing, version: LmiVersion, batch: str) -> str:

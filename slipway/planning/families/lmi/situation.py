@@ -43,10 +43,6 @@ def fits_key_value_heads(degree: int, heads: int) -> bool:
     """Returns whether an engine can split key/value heads over GPUs, or copy them to each equally.
 
     Source: vLLM's attention layers (`assert total_num_kv_heads % tp_size == 0`, else the reverse).
-
-    Args:
-        degree: tensor parallel degree.
-        heads: key/value heads of the network.
     """
     return heads % degree == 0 or degree % heads == 0
 

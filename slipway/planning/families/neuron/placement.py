@@ -20,9 +20,6 @@ _PIPELINE_REQUESTS = 12
 def pipeline_depth(weights: int) -> int:
     """Returns the cores that AWS's formula gives one pipeline, before any instance limits it.
 
-    Args:
-        weights: parameters of the model.
-
     Returns:
         0 for less than about 10 million weights. Halves are rounded to the even number.
     """
@@ -35,11 +32,6 @@ def place(
     """Returns a model's layout on an instance type.
 
     Values of the config are taken as they are, also where they do not fit.
-
-    Args:
-        serving: the config's section.
-        parameters: weights of the model.
-        instance: the type.
 
     Returns:
         The placement; None for types without Neuron devices, and where it is not known how many

@@ -169,9 +169,6 @@ class Neuron(Situation):
 
         On the embedded AWS there are no cores, and products are not cast: its graphs stand in for
         the graphs of any placement and precision.
-
-        Args:
-            serving_image: the image that serves the graphs.
         """
         target, compiling = self.compile_target, self.config.artifacts.compile
         if compiling is None or target is None:

@@ -109,11 +109,7 @@ class TensorRT(Situation):
         }
 
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
-        """Returns the job in which TensorRT builds its engine on the endpoint's own kind of GPU.
-
-        Args:
-            serving_image: the image that serves the engine.
-        """
+        """Returns the job in which TensorRT builds its engine on the endpoint's own kind of GPU."""
         target, compiling = self.compile_target, self.config.artifacts.compile
         if self.release is None or compiling is None:
             raise ValueError(f"{self.config.name}: no TensorRT is known for its GPUs")

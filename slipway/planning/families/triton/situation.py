@@ -173,11 +173,7 @@ class Triton(Situation):
         }
 
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
-        """Returns the job that exports both graphs, and builds their engines on the GPU's kind.
-
-        Args:
-            serving_image: the image that serves the result.
-        """
+        """Returns the job that exports both graphs, and builds their engines on the GPU's kind."""
         target, compiling = self.compile_target, self.config.artifacts.compile
         if compiling is None:
             raise ValueError(f"{self.config.name} has nothing to compile")

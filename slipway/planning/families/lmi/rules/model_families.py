@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
+from slipway.planning.families.lmi.setup import LmiSetup
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.situation import problem
 
@@ -38,14 +39,13 @@ def answers_are_not_mixed(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     if setup.serving.max_batch_size == 1:
         return
-    for defect in setup.version.defects:
-        if defect.name == "mixed_batch_answers" and defect.handler == setup.handler:
-            yield problem(
-                Code.LMI_IMAGE_DEFECT,
-                f"{setup.image} with batches of {setup.serving.max_batch_size}: {defect.effect}",
-                "Set `max_batch_size: 1`, or use another version.",
-                ("serving", "max_batch_size"),
-            )
+    for effect in _effects(setup, "mixed_batch_answers"):
+        yield problem(
+            Code.LMI_IMAGE_DEFECT,
+            f"{setup.image} with batches of {setup.serving.max_batch_size}: {effect}",
+            "Set `max_batch_size: 1`, or use another version.",
+            ("serving", "max_batch_size"),
+        )
 
 
 def t5_is_not_in_fp16(lmi: Lmi) -> Iterator[Problem]:
@@ -53,16 +53,15 @@ def t5_is_not_in_fp16(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     if lmi.config.model.family != "t5" or setup.serving.dtype != "fp16":
         return
-    for defect in setup.version.defects:
-        # The engine's, so that another handler on it writes no better.
-        ours = setup.ours.replaces if setup.ours else None
-        if defect.name == "t5_fp16" and defect.handler in (setup.handler, ours):
-            yield problem(
-                Code.LMI_IMAGE_DEFECT,
-                f"T5 in fp16 on {setup.image}: {defect.effect}",
-                "Set `dtype: fp32` or `dtype: bf16`.",
-                ("serving", "dtype"),
-            )
+    # The engine's defect, so that Slipway's handler on it writes no better.
+    ours = () if setup.ours is None else (setup.ours.replaces,)
+    for effect in _effects(setup, "t5_fp16", *ours):
+        yield problem(
+            Code.LMI_IMAGE_DEFECT,
+            f"T5 in fp16 on {setup.image}: {effect}",
+            "Set `dtype: fp32` or `dtype: bf16`.",
+            ("serving", "dtype"),
+        )
 
 
 def pytorch_backend_starts(lmi: Lmi) -> Iterator[Problem]:
@@ -70,14 +69,19 @@ def pytorch_backend_starts(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     if setup.serving.options.get("backend") != "pytorch":
         return
-    for defect in setup.version.defects:
-        if defect.name == "pytorch_backend" and defect.handler == setup.handler:
-            yield problem(
-                Code.LMI_IMAGE_DEFECT,
-                f"`backend: pytorch` on {setup.image}: {defect.effect}",
-                "Remove it: an engine is built of the weights, or compile them ahead of time.",
-                ("serving", "options", "backend"),
-            )
+    for effect in _effects(setup, "pytorch_backend"):
+        yield problem(
+            Code.LMI_IMAGE_DEFECT,
+            f"`backend: pytorch` on {setup.image}: {effect}",
+            "Remove it: an engine is built of the weights, or compile them ahead of time.",
+            ("serving", "options", "backend"),
+        )
+
+
+def _effects(setup: LmiSetup, defect: str, *handlers: str) -> list[str]:
+    """Returns what a defect of the image does, if its own handler or a further one has it."""
+    having = (setup.handler, *handlers)
+    return [d.effect for d in setup.version.defects if d.name == defect and d.handler in having]
 
 
 RULES = (

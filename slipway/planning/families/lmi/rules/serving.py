@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem, did_you_mean
-from slipway.facts.images import UnknownVersionError, versions
+from slipway.facts.images import UnknownVersionError
 from slipway.facts.lmi.versions import lmi_version
-from slipway.planning.families.lmi.setup import LmiSetup, ordered
+from slipway.planning.families.lmi.setup import LmiSetup, ordered, versions_whose
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.situation import problem
 from slipway.planning.timeouts import startup_timeout_seconds
@@ -92,11 +92,7 @@ def there_is_one_handler(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     given = [name for name in ("entry_point", "script") if getattr(setup.serving, name) is not None]
     if len(given) > 1 and not setup.version.reads_formatters:
-        able = [
-            version
-            for version in versions(setup.version.framework)
-            if lmi_version(setup.version.framework, version).reads_formatters
-        ]
+        able = versions_whose(setup.version.framework, lambda each: each.reads_formatters)
         other = f" From {able[0]} on a model.py may have formatters for it." if able else ""
         yield problem(
             Code.LMI_HANDLER,
@@ -152,10 +148,7 @@ def weights_can_be_named(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     if setup.version.weights.s3 or not lmi.copies_released_weights:
         return
-    framework = setup.version.framework
-    able = [
-        version for version in versions(framework) if lmi_version(framework, version).weights.s3
-    ]
+    able = versions_whose(setup.version.framework, lambda each: bool(each.weights.s3))
     yield problem(
         Code.LMI_WEIGHTS_FROM_S3,
         f"{setup.image} does not copy weights from S3",

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.facts.images import versions
-from slipway.facts.lmi.versions import lmi_version, model_of_variables
-from slipway.planning.families.lmi.setup import rendered
+from slipway.facts.lmi.versions import model_of_variables
+from slipway.planning.families.lmi.setup import rendered, versions_whose
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.families.lmi.variables import (
     MAX_VALUE_LENGTH,
@@ -28,12 +27,8 @@ def image_reads_variables(lmi: Lmi) -> Iterator[Problem]:
         return
     frameworks, first = model_of_variables()
     if setup.version.framework in frameworks:
-        able = next(
-            each
-            for each in versions(setup.version.framework)
-            if lmi_version(setup.version.framework, each).makes_model_of_variables
-        )
-        other = f"version {able} or a later one"
+        able = versions_whose(setup.version.framework, lambda each: each.makes_model_of_variables)
+        other = f"version {able[0]} or a later one"
     else:
         other = f"{' or '.join(frameworks)} from {first} on"
     yield problem(

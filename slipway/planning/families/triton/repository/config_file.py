@@ -64,14 +64,7 @@ class ConfigFile:
     release: str
 
     def problem(self, code: Code, position: Position, message: str, remedy: str) -> Problem:
-        """Makes the problem of a place in the file.
-
-        Args:
-            code: its entry in the table of `slipway.codes`.
-            position: line and column.
-            message: what is wrong, with the bad value.
-            remedy: what to do, as an instruction.
-        """
+        """Makes the problem of a place in the file."""
         location = Location(self.path, position.line, position.column)
         return Problem(code, Kind.VALUE, message, remedy, location=location)
 
@@ -79,13 +72,7 @@ class ConfigFile:
 def read_config(
     directory: Directory, name: str, release: str
 ) -> tuple[ConfigFile, Message | None, list[Problem]]:
-    """Returns a file, its fields of the right type, and its problems; None if it cannot be read.
-
-    Args:
-        directory: the repository.
-        name: of the file, within the repository.
-        release: of AWS's image, `YY.MM`.
-    """
+    """Returns a file, its fields of the right type, and its problems; None if it cannot be read."""
     file = ConfigFile(f"{directory.path}/{name}", release)
     size_bytes = directory.sizes_bytes[name]
     if size_bytes > LARGEST_TEXT_BYTES:
