@@ -3,10 +3,9 @@
 from tools.docs_site.llms import TextPage, full_text, index
 
 NAV = [
-    {"Overview": "index.md"},
+    {"Start": [{"Overview": "index.md"}]},
     {"Guides": [{"LMI": "guides/lmi.md"}, {"More": ["guides/more.md"]}]},
-    "last.md",
-    {"Measured": [{"Method": "source/method.md"}]},
+    {"Project": ["last.md", {"Measured": [{"Method": "source/method.md"}]}]},
 ]
 PAGES = {
     uri: TextPage(uri, text)
@@ -28,15 +27,18 @@ def test_the_index_has_the_form_of_the_standard() -> None:
 
 > Endpoints as code
 
-## Pages
+## Start
 
 - [Slipway](index.md): Slipway deploys models as code.
-- [last.md](last.md): No heading
 
 ## Guides
 
 - [A guide](guides/lmi.md): For anyone who serves. This page says how.
 - [More](guides/more.md): `make` makes it.
+
+## Project
+
+- [last.md](last.md): No heading
 
 ## Optional
 

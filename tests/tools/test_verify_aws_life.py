@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,24 @@ def nothing(*_: str, seconds: float) -> str:
 def folder(tmp_path: Path) -> Path:
     write_project(tmp_path, TARGET)
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "told"),
+    [
+        ("invoke", {"answer": {"reversed": "slipway"}}, "the endpoint answered"),
+        ("status", {"troubles": ["the endpoint is Failed"]}, "the endpoint is Failed"),
+    ],
+)
+def test_a_command_with_another_answer_is_not_good(
+    folder: Path, name: str, answer: dict[str, Any], told: str
+) -> None:
+    def run(*command: str, seconds: float) -> str:
+        assert command[:3] == ("slipway", name, "verify-aws")
+        return json.dumps(answer)
+
+    with pytest.raises(CheckError, match=told):
+        stage(name, folder, Account(), run)()
 
 
 def test_what_is_declared_has_to_be_there(folder: Path) -> None:

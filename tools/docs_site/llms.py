@@ -8,15 +8,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 
-# What a reader may leave out, and the heading that the format has for it.
-_OPTIONAL_SECTIONS = ("Measured", "Changelog")
+# The format's heading for what a reader may leave out: files beside docs, such as measurements.
+_OPTIONAL = "Optional"
+_OPTIONAL_FOLDER = "source/"
 _NO_PROSE = ("```", "#", "|", "<!", "- ", "![")
-_OPTIONAL, _PAGES = "Optional", "Pages"
 _HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
@@ -37,8 +38,8 @@ def on_env(env: Environment, *, config: MkDocsConfig, files: Files) -> Environme
     }
     written = {page.uri: page.markdown for page in pages.values()}
     about = (config.site_name, config.site_description or "")
-    written["llms.txt"] = index(*about, config.nav, pages, config.site_url or "")
-    written["llms-full.txt"] = full_text(*about, config.nav, pages)
+    written["llms.txt"] = index(*about, config.nav or [], pages, config.site_url or "")
+    written["llms-full.txt"] = full_text(*about, config.nav or [], pages)
     for uri, text in written.items():
         path = Path(config.site_dir, uri)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,27 +78,24 @@ class TextPage:
         return " ".join(sentences[: 2 if sentences[0].startswith("For ") else 1])
 
 
-def sections(nav: object) -> dict[str, list[str]]:
-    """Returns the pages of a navigation by section, in its order.
+def sections(nav: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Returns the pages of a navigation by section, with the optional ones in one of their own.
 
     Args:
-        nav: as mkdocs.yml has it. Pages beside the sections are in a section of their own.
+        nav: as mkdocs.yml has it.
     """
-    found: dict[str, list[str]] = {_PAGES: []}
-    optional = list[str]()
-    for entry in nav if isinstance(nav, list) else []:
-        named = entry.items() if isinstance(entry, dict) else [("", entry)]
-        for name, inner in named:
-            if name in _OPTIONAL_SECTIONS:
-                optional += _uris(inner)
-            else:
-                found.setdefault(_PAGES if isinstance(inner, str) else name, []).extend(
-                    _uris(inner)
-                )
-    return {**found, _OPTIONAL: optional} if optional else found
+    found, optional = dict[str, list[str]](), list[str]()
+    for entry in nav:
+        for title, inner in entry.items():
+            found[title] = []
+            for uri in _uris(inner):
+                (optional if uri.startswith(_OPTIONAL_FOLDER) else found[title]).append(uri)
+    return {**found, _OPTIONAL: optional}
 
 
-def index(name: str, description: str, nav: object, pages: Mapping[str, TextPage], url: str) -> str:
+def index(
+    name: str, description: str, nav: list[dict[str, Any]], pages: Mapping[str, TextPage], url: str
+) -> str:
     """Returns llms.txt.
 
     Args:
@@ -117,7 +115,9 @@ def index(name: str, description: str, nav: object, pages: Mapping[str, TextPage
     return "\n".join(lines) + "\n"
 
 
-def full_text(name: str, description: str, nav: object, pages: Mapping[str, TextPage]) -> str:
+def full_text(
+    name: str, description: str, nav: list[dict[str, Any]], pages: Mapping[str, TextPage]
+) -> str:
     """Returns llms-full.txt: every page of the navigation but the optional ones."""
     chosen = (uri for title, uris in sections(nav).items() if title != _OPTIONAL for uri in uris)
     parts = [f"# {name}\n\n> {description}\n"]

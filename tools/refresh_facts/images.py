@@ -297,15 +297,7 @@ def table(as_of: datetime.date) -> str:
                 "repositories, registry accounts, regions",
                 f"botocore {botocore.__version__}: domain suffixes (endpoints.json), values of "
                 "InferenceAmiVersion and what each host has (ProductionVariant)",
-                "aws/deep-learning-containers at e0ecedea6a (2026-08-21), docs/src/data and "
-                "available_images.md in its history: tags the SDK lacks, what is still listed",
-                "deepjavalibrary/djl-serving, Dockerfiles of the branches VERSION-dlc, and pull "
-                "request 3075 (LMI 29): Python and packages in DJL images",
-                "NVIDIA Triton Inference Server release notes; triton-inference-server/server at "
-                "0f963c9a8c, docs/introduction/compatibility.md: CUDA, Python, compute capability",
-                "aws-neuron/deep-learning-containers at 2be9ed1d5d (2026-08-17), README: server",
-                "aws-neuron/aws-neuron-sdk at 81ce03ae (2026-08-21), release-notes/components: "
-                "which images ended, which driver a runtime needs",
+                *TABLES["sources"],
             ],
             "registries": registries,
             "region_sets": {name: list(regions) for regions, name in sets.items()},

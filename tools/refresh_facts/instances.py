@@ -124,10 +124,7 @@ def make(as_of: datetime.date) -> str:
         "names",
         f"moto {package_version('moto')}, a recording of EC2's DescribeInstanceTypes: vCPUs, "
         "memory, architecture, accelerators, local disk of the EC2 type of that name",
-        "moto 5.1.0, an earlier recording: p2, p3 and dl1, which EC2 no longer describes",
-        "NVIDIA, CUDA GPU Compute Capability: the compute capability of each product",
-        "sagemaker-hyperpod 3.12.0 and AWS's announcement of 2025-08: p6e-gb200",
-        "AWS Neuron, Trainium2 Architecture: the memory of a Trainium2 device",
+        *_TABLES["sources"],
     ]
     rows = {name: row_of(name, descriptions.get(name[3:])) for name in hosting_instance_types()}
     return render(
