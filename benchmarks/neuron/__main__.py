@@ -23,19 +23,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_trial_options(parser, Design.trials, Design.stated_trials)
 
 
-def _design(options: argparse.Namespace) -> Design:
+# Any: JSON.
+def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
+    check_requirements("bench-neuron")
     design = Design(
         trials=options.trials,
         stated_trials=min(options.stated_trials, options.trials),
         seed=options.seed,
     )
-    return quick(design) if options.quick else design
-
-
-# Any: JSON.
-def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
-    check_requirements("bench-neuron")
-    design = _design(options)
+    if options.quick:
+        design = quick(design)
     requests = make_requests(design.workloads[0], SAMPLE_TOKENIZER, design.seed)
     run = Run((), ("flask", "gunicorn", *PACKAGES), options.command)
     run.versions["nginx"] = nginx_version()
@@ -48,13 +45,10 @@ def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
             seconds=design.seconds,
             log=Path(temporary, "idle.log"),
         )
-        sessions = []
-        for model in design.models:
-            folder = Path(temporary, model.name)
-            folder.mkdir()
-            sessions.append(
-                measure_model(design, model, folder, models=BUILD / "models", say=run.say)
-            )
+        sessions = [
+            measure_model(design, model, Path(temporary), models=BUILD / "models", say=run.say)
+            for model in design.models
+        ]
     return run, {**result(design, sessions), "driver": driver}
 
 

@@ -53,9 +53,14 @@ def start_server(server: Server, model_directory: Path, folder: Path) -> Running
 
 
 def measure_model(
-    design: Design, model: Model, folder: Path, *, models: Path, say: Say
+    design: Design, model: Model, parent: Path, *, models: Path, say: Say
 ) -> ModelSession:
-    """Measures everything with one model."""
+    """Measures everything with one model, which is made in `models` if it is not there.
+
+    The servers' logs and sockets go to a folder of the model's name in `parent`.
+    """
+    folder = parent / model.name
+    folder.mkdir()
     directory = ensure_model(model, models, design.seed, say)
     requests = {
         workload: make_requests(workload, directory / "tokenizer.json", design.seed)

@@ -4,13 +4,11 @@ They are the sample's own text (`samples/bert-qa/corpus.py`), about subjects tha
 on. Their lengths are not adjusted: 25 to 125 tokens, 54 in the mean.
 """
 
-import importlib.util
 import json
 import math
-import sys
+import runpy
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 from tokenizers import Tokenizer
 
@@ -18,8 +16,8 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.neuron.design import SEQUENCE_LENGTHS, Workload
 from benchmarks.program import ROOT
 
-_CORPUS = ROOT / "samples" / "bert-qa" / "corpus.py"
-_CORPUS_MODULE = "benchmarks.neuron.corpus"
+# Run by its path, because the sample's folder is no package.
+_corpus_examples = runpy.run_path(str(ROOT / "samples" / "bert-qa" / "corpus.py"))["examples"]
 # Different requests, sent in turn; three for each client at the highest concurrency.
 _BODIES = 48
 # Scores are products of two probabilities in float32, computed in another order.
@@ -67,7 +65,7 @@ def make_requests(workload: Workload, tokenizer_file: Path, seed: int) -> tuple[
     """Returns the requests of a workload, the same for the same seed."""
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     found: list[Request] = []
-    for example in _corpus().examples(held_out=True, seed=seed):
+    for example in _corpus_examples(held_out=True, seed=seed):
         context = example.context
         if workload.is_filled:
             context = _filled(tokenizer, example.question, context)
@@ -107,16 +105,3 @@ def read_answer(request: Request, answer: str) -> Answer:
     if not is_right:
         raise BenchmarkError(f"not an answer of the container's form: {answer[:500]}")
     return Answer(start, end, score)
-
-
-def _corpus() -> ModuleType:
-    # Loaded by its path, because the sample's folder is no package.
-    if _CORPUS_MODULE not in sys.modules:
-        spec = importlib.util.spec_from_file_location(_CORPUS_MODULE, _CORPUS)
-        if spec is None or spec.loader is None:
-            raise BenchmarkError(f"{_CORPUS} cannot be imported")
-        module = importlib.util.module_from_spec(spec)
-        # Dataclasses look their module up while it is executed.
-        sys.modules[_CORPUS_MODULE] = module
-        spec.loader.exec_module(module)
-    return sys.modules[_CORPUS_MODULE]

@@ -13,6 +13,7 @@ from benchmarks.publish.design import Size, Work
 from slipway.config.environments import Environment
 from slipway.publishing import hashes
 from slipway.publishing.manifest import Manifest, Snapshot
+from slipway.publishing.progress import Progress
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
 ENVIRONMENT = "bench"
@@ -47,22 +48,6 @@ alarms:
 _BLOCK_BYTES = 1 << 20
 # Younger files are hashed again at the next publish.
 _SETTLED_SECONDS = 2.1
-
-
-class _Silent:
-    """Progress that is shown to nobody."""
-
-    def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        """Ignores an activity."""
-
-    def advance(self, size_bytes: int) -> None:
-        """Ignores progress."""
-
-    def note(self, line: str) -> None:
-        """Ignores a line."""
-
-    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        """Ignores a job; there is none."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +107,9 @@ class Source:
         The files are sparse: to read hundreds of gigabytes would take minutes, and the measured
         publish reads none of them.
         """
-        known = hashes.KnownHashes.of(self.root, self.files, _Silent())
+        known = hashes.KnownHashes.of(
+            self.root, self.files, mock.create_autospec(Progress, instance=True)
+        )
         # As if the files were older than the time within which hashes are not kept.
         later = replace(known, now=lambda: time.time() + _SETTLED_SECONDS)
 

@@ -86,13 +86,10 @@ def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
             seed=design.seed,
             say=run.say,
         )
-        sessions = []
-        for model in design.models:
-            folder = Path(temporary, model.name)
-            folder.mkdir()
-            sessions.append(
-                measure_model(design, model, folder, models=BUILD / "models", say=run.say)
-            )
+        sessions = [
+            measure_model(design, model, Path(temporary), models=BUILD / "models", say=run.say)
+            for model in design.models
+        ]
     return run, {**result(design, sessions, costs), "driver": driver}
 
 

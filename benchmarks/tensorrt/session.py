@@ -212,9 +212,14 @@ def agreement_of(requests: Iterable[Mapping[System, set[_Tokens]]]) -> Agreement
 
 
 def measure_model(
-    design: Design, model: Model, folder: Path, *, models: Path, say: Say
+    design: Design, model: Model, parent: Path, *, models: Path, say: Say
 ) -> ModelSession:
-    """Measures everything with one model."""
+    """Measures everything with one model, which is made in `models` if it is not there.
+
+    The servers' logs and sockets go to a folder of the model's name in `parent`.
+    """
+    folder = parent / model.name
+    folder.mkdir()
     directory = ensure_model(model, models, design.seed, say)
 
     def start(server: Server) -> RunningServer:

@@ -82,6 +82,12 @@ def environ(tmp_path) -> dict[str, str]:
     }
 
 
+def refusal_of(environ: dict[str, str]) -> str:
+    with pytest.raises(BenchmarkError) as caught:
+        find_djl_serving(environ)
+    return str(caught.value)
+
+
 def test_the_first_home_that_is_new_enough_is_taken(environ, tmp_path):
     old = make_home(tmp_path, "0.23.0")
     homes = os.pathsep.join((str(old), environ["DJL_SERVING_HOME"]))
@@ -91,58 +97,38 @@ def test_the_first_home_that_is_new_enough_is_taken(environ, tmp_path):
     assert found.packages["peft"] == "0.21.2"
 
 
-def test_homes_that_are_too_old_are_named(environ, tmp_path):
+def test_homes_that_cannot_be_measured_are_named(environ, tmp_path):
     homes = os.pathsep.join(str(make_home(tmp_path, each)) for each in ("0.23.0", "0.27.0"))
-    with pytest.raises(BenchmarkError) as caught:
-        find_djl_serving(environ | {"DJL_SERVING_HOME": homes})
-    assert str(caught.value).startswith(
+    assert refusal_of(environ | {"DJL_SERVING_HOME": homes}).startswith(
         "There is DJL Serving 0.23.0, 0.27.0; the handler that is measured needs 0.36 or later. "
         "Run `make djl-serving`, or extract https://"
     )
-
-
-def test_a_home_that_is_none_is_named(environ, tmp_path):
-    with pytest.raises(BenchmarkError) as caught:
-        find_djl_serving(environ | {"DJL_SERVING_HOME": str(tmp_path / "nowhere")})
-    assert str(caught.value).startswith(
+    assert refusal_of(environ | {"DJL_SERVING_HOME": f"{tmp_path}/nowhere"}).startswith(
         f"DJL_SERVING_HOME names {tmp_path}/nowhere, which has no program bin/serving with one "
         "lib/serving-VERSION.jar. Run `make djl-serving`, or extract https://"
     )
-
-
-def test_a_java_that_is_missing_is_named(environ):
-    with pytest.raises(BenchmarkError, match="JAVA_HOME is /nowhere, which has no program"):
-        find_djl_serving(environ | {"JAVA_HOME": "/nowhere"})
+    assert "JAVA_HOME is /nowhere, which has no program" in refusal_of(
+        environ | {"JAVA_HOME": "/nowhere"}
+    )
 
 
 def test_what_the_handlers_interpreter_lacks_is_named(environ, tmp_path):
     bare = make_program(tmp_path / "bare", "printf 'numpy 2.0\\ntorch 2.13.0\\n'")
-    with pytest.raises(BenchmarkError) as caught:
-        find_djl_serving(environ | {"SLIPWAY_DJL_PYTHON": str(bare)})
-    assert str(caught.value) == (
+    assert refusal_of(environ | {"SLIPWAY_DJL_PYTHON": str(bare)}) == (
         f"{bare} has no onnxruntime, tokenizers, transformers, peft, pillow, which DJL Serving's "
         "handlers import. Set SLIPWAY_DJL_PYTHON to a Python that has numpy, onnxruntime, "
         "tokenizers, torch, transformers, peft, pillow: `make export` installs them in .venv. "
         f"{OTHER_PART}"
     )
-
-
-def test_an_interpreter_that_is_none_is_named(environ):
-    with pytest.raises(BenchmarkError) as caught:
-        find_djl_serving(environ | {"SLIPWAY_DJL_PYTHON": "/nowhere/python"})
-    assert str(caught.value).startswith(
+    assert refusal_of(environ | {"SLIPWAY_DJL_PYTHON": "/nowhere/python"}).startswith(
         "SLIPWAY_DJL_PYTHON is /nowhere/python, which does not run: [Errno 2]"
     )
 
 
 def test_servers_that_would_not_compute_the_same_are_refused(environ, monkeypatch):
     versions = {"numpy": metadata.version("numpy"), "onnxruntime": "0.1"}
-    monkeypatch.setattr(
-        djl.metadata, "version", lambda name: versions.get(name, "as it is"), raising=True
-    )
-    with pytest.raises(BenchmarkError) as caught:
-        find_djl_serving(environ)
-    message = str(caught.value)
+    monkeypatch.setattr(djl.metadata, "version", lambda name: versions.get(name, "as it is"))
+    message = refusal_of(environ)
     assert f"and {sys.executable} has 0.1, so that the servers would not compute" in message
     assert "Install onnxruntime==0.1 there." in message
 
