@@ -11,7 +11,7 @@ import typer
 from slipway.cli.new_configs import next_steps, planned
 from slipway.cli.output import print_json, reported, write_file
 from slipway.codes.code import Code
-from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
+from slipway.config.names import ENVIRONMENTS_FILE
 from slipway.errors import Kind, Problem, UserError, dotted
 
 if TYPE_CHECKING:
@@ -117,8 +117,16 @@ class Target:
     overwrite: bool
 
     def planned(self) -> ModelConfig:
-        """Returns the written config, if every environment that deploys it accepts it."""
-        return _planned(self.project, self)
+        """Returns the written config, if every environment that deploys it accepts it.
+
+        Raises:
+            UserError: every problem in any of these environments.
+        """
+        try:
+            deploying = self.project.deploying_environments(self.name)
+        except UserError:
+            deploying = []  # planning reports what is invalid
+        return planned(self.project, self.name, deploying or self.environments)
 
 
 def _write(draft: Draft, text: str, target: Target) -> None:
@@ -161,29 +169,8 @@ def _checked(draft: Draft, text: str, target: Target) -> ModelConfig:
 
     with TemporaryDirectory() as folder:
         project = Project(Path(folder))
-        (project.root / CONFIG_DIRECTORY).mkdir()
-        (project.root / target.shown).write_text(text, encoding="utf-8")
         environments_file = (target.project.root / ENVIRONMENTS_FILE).read_bytes()
         (project.root / ENVIRONMENTS_FILE).write_bytes(environments_file)
-        for name, content in draft.files.items():
-            path = project.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        return _planned(project, target)
-
-
-def _planned(project: Project, target: Target) -> ModelConfig:
-    """Returns the config, if every environment that deploys it accepts it.
-
-    Args:
-        project: has the config.
-        target: the config's place in its own project.
-
-    Raises:
-        UserError: every problem in any of these environments.
-    """
-    try:
-        deploying = project.deploying_environments(target.name)
-    except UserError:
-        deploying = []  # planning reports what is invalid
-    return planned(project, target.name, deploying or target.environments)
+        trial = dataclasses.replace(target, project=project, path=project.root / target.shown)
+        _write(draft, text, trial)
+        return trial.planned()

@@ -1,9 +1,6 @@
 """Publishes what a training job makes of published weights."""
 
 import hashlib
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from slipway.access import Access
@@ -14,16 +11,13 @@ from slipway.planning.artifacts import published_part
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.lock import LockedPart
 from slipway.planning.plan import DeploymentPlan
-from slipway.publishing.directory import publish_directory
 from slipway.publishing.objects import ObjectPrefix, objects_under, publish_objects
+from slipway.publishing.packaging import Inspection, Package, publish_package
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import CompileJob, TrainingJobs, parameter, require_image
 from slipway.publishing.weights import part
-
-# Told the S3 client, the job's name and the address of what it wrote.
-Inspection = Callable[[Any, str, str], None]
 
 
 def publish_compiled(
@@ -124,12 +118,5 @@ def _publish_settings(
     """Publishes what a job is told in files, where its role may read: as an artifact."""
     if not plan.settings:
         return None, 0
-    with tempfile.TemporaryDirectory(prefix="slipway-settings-") as temporary:
-        for name, content in plan.settings.items():
-            path = Path(temporary, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        manifest, sent = publish_directory(
-            Path(temporary), "the settings of the job", store, access, progress
-        )
-    return part(manifest, source="the config"), sent
+    package = Package(plan.settings, source="the config")
+    return publish_package(package, store=store, access=access, progress=progress)

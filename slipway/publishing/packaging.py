@@ -6,21 +6,24 @@ checked. `slipway.publishing.families` has each family's `Packaging`.
 
 import hashlib
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from slipway.access import Access
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.lock import LockedPart
 from slipway.planning.situation import Situation
-from slipway.publishing.compiled import Inspection
 from slipway.publishing.directory import publish_files
 from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import part
+
+# Told the S3 client, the job's name and the address of what it wrote.
+Inspection = Callable[[Any, str, str], None]
 
 
 @dataclass(frozen=True)

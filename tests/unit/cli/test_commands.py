@@ -187,6 +187,33 @@ def test_a_misspelt_command_line_ends_with_1_and_no_traceback(run, root, argumen
     assert "Traceback" not in errors
 
 
+@pytest.mark.parametrize(
+    ("options", "message", "remedy"),
+    [
+        (
+            "--env production --from-profile mine",
+            "`--from-profile` needs `--from` with an environment that has an account",
+            "--env production --from staging --from-profile PROFILE`.",
+        ),
+        (
+            "--env production --from-profile mine --from local",
+            "`--from-profile` has no effect on `local`, which is the embedded AWS",
+            "--env production --from staging --from-profile PROFILE`.",
+        ),
+        (
+            "--remote --verify",
+            "`--remote` and `--verify` exclude each other",
+            "--verify` once the build is over.",
+        ),
+    ],
+)
+def test_options_of_publish_that_exclude_each_other(run, root, options, message, remedy):
+    code, _, errors = run("publish", "tiny", *options.split())
+    assert (code, errors) == (
+        1, f"1 problem\n- {message} [SW409]\n    Write `slipway publish NAME {remedy}\n",
+    )  # fmt: skip
+
+
 def test_outside_of_a_project_one_is_told_so(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, _, errors = run("validate")

@@ -121,14 +121,6 @@ def test_it_prints_what_prune_needs_in_an_environment(project, monkeypatch, slip
     }
 
 
-@pytest.mark.parametrize("arguments", [(), ("tiny", "--prune")])
-def test_it_wants_a_model_or_prune(project, monkeypatch, slipway_command, arguments):
-    monkeypatch.chdir(project.root)
-    code, output, errors = slipway_command("iam", *arguments)
-    assert (code, output) == (1, "")
-    assert "give the name of a model, or --prune" in errors
-
-
 STAGING = """\
 staging:
   account: "111111111111"
@@ -207,40 +199,6 @@ def test_a_promotion_needs_two_environments(project, monkeypatch, slipway_comman
         assert "there is no environment 'stagin' [SW208]" in errors
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ((), "`--from-profile` needs `--from` with an environment that has an account"),
-        (
-            ("--from", "local"),
-            "`--from-profile` has no effect on `local`, which is the embedded AWS",
-        ),
-    ],
-)
-def test_a_profile_without_an_account_to_read_is_refused(
-    project, monkeypatch, slipway_command, options, message
-):
-    monkeypatch.chdir(project.root)
-    code, _, errors = slipway_command(
-        "publish", "tiny", "--env", "production", "--from-profile", "mine", *options
-    )
-    assert (code, errors) == (
-        1,
-        f"1 problem\n- {message} [SW409]\n    Write `slipway publish NAME --env production --from "
-        "staging --from-profile PROFILE`.\n",
-    )
-
-
-def test_a_build_verifies_nothing(project, monkeypatch, slipway_command):
-    monkeypatch.chdir(project.root)
-    code, _, errors = slipway_command("publish", "tiny", "--remote", "--verify")
-    assert (code, errors) == (
-        1,
-        "1 problem\n- `--remote` and `--verify` exclude each other [SW409]\n    Write `slipway "
-        "publish NAME --verify` once the build is over.\n",
-    )
-
-
 def test_the_rights_of_an_import_are_those_of_its_calls(project, monkeypatch, slipway_command):
     monkeypatch.chdir(project.root)
     code, output, errors = slipway_command("iam", "--import", "chat-old", "--env", "production")
@@ -283,14 +241,6 @@ def test_the_rights_of_an_existing_role_are_printed(project, monkeypatch, slipwa
     assert found["ListArtifacts"]["Condition"] == {"StringLike": {"s3:prefix": "artifacts/*"}}
 
 
-@pytest.mark.parametrize("more", [("--remote",), ("--from", "staging")])
-def test_a_roles_rights_are_printed_alone(project, monkeypatch, slipway_command, more):
-    monkeypatch.chdir(project.root)
-    code, _, errors = slipway_command("iam", "tiny", "--execution-role", *more)
-    assert code != 0
-    assert "--execution-role goes with the name of a model alone" in " ".join(errors.split())
-
-
 def test_who_deploys_an_existing_role_may_examine_it(project):
     role = "arn:aws:iam::210987654321:role/serving"
     config = project.root / "model_configs" / "tiny.yaml"
@@ -302,12 +252,24 @@ def test_who_deploys_an_existing_role_may_examine_it(project):
     )  # fmt: skip
 
 
+ONE = "give the name of a model, or --prune, or --import"
+ALONE = "--execution-role goes with the name of a model alone"
+
+
 @pytest.mark.parametrize(
-    "arguments",
-    [(), ("tiny", "--import", "chat-old"), ("--prune", "--import", "chat-old")],
+    ("arguments", "message"),
+    [
+        ((), ONE),
+        (("tiny", "--prune"), ONE),
+        (("tiny", "--import", "chat-old"), ONE),
+        (("--prune", "--import", "chat-old"), ONE),
+        (("tiny", "--execution-role", "--remote"), ALONE),
+        (("tiny", "--execution-role", "--from", "staging"), ALONE),
+    ],
 )
-def test_one_policy_at_a_time(project, monkeypatch, slipway_command, arguments):
+def test_one_policy_at_a_time(project, monkeypatch, slipway_command, arguments, message):
     monkeypatch.chdir(project.root)
-    code, _, errors = slipway_command("iam", *arguments)
+    code, output, errors = slipway_command("iam", *arguments)
     assert code != 0
-    assert "give the name of a model, or --prune, or --import" in " ".join(errors.split())
+    assert not output
+    assert message in " ".join(errors.split())

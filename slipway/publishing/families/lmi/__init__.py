@@ -5,7 +5,6 @@ from pathlib import Path
 
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.situation import Situation
-from slipway.publishing.compiled import Inspection
 from slipway.publishing.families.lmi.package import (
     LmiPackage,
     lmi_package,
@@ -14,7 +13,7 @@ from slipway.publishing.families.lmi.package import (
 )
 from slipway.publishing.families.lmi.parts import parts_inspection
 from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS
-from slipway.publishing.packaging import Packaging
+from slipway.publishing.packaging import Inspection, Packaging
 
 
 class LmiPackaging(Packaging):

@@ -16,8 +16,8 @@ from slipway.errors import Kind, Problem, UserError
 from slipway.facts.lmi.partition import PartitionMethod
 from slipway.planning.families.lmi.partitioning import PROPERTIES_FILE
 from slipway.planning.families.lmi.situation import Lmi
-from slipway.publishing.compiled import Inspection
 from slipway.publishing.objects import ObjectPrefix, objects_under
+from slipway.publishing.packaging import Inspection
 from slipway.publishing.training import LOG_GROUP
 
 _FIELD = ("artifacts", "compile")
