@@ -9,21 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slipway.cli.import_report import Target, finish
-from slipway.cli.new_configs import flag, new_file
+from slipway.cli.new_configs import QUESTIONS, WEIGHTS_FORMS, flag, new_file
 from slipway.cli.output import JsonOption, current_project
 from slipway.codes.code import Code
 from slipway.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_WEIGHTS_FORMS = "hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory"
-_QUESTIONS = {
-    "weights": f"Weights ({_WEIGHTS_FORMS})",
-    "family": "Architecture of the network",
-    "parameters": "Number of its weights",
-    "instance": "Hosting instance type",
-}
 
 
 def import_config(
@@ -50,7 +42,7 @@ def import_config(
     instance: Annotated[
         str | None, typer.Option(help="Instance type, such as ml.g5.2xlarge.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(help=f"{_WEIGHTS_FORMS}.")] = None,
+    weights: Annotated[str | None, typer.Option(help=f"{WEIGHTS_FORMS}.")] = None,
     family: Annotated[
         str | None, typer.Option(help="Architecture; else the checkpoint's name says it.")
     ] = None,
@@ -143,6 +135,6 @@ def _ask(missing: Sequence[str], no_weights: str) -> dict[str, Any]:
         )
     answers: dict[str, Any] = {}
     for name in missing:
-        answer = typer.prompt(_QUESTIONS[name], type=int if name == "parameters" else str)
+        answer = typer.prompt(QUESTIONS[name], type=int if name == "parameters" else str)
         answers[name] = parse_weights(answer) if name == "weights" else answer
     return answers

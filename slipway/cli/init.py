@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.new_configs import flag, new_file, next_steps, planned
+from slipway.cli.new_configs import QUESTIONS, WEIGHTS_FORMS, flag, new_file, next_steps, planned
 from slipway.cli.output import current_project, write_file
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, did_you_mean
@@ -20,13 +20,9 @@ if TYPE_CHECKING:
 
     from slipway.config.starters.starter import Starter
 
-_WEIGHTS_FORMS = "hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory"
 _QUESTIONS = {
-    "family": "Architecture of the network",
-    "parameters": "Number of its weights",
-    "instance": "Hosting instance type",
+    **QUESTIONS,
     "sample": "Directory with a small model of it, in this project",
-    "weights": f"Weights ({_WEIGHTS_FORMS})",
     "latency_milliseconds": "99th percentile of the answers to stay under, in ms",
     "task": "Task (question-answering, sequence-classification, token-classification, embeddings)",
     "repository": "Directory of your model repository",
@@ -53,7 +49,7 @@ def init(
         str | None, typer.Option(help="Instance type, such as ml.g4dn.xlarge.")
     ] = None,
     sample: Annotated[str | None, typer.Option(help="Directory with a small model.")] = None,
-    weights: Annotated[str | None, typer.Option(help=f"{_WEIGHTS_FORMS}.")] = None,
+    weights: Annotated[str | None, typer.Option(help=f"{WEIGHTS_FORMS}.")] = None,
     latency_milliseconds: Annotated[
         int | None, typer.Option(help="Latency objective, 99th percentile.")
     ] = None,

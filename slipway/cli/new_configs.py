@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from slipway.codes.code import Code
 from slipway.config.names import CI, CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from slipway.config.environments import Environment
     from slipway.config.schema import ModelConfig
     from slipway.project import Project
+
+WEIGHTS_FORMS: Final = "hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory"
+QUESTIONS: Final = {
+    "family": "Architecture of the network",
+    "parameters": "Number of its weights",
+    "instance": "Hosting instance type",
+    "weights": f"Weights ({WEIGHTS_FORMS})",
+}
 
 
 def new_file(
