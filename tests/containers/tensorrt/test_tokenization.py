@@ -66,8 +66,7 @@ def test_texts_keep_their_order(tokenizer: PromptTokenizer) -> None:
 
 @settings(deadline=None)
 @given(text=strategies.text(min_size=1, max_size=200))
-def test_the_bound_never_exceeds_the_count(text: str) -> None:
-    tokenizer = PromptTokenizer.read(PATH)
+def test_the_bound_never_exceeds_the_count(tokenizer: PromptTokenizer, text: str) -> None:
     [token_ids] = tokenizer.encode([text], max_tokens=10_000)
     assert tokenizer._least_tokens(text) <= len(token_ids)
 

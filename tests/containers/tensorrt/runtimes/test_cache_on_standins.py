@@ -166,7 +166,7 @@ SIZES = st.builds(
 
 
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data(), sizes=SIZES)
 def test_random_operations_equal_plain_arrays(
