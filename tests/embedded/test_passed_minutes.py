@@ -150,19 +150,19 @@ def test_no_minute_is_left_out(
 ) -> None:
     """Just after a minute, its alarms are not evaluated yet."""
     evaluated = list[float]()
-    monitoring = account.server._monitoring
-    evaluate = monitoring._evaluator.evaluate
+    alarms = account.server._alarms
+    evaluate = alarms.evaluate
 
     def recorded(cadence_seconds: int, end_seconds: float) -> None:
         if cadence_seconds == 60:
             evaluated.append(end_seconds)
         evaluate(cadence_seconds, end_seconds)
 
-    monkeypatch.setattr(monitoring._evaluator, "evaluate", recorded)
+    monkeypatch.setattr(alarms, "evaluate", recorded)
     clock = account.server._clock
     clock._ahead_seconds += 3600 - (clock() - second) % 60
     # Three minutes that begin after that moment, whichever thread evaluates them.
-    monitoring.evaluate_due()
+    alarms.evaluate_due()
     evaluated.clear()
     for _ in range(3):
         account.server.pass_minute()

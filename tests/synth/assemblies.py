@@ -1,6 +1,9 @@
 """Apps as the CDK CLI synthesises them, what a synthesis wrote, and models to synthesise."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +13,9 @@ import aws_cdk as cdk
 
 import slipway
 from tests.support.projects import config_text
+from tests.support.starts import count_start
 
+Process = subprocess.Popen[str]
 ROOT = Path(slipway.__file__).parents[1]
 # What the CLI hands to the app.
 CONTEXT: Mapping[str, Any] = json.loads((ROOT / "cdk.json").read_text("utf-8"))["context"]
@@ -96,3 +101,26 @@ class Assembly:
             for entry in entries
             if entry["type"] == f"aws:cdk:{level}"
         ]
+
+
+def run_app(root: Path, output: Path, variables: Mapping[str, str], **context: str) -> Process:
+    """Starts a project's own app.py as the CDK CLI does."""
+    count_start("cdk app")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "CDK_OUTDIR": str(output),
+        # The checks of the templates are tests of their own, and slow.
+        "CDK_CONTEXT_JSON": json.dumps(
+            {**CONTEXT, "@aws-cdk/core:validateAgainstDefaultRules": False, **context}
+        ),
+        **variables,
+    }
+    return subprocess.Popen(
+        [sys.executable, "app.py"],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

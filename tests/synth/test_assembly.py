@@ -1,10 +1,7 @@
 """Which stacks an app holds; a bad model carries its report and blocks no other."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +12,7 @@ from slipway.errors import UserError
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 from tests.support.projects import config_text, messages, write_project
-from tests.support.starts import count_start
-from tests.synth.assemblies import CONTEXT, GOOD, ROOT, Assembly, new_app
+from tests.synth.assemblies import GOOD, ROOT, Assembly, new_app, run_app
 
 
 def children(app: cdk.App) -> list[str]:
@@ -221,31 +217,10 @@ def copy_of_the_app(folder: Path) -> Path:
     return root
 
 
-def run_app(root: Path, output: Path, **context: str) -> subprocess.Popen[str]:
-    count_start("cdk app")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "CDK_OUTDIR": str(output),
-        # The checks of the templates are tests of their own, and slow.
-        "CDK_CONTEXT_JSON": json.dumps(
-            {**CONTEXT, "@aws-cdk/core:validateAgainstDefaultRules": False, **context}
-        ),
-    }
-    return subprocess.Popen(
-        [sys.executable, "app.py"],
-        cwd=root,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 @pytest.mark.size("all")
 def test_an_unknown_environment_is_a_report_and_no_traceback(tmp_path):
     root = copy_of_the_app(tmp_path)
-    with run_app(root, root / "out", env="prodution") as process:
+    with run_app(root, root / "out", {}, env="prodution") as process:
         output, errors = process.communicate()
     assert process.returncode == 1
     assert output == ""
@@ -256,22 +231,3 @@ def test_an_unknown_environment_is_a_report_and_no_traceback(tmp_path):
     assert "Did you mean `production`? Known are local, production;" in errors
     assert "Traceback" not in errors
     assert not (root / "out" / "manifest.json").exists()
-
-
-@pytest.mark.size("all")
-def test_two_copies_of_a_project_give_the_same_bytes(tmp_path):
-    roots = [copy_of_the_app(tmp_path / name) for name in ("here", "in another/place")]
-    outputs = [root.parent / "out" for root in roots]
-    processes = [run_app(root, output) for root, output in zip(roots, outputs, strict=True)]
-    for process in processes:
-        with process:
-            _, errors = process.communicate()
-        assert process.returncode == 0, errors
-    names, others = (
-        sorted(str(path.relative_to(output)) for path in output.rglob("*") if path.is_file())
-        for output in outputs
-    )
-    assert names == others
-    assert {"foundation.template.json", "one.template.json", "two.template.json"} < set(names)
-    for name in names:
-        assert (outputs[0] / name).read_bytes() == (outputs[1] / name).read_bytes(), name

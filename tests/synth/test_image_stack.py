@@ -178,7 +178,7 @@ def test_two_checkouts_give_the_same_bytes(tmp_path: Path):
             }
         )
     assert found[0] == found[1]
-    assert {Path(name).name for name in found[0]} >= {"handler.py", "Dockerfile", "main.py"}
+    assert {Path(name).name for name in found[0]} >= {"image_build.py", "Dockerfile", "main.py"}
 
 
 def test_the_asset_holds_the_images_files_and_no_other(assembly: Assembly, project: Project):

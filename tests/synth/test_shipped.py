@@ -1,11 +1,7 @@
 """The configs that ship: each valid, each synthesised for `ci`, as the CDK CLI would."""
 
 import collections
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +12,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 from tests.support.linting import lint
-from tests.support.starts import count_start
-from tests.synth.assemblies import CONTEXT, ROOT, Assembly, new_app
+from tests.synth.assemblies import ROOT, Assembly, Process, new_app, run_app
 
 PROJECT = Project(ROOT)
 SHIPPED = tuple(PROJECT.files)
@@ -125,7 +120,7 @@ def test_two_weighted_variants_share_the_requests():
     assert [variant.weight for variant in plan("qwen2-7b-two-gpus").variants] == [9, 1]
 
 
-def synthesise(checkout: Path, seed: str, language: str) -> subprocess.Popen[str]:
+def synthesise(checkout: Path, seed: str, language: str) -> Process:
     for name in CHECKOUT:
         source = ROOT / name
         ignored = shutil.ignore_patterns("__pycache__")
@@ -134,25 +129,9 @@ def synthesise(checkout: Path, seed: str, language: str) -> subprocess.Popen[str
         else:
             checkout.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, checkout)
-    count_start("cdk app")
-    context = {**CONTEXT, "@aws-cdk/core:validateAgainstDefaultRules": False}
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "PYTHONHASHSEED": seed,
-        "LC_ALL": language,
-        "TZ": f"UTC{seed}",
-        "CDK_OUTDIR": str(checkout / "cdk.out"),
-        "CDK_CONTEXT_JSON": json.dumps(context | {"env": "ci", "allow-unpublished": "true"}),
-    }
-    return subprocess.Popen(
-        [sys.executable, "app.py"],
-        cwd=checkout,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    variables = {"PYTHONHASHSEED": seed, "LC_ALL": language, "TZ": f"UTC{seed}"}
+    context = {"env": "ci", "allow-unpublished": "true"}
+    return run_app(checkout, checkout / "cdk.out", variables, **context)
 
 
 @pytest.mark.size("all")
@@ -166,8 +145,14 @@ def test_two_checkouts_give_the_same_bytes(tmp_path: Path, shipped: Assembly):
         with process:
             _, errors = process.communicate()
         assert process.returncode == 0, errors
+    outputs = [checkout / "cdk.out" for checkout in checkouts]
+    names, others = (
+        sorted(str(path.relative_to(output)) for path in output.rglob("*") if path.is_file())
+        for output in outputs
+    )
+    assert names == others
+    for name in names:
+        assert (outputs[0] / name).read_bytes() == (outputs[1] / name).read_bytes(), name
     for name in ("foundation", *SHIPPED):
         file = f"{name}.template.json"
-        one, other = ((checkout / "cdk.out" / file).read_bytes() for checkout in checkouts)
-        assert one == other, file
-        assert one == (shipped.directory / file).read_bytes(), file
+        assert (outputs[0] / file).read_bytes() == (shipped.directory / file).read_bytes(), file

@@ -112,15 +112,6 @@ def document_text(document: Any) -> str:
     return document if isinstance(document, str) else json.dumps(document)
 
 
-def boolean(value: Any) -> bool:
-    """Returns a template's boolean, which may be text."""
-    if value in (True, "true", "True"):
-        return True
-    if value in (False, "false", "False"):
-        return False
-    raise ResourceFailedError(f"Properties validation failed: {value!r} is not a boolean")
-
-
 def allowed_members(value: Mapping[str, Any], names: Iterable[str], path: str) -> None:
     """Refuses members that a handler would ignore.
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
-    boolean,
     call,
     document_text,
     ignoring,
@@ -77,9 +76,8 @@ class RepositoryHandler(ResourceHandler):
                 imageTagMutability=new.get("ImageTagMutability", "MUTABLE"),
             )
         if changed(old, new, "ImageScanningConfiguration"):
-            client.put_image_scanning_configuration(
-                repositoryName=physical_id, imageScanningConfiguration=_scanning(new)
-            )
+            request = {"repositoryName": physical_id, "imageScanningConfiguration": _scanning(new)}
+            call(client, "PutImageScanningConfiguration", request)
         self._set_lifecycle(context, physical_id, old, new)
         self._set_policy(context, physical_id, old, new)
         update_tags(client, attributes["Arn"], old, new)
@@ -88,9 +86,8 @@ class RepositoryHandler(ResourceHandler):
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls DeleteRepository, which fails if there are images, unless EmptyOnDelete is set."""
         with ignoring("RepositoryNotFoundException"):
-            context.client("ecr").delete_repository(
-                repositoryName=physical_id, force=boolean(properties.get("EmptyOnDelete", False))
-            )
+            request = {"repositoryName": physical_id, "force": properties.get("EmptyOnDelete")}
+            call(context.client("ecr"), "DeleteRepository", request)
 
     def existing(self, context: ResourceContext, properties: Properties) -> Physical | None:
         """Returns the repository of that name."""
@@ -140,4 +137,4 @@ class RepositoryHandler(ResourceHandler):
 def _scanning(properties: Properties) -> dict[str, Any]:
     configuration = properties.get("ImageScanningConfiguration", _NO_SCAN)
     allowed_members(configuration, ("ScanOnPush",), "ImageScanningConfiguration")
-    return {"scanOnPush": boolean(configuration.get("ScanOnPush", False))}
+    return {"scanOnPush": configuration.get("ScanOnPush", False)}

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from embedded_aws.cloudformation.document import scalar_text
 from embedded_aws.cloudformation.resources.api_calls import (
-    boolean,
     call,
     document_text,
     ignoring,
@@ -71,7 +71,7 @@ class KeyHandler(ResourceHandler):
 
     def _set_rotation(self, context: ResourceContext, key_id: str, properties: Properties) -> None:
         client = context.client("kms")
-        if boolean(properties.get("EnableKeyRotation", False)):
+        if scalar_text(properties.get("EnableKeyRotation", False)).lower() == "true":
             client.enable_key_rotation(KeyId=key_id)
         elif client.get_key_rotation_status(KeyId=key_id)["KeyRotationEnabled"]:
             client.disable_key_rotation(KeyId=key_id)

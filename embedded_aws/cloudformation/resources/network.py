@@ -4,7 +4,6 @@ from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
-    boolean,
     call,
     ignoring,
     removed_tags,
@@ -137,7 +136,7 @@ class VpcEndpointHandler(ResourceHandler):
             request[f"Add{singular}s"] = [i for i in after if i not in before] or None
             request[f"Remove{singular}s"] = [i for i in before if i not in after] or None
         if changed(old, new, "PrivateDnsEnabled"):
-            request["PrivateDnsEnabled"] = boolean(new.get("PrivateDnsEnabled", False))
+            request["PrivateDnsEnabled"] = new.get("PrivateDnsEnabled", False)
         call(client, "ModifyVpcEndpoint", request)
         _update_tags(client, physical_id, old, new)
         return {"Id": physical_id}

@@ -91,7 +91,6 @@ class ScalingPolicyHandler(ResourceHandler):
     type_name = "AWS::ApplicationAutoScaling::ScalingPolicy"
     properties = frozenset(
         {
-            *_TARGET,
             "PolicyName",
             "PolicyType",
             "ScalingTargetId",
@@ -164,14 +163,9 @@ def _not_found(type_name: str, identifier: str) -> ResourceFailedError:
 
 
 def _policy_target(properties: Properties) -> dict[str, Any]:
-    if "ScalingTargetId" in properties:
-        return _target(properties["ScalingTargetId"])
-    missing = [name for name in _TARGET if name not in properties]
-    if missing:
-        raise ResourceFailedError(
-            f"Properties validation failed: ScalingTargetId or {', '.join(missing)} is needed"
-        )
-    return selected(properties, *_TARGET)
+    if "ScalingTargetId" not in properties:
+        raise ResourceFailedError("Properties validation failed: ScalingTargetId is needed")
+    return _target(properties["ScalingTargetId"])
 
 
 def _target(physical_id: str) -> dict[str, Any]:
