@@ -1,6 +1,5 @@
 """Our LMI image: its Dockerfile, and that what it copies is where the server finds it."""
 
-import json
 import os
 import re
 import subprocess
@@ -15,37 +14,15 @@ from embedded_aws.hosting.families.lmi import djl_serving
 from slipway.image_sources import copy_image_files
 from slipway.planning.families.lmi.handlers import OUR_HANDLERS
 from stacks.image_stack import SERVING_TARGET
+from tests.support.dockerfiles import instructions
 
 ROOT = Path(__file__).parents[3]
-DOCKERFILE = ROOT / "containers" / "lmi" / "Dockerfile"
 INSIDE = "/opt/slipway/handler"
-
-
-def instructions() -> list[tuple[str, str]]:
-    """The Dockerfile's instructions and their arguments."""
-    lines = DOCKERFILE.read_text("utf-8").splitlines()
-    code = [line for line in lines if line and not line.startswith("#")]
-    return [(line.partition(" ")[0], line.partition(" ")[2]) for line in code]
-
-
-def lint(path: Path) -> list[dict[str, Any]]:
-    result = subprocess.run(
-        [Path(sys.executable).parent / "hadolint", "--format", "json", path],
-        capture_output=True,
-        text=True,
-    )
-    assert result.stderr == ""
-    findings: list[dict[str, Any]] = json.loads(result.stdout)
-    return findings
-
-
-def test_hadolint_finds_nothing():
-    assert lint(DOCKERFILE) == []
 
 
 def test_it_is_the_base_with_the_handler_and_starts_as_the_base_does():
     """Another entry point would lose what the base's does before the server, CUDA's libraries."""
-    assert instructions() == [
+    assert instructions("lmi") == [
         ("ARG", "BASE_IMAGE"),
         ("FROM", f"${{BASE_IMAGE}} AS {SERVING_TARGET}"),
         ("COPY", f"containers/lmi/handler {INSIDE}"),
@@ -58,12 +35,12 @@ def test_it_is_the_base_with_the_handler_and_starts_as_the_base_does():
 def image(tmp_path: Path) -> Path:
     """The handler's directory in the image, made as the Dockerfile makes it of the sources."""
     copy_image_files(ROOT, "lmi", tmp_path / "context")
-    (copied,) = (arguments.split() for name, arguments in instructions() if name == "COPY")
+    (copied,) = (arguments.split() for name, arguments in instructions("lmi") if name == "COPY")
     source, target = copied
     inside = tmp_path / target.lstrip("/")
     inside.parent.mkdir(parents=True)
     (tmp_path / "context" / source).rename(inside)
-    (command,) = (arguments.split() for name, arguments in instructions() if name == "RUN")
+    (command,) = (arguments.split() for name, arguments in instructions("lmi") if name == "RUN")
     assert command[0] == "python3"
     subprocess.run([sys.executable, *command[1:-1], inside], check=True)
     return inside
@@ -86,7 +63,7 @@ def test_the_server_finds_the_module_that_packages_name(image: Path, handler: An
     djl = tmp_path / "djl" / "djl_python"
     djl.mkdir(parents=True)
     (djl / "__init__.py").write_text("class Output: ...\n")
-    (variable,) = (arguments for name, arguments in instructions() if name == "ENV")
+    (variable,) = (arguments for name, arguments in instructions("lmi") if name == "ENV")
     path = re.sub(r"\$\{PYTHONPATH:\+:\$\{PYTHONPATH\}\}$", "", variable.partition("=")[2])
     assert path == INSIDE
     search = [image, ROOT, libraries / "common", libraries / handler.replaces, djl.parent, package]

@@ -1,4 +1,4 @@
-"""A batcher that runs, on a predictor whose batches or steps a test lets through one by one."""
+"""Batchers and servers on a predictor whose batches or steps a test lets through one by one."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,13 @@ from typing import Any
 
 from containers.serving.batching import Batcher
 from containers.serving.continuous import ContinuousBatcher
-from tests.support.servers import CountdownPredictor, until
+from tests.support.servers import (
+    CountdownPredictor,
+    EchoPredictor,
+    RunningServer,
+    running_server,
+    until,
+)
 
 # A wait of this length would hit the time-out of the test that should not wait.
 NEVER_SECONDS = 60.0
@@ -62,3 +68,15 @@ async def batching(
             running.cancel()
             await asyncio.wait([running])
             harness.run_freely()
+
+
+@contextlib.asynccontextmanager
+async def full_server() -> AsyncIterator[tuple[RunningServer, EchoPredictor, list[Any]]]:
+    """A server that computes a request and has another in its queue of one."""
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:
+        waiting = [asyncio.create_task(running.post("first"))]
+        await until(lambda: bool(predictor.batches))
+        waiting.append(asyncio.create_task(running.post("second")))
+        await until(lambda: running.server.service.queue_length == 1)
+        yield running, predictor, waiting

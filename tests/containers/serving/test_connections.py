@@ -27,12 +27,32 @@ pytestmark = pytest.mark.anyio
 
 # More bytes than one packet has, and than headers may have.
 MANY_PINGS = 10_000
+CSV = b"Content-Type: text/csv\r\n"
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
+def posted(
+    body: bytes = b'{"inputs": [1]}', headers: bytes = b"", length: int | None = None
+) -> bytes:
+    """A request; `headers` are whole lines, and `length` may be another than the body's."""
+    size = len(body) if length is None else length
+    head = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n" % (
+        size,
+        headers,
+    )
+    return head + body
+
+
 async def connect(running: RunningServer) -> Streams:
     return await asyncio.open_connection("127.0.0.1", running.server.port)
+
+
+async def trickle(streams: Streams) -> None:
+    """Sends a space now and then, for ever."""
+    while True:
+        streams[1].write(b" ")
+        await asyncio.sleep(0.02)
 
 
 async def rest_of(streams: Streams) -> bytes:
@@ -98,11 +118,11 @@ async def test_a_request_begun_during_an_answer_is_not_idle() -> None:
     async with running_server(predictor) as running:
         running.server._uvicorn.config.timeout_keep_alive = 1
         reader, writer = await connect(running)
-        writer.write(INVOCATION % b"" + INVOCATION[:10])
+        writer.write(posted() + posted()[:10])
         await until(lambda: len(predictor.batches) == 1)
         predictor.release()
         assert (await answer(reader))[1] == b"[1]"
-        writer.write((INVOCATION % b"")[10:])
+        writer.write(posted()[10:])
         await until(lambda: len(predictor.batches) == 2)
         await asyncio.sleep(1.2)
         predictor.release()
@@ -129,16 +149,8 @@ async def test_a_body_that_is_too_slow_is_408(monkeypatch: pytest.MonkeyPatch) -
     with captured_logs() as logs:
         async with running_server(EchoPredictor(), request_timeout_seconds=1) as running:
             streams = await connect(running)
-            streams[1].write(
-                b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
-            )
-
-            async def trickle() -> None:
-                while True:
-                    streams[1].write(b" ")
-                    await asyncio.sleep(0.05)
-
-            trickling = asyncio.create_task(trickle())
+            streams[1].write(posted(b"", length=100))
+            trickling = asyncio.create_task(trickle(streams))
             head, body = (await streams[0].readuntil(b"}}")).split(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 408 ")
             assert running.server.service.requests_in_flight == 0
@@ -159,9 +171,7 @@ async def test_a_client_that_goes_away_while_it_sends_is_forgotten() -> None:
     with captured_logs() as logs:
         async with running_server(EchoPredictor()) as running:
             streams = await connect(running)
-            streams[1].write(
-                b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n12345"
-            )
+            streams[1].write(posted(b"12345", length=100))
             await until(lambda: running.server.service.requests_in_flight == 1)
             streams[1].close()
             await until(lambda: running.server.service.requests_in_flight == 0)
@@ -176,18 +186,9 @@ async def test_the_rest_of_a_body_that_was_answered_must_come_too(
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.3)
     async with running_server(EchoPredictor()) as running:
         streams = await connect(running)
-        streams[1].write(
-            b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\n"
-            b"Content-Length: 1000\r\n\r\n1,2,3"
-        )
+        streams[1].write(posted(b"1,2,3", CSV, length=1000))
         assert (await streams[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 415 ")
-
-        async def trickle() -> None:
-            while True:
-                streams[1].write(b"4")
-                await asyncio.sleep(0.02)
-
-        trickling = asyncio.create_task(trickle())
+        trickling = asyncio.create_task(trickle(streams))
         await rest_of(streams)
         trickling.cancel()
         await until(lambda: open_connections(running) <= 1)
@@ -199,10 +200,7 @@ async def test_a_rest_that_comes_leaves_the_connection_open(
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.2)
     async with running_server(EchoPredictor()) as running:
         reader, writer = await connect(running)
-        writer.write(
-            b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\n"
-            b"Content-Length: 10\r\n\r\n12345"
-        )
+        writer.write(posted(b"12345", CSV, length=10))
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 415 ")
         writer.write(b"6789")
@@ -294,7 +292,7 @@ async def test_requests_sent_ahead_are_kept_as_bytes_and_all_answered() -> None:
     predictor, memory = EchoPredictor(gated=True), ProcessMemory()
     async with running_server(predictor) as running:
         reader, writer = await connect(running)
-        writer.write(INVOCATION % b"")
+        writer.write(posted())
         await until(lambda: bool(predictor.batches))
         taken_bytes = memory.read_bytes()
         writer.write(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n" * MANY_PINGS)
@@ -309,9 +307,6 @@ async def test_requests_sent_ahead_are_kept_as_bytes_and_all_answered() -> None:
     memory.close()
     # Each would take 2 KB as a parsed request.
     assert grown_bytes < MANY_PINGS * 1000
-
-
-INVOCATION = b'POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n%s\r\n{"inputs": [1]}'
 
 
 async def answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
@@ -334,10 +329,10 @@ async def test_an_offer_of_another_protocol_is_not_taken() -> None:
     async with running_server(EchoPredictor()) as running:
         reader, writer = await connect(running)
         # What follows in the same packet is the next request.
-        writer.write(INVOCATION % offer + b"GET /ping HTTP/1.1\r\nHost: x\r\n%s\r\n" % offer)
+        writer.write(posted(headers=offer) + b"GET /ping HTTP/1.1\r\nHost: x\r\n%s\r\n" % offer)
         assert (await answer(reader))[1] == b"[1]"
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
-        writer.write(INVOCATION % b"")
+        writer.write(posted())
         assert b"[1]" in await reader.readuntil(b"[1]")
         writer.close()
 
@@ -347,7 +342,7 @@ async def test_a_half_closed_connection_gets_its_answer(version: bytes) -> None:
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
         reader, writer = await connect(running)
-        writer.write((INVOCATION % b"").replace(b"HTTP/1.1", version))
+        writer.write(posted().replace(b"HTTP/1.1", version))
         writer.write_eof()
         await until(lambda: bool(predictor.batches))
         # The end of the client's data was read before this connection was made.
@@ -364,9 +359,9 @@ async def test_a_connection_that_ends_unannounced_costs_no_compute() -> None:
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, max_batch_size=1) as running:
         first, second = await connect(running), await connect(running)
-        first[1].write(INVOCATION % b"")
+        first[1].write(posted())
         await until(lambda: bool(predictor.batches))
-        second[1].write(INVOCATION % b"")
+        second[1].write(posted())
         await until(lambda: running.server.service.queue_length == 1)
         second[1].write_eof()
         await until(lambda: running.server.service.queue_length == 0)
@@ -381,13 +376,7 @@ async def test_requests_in_one_packet_are_answered_in_their_order() -> None:
     async with running_server(EchoPredictor()) as running:
         reader, writer = await connect(running)
         bodies = [json.dumps({"inputs": [number]}).encode() for number in range(20)]
-        writer.write(
-            b"".join(
-                b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
-                % (len(body), body)
-                for body in bodies
-            )
-        )
+        writer.write(b"".join(map(posted, bodies)))
         answers = [(await answer(reader))[1] for _ in bodies]
         writer.close()
     assert answers == [b"[%d]" % number for number in range(20)]
@@ -397,7 +386,7 @@ async def test_a_request_is_answered_before_what_is_not_http_behind_it() -> None
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
         streams = await connect(running)
-        streams[1].write(INVOCATION % b"" + b"\x00 this is not HTTP\r\n\r\n")
+        streams[1].write(posted() + b"\x00 this is not HTTP\r\n\r\n")
         await until(lambda: bool(predictor.batches))
         predictor.release()
         head, body = (await rest_of(streams)).split(b"\r\n\r\n")
@@ -446,10 +435,7 @@ async def test_a_client_that_left_during_the_parsing_costs_no_compute() -> None:
             streams = await connect(running)
             # So long that it is parsed on a thread.
             body = json.dumps({"inputs": ["x" * 40_000]}).encode()
-            streams[1].write(
-                b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
-                + body
-            )
+            streams[1].write(posted(body))
             await asyncio.to_thread(entered.wait, PATIENCE_SECONDS)
             streams[1].close()
             await until(lambda: open_connections(running) == 1)
@@ -466,7 +452,7 @@ async def test_answers_of_a_server_that_drains_end_their_connections() -> None:
     async with running_server(predictor, max_batch_size=1) as running:
         clients = [await connect(running) for _ in range(3)]
         for _, writer in clients:
-            writer.write(INVOCATION % b"")
+            writer.write(posted())
         await until(lambda: running.server.service.requests_in_flight == 3)
         running.server.stop()
         predictor.release(3)
@@ -481,9 +467,7 @@ async def test_answers_of_a_server_that_drains_end_their_connections() -> None:
 async def test_clients_that_left_make_room_before_another_is_refused(predictor_type: Any) -> None:
     predictor = predictor_type(gated=True)
     body = json.dumps({"inputs": [["a", 1]]}).encode()
-    request = (
-        b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-    )
+    request = posted(body)
     async with running_server(predictor, max_batch_size=1, max_queue_length=4) as running:
         service = running.server.service
         assert not service.is_computing  # loading is over

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from containers.serving import connections, server
-from tests.support.servers import EchoPredictor, captured_logs, running_server, until
+from tests.containers.serving.harness import full_server
+from tests.support.servers import EchoPredictor, captured_logs, running_server
 
 pytestmark = pytest.mark.anyio
 
@@ -14,20 +15,15 @@ PING = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def test_a_full_queue_refuses_before_it_parses() -> None:
-    predictor = EchoPredictor(gated=True)
     with captured_logs() as logs:
-        async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:
-            first = asyncio.create_task(running.post(1))
-            await until(lambda: bool(predictor.batches))
-            second = asyncio.create_task(running.post(2))
-            await until(lambda: running.server.service.queue_length == 1)
+        async with full_server() as (running, predictor, waiting):
             for _ in range(3):
                 refused = await running.client.post("/invocations", content=b"this is not JSON")
                 assert refused.status_code == 503
                 assert refused.headers["retry-after"] == "1"
                 assert refused.json()["error"]["code"] == "overloaded"
             predictor.release(2)
-            assert [(await each).status_code for each in (first, second)] == [200, 200]
+            assert [(await each).status_code for each in waiting] == [200, 200]
     # Not a line for each.
     assert len(logs.events("request")) == 2
     assert sum(line["requests"] for line in logs.events("requests_refused")) == 3
@@ -64,13 +60,8 @@ async def test_beyond_the_most_connections_only_ping_is_answered(
 
 
 async def test_a_flooded_server_serves_no_new_connection_until_there_is_room() -> None:
-    predictor = EchoPredictor(gated=True)
-    async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:
+    async with full_server() as (running, predictor, waiting):
         service = running.server.service
-        first = asyncio.create_task(running.post(1))
-        await until(lambda: bool(predictor.batches))
-        second = asyncio.create_task(running.post(2))
-        await until(lambda: service.queue_length == 1)
         for _ in range(1000):  # as many refusals take five seconds
             service.refusals.book(asyncio.get_running_loop().time())
         assert service.is_flooded()
@@ -82,7 +73,7 @@ async def test_a_flooded_server_serves_no_new_connection_until_there_is_room() -
         assert (await running.client.get("/ping")).status_code == 200
         predictor.release(3)
         # An answer of a flooded server ends its connection, which is idle afterwards.
-        assert {(await first).status_code, (await second).status_code} == {200}
+        assert {(await each).status_code for each in waiting} == {200}
         body = b'{"inputs": ["third"]}'
         writer.write(b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 21\r\n\r\n" + body)
         assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
