@@ -20,10 +20,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from moto.moto_server.werkzeug_app import (
-    DomainDispatcherApplication,
-    MotoRequestHandler,
-)
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler
 from werkzeug.serving import ThreadedWSGIServer
 
 from embedded_aws.admission import find_refusal

@@ -95,17 +95,10 @@ class EndpointQuotas:
         instance_type = _instance_type(parameters)
         with self._lock:
             self._applied[caller.region, instance_type] = parameters["DesiredValue"]
+        # The serializer leaves out what a requested quota has not.
         quota = _described(caller, instance_type, parameters["DesiredValue"])
         return {
-            "RequestedQuota": {
-                "ServiceCode": _SERVICE,
-                "ServiceName": _SERVICE_NAME,
-                "QuotaCode": quota["QuotaCode"],
-                "QuotaName": quota["QuotaName"],
-                "DesiredValue": parameters["DesiredValue"],
-                "Status": "APPROVED",
-                "Unit": "None",
-            }
+            "RequestedQuota": quota | {"DesiredValue": quota["Value"], "Status": "APPROVED"},
         }
 
 

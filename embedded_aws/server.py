@@ -10,9 +10,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.clock import MINUTE_SECONDS, AccountClock
 from embedded_aws.cloudformation.service import CloudFormation
 from embedded_aws.containers.engine import Engine
-from embedded_aws.hosting.families import (
-    PROGRAMS,
-)
+from embedded_aws.hosting.families import PROGRAMS
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.invocations.api import RESPONSE_TIMEOUT_SECONDS, InvocationApi
 from embedded_aws.hosting.resources.tags import Tags

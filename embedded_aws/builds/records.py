@@ -85,9 +85,10 @@ class Build:
     def describe(self) -> dict[str, Any]:
         """Returns the build in the form of BatchGetBuilds."""
         with self.lock:
-            project = self.project
             return without_none(
                 {
+                    # Members of a project alone are left out by the serializer.
+                    **self.project,
                     "id": self.identifier,
                     "arn": self.arn,
                     "buildNumber": self.number,
@@ -98,14 +99,7 @@ class Build:
                     "buildComplete": self.ended is not None,
                     "projectName": self.project_name,
                     "phases": [dict(phase) for phase in self.phases],
-                    "source": project["source"],
                     "artifacts": {"location": ""},
-                    "cache": project["cache"],
-                    "environment": project["environment"],
-                    "serviceRole": project["serviceRole"],
-                    "timeoutInMinutes": project["timeoutInMinutes"],
-                    "queuedTimeoutInMinutes": project["queuedTimeoutInMinutes"],
-                    "encryptionKey": project["encryptionKey"],
                     "initiator": "slipway-local",
                     "logs": {
                         "groupName": self.log_group,

@@ -15,9 +15,7 @@ from boto3.exceptions import Boto3Error
 from botocore.exceptions import BotoCoreError, ClientError
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import (
-    container_environment,
-)
+from embedded_aws.hosting.families import container_environment
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.fleets.model_download import ModelDataError, download_prefix
 from embedded_aws.hosting.resources.records import now

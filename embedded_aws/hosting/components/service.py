@@ -5,12 +5,7 @@ from typing import Any
 
 from embedded_aws.api import Caller, ValidationError
 from embedded_aws.hosting.components.changes import ComponentChanges
-from embedded_aws.hosting.components.component import (
-    DELETING,
-    SCALING,
-    UPDATING,
-    Component,
-)
+from embedded_aws.hosting.components.component import DELETING, SCALING, UPDATING, Component
 from embedded_aws.hosting.components.requests import model_of, specification_of
 from embedded_aws.hosting.components.rollout import component_rollout_of
 from embedded_aws.hosting.fleets.background import Background

@@ -10,10 +10,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting.families import (
-    PROGRAMS,
-    find_program,
-)
+from embedded_aws.hosting.families import PROGRAMS, find_program
 from embedded_aws.hosting.families.lmi import djl_serving
 from embedded_aws.hosting.families.lmi.djl_serving import (
     NotInstalledError,
