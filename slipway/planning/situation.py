@@ -17,11 +17,12 @@ from typing import Any, ClassVar, Self, TypeVar
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.artifacts import Compile
 from slipway.config.sections.base import Section
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
-from slipway.planning.compiling import CPU, CompilePlan
+from slipway.planning.compiling import CPU, CompilePlan, no_target
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.memory_estimate import Layout, MemoryEstimate
 from slipway.planning.placements import Placement
@@ -55,6 +56,11 @@ class Situation(ABC):
     """Whether the model data may be the weights, with nothing made of them."""
     text_names: ClassVar[frozenset[str]] = frozenset()
     """Names of files that `check_directory` reads; it is not asked without any."""
+    without_target: ClassVar[tuple[str, str]] = (
+        "no engine can be built for it",
+        "Choose another type, or build the engine yourself and set `artifacts.release`.",
+    )
+    """Consequence and remedy where no source knows the GPU that a model is compiled for."""
     accelerator_noun: ClassVar[str] = "GPU has"
     """What would need more memory, for a remedy."""
 
@@ -355,6 +361,15 @@ class Situation(ABC):
 
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
         """Returns the training job of a config with `compile`, or why there can be none."""
+        compiling, target = self.config.artifacts.compile, self.compile_target
+        if compiling is None:
+            raise ValueError(f"{self.config.name} has nothing to compile")
+        if target is None:
+            return no_target(self.instances[0].name, *self.without_target)
+        return self.compile_job(compiling, target, serving_image)
+
+    def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
+        """Returns the training job that compiles for a target."""
         raise ValueError(f"{self.config.name}: nothing compiles for the container {self.container}")
 
     # The family's own part of the plan

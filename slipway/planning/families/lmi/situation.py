@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from slipway.config.sections.artifacts import Compile
 from slipway.config.sections.serving.lmi import ALL_ACCELERATORS, LmiServing
-from slipway.errors import Problem
 from slipway.facts.images import UnknownVersionError
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.lmi.frameworks import PartitionFramework
-from slipway.planning.compiling import CompilePlan, no_target
+from slipway.planning.compiling import CompilePlan
 from slipway.planning.families.lmi.frameworks import frameworks_of
 from slipway.planning.families.lmi.handlers import brings_handler
 from slipway.planning.families.lmi.partitioning import (
@@ -51,6 +51,10 @@ class Lmi(Situation):
     """A deployment of AWS's LMI image, or of Slipway's image on top of it."""
 
     is_compiled_on_cpu = False
+    without_target = (
+        "nothing can be partitioned for it",
+        "Choose another type, or remove `compile`.",
+    )
     accelerator_noun = "accelerators have"
 
     @cached_property
@@ -361,21 +365,8 @@ class Lmi(Situation):
             raise ValueError(f"{self.config.name}: nothing partitions its weights ahead of time")
         return found
 
-    def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
-        """Returns the job in which AWS's image partitions the weights that it will serve.
-
-        Args:
-            serving_image: unused: AWS's own image partitions, whichever image serves.
-        """
-        compiling, target = self.config.artifacts.compile, self.compile_target
-        if compiling is None:
-            raise ValueError(f"{self.config.name} has nothing to partition")
-        if target is None:
-            return no_target(
-                self.instances[0].name,
-                "nothing can be partitioned for it",
-                "Choose another type, or remove `compile`.",
-            )
+    def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
+        """Returns the job in which AWS's own image partitions the weights, whichever serves."""
         return CompilePlan.of(
             compiling,
             target,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from slipway.config.sections.artifacts import Compile
 from slipway.config.sections.serving.neuron import NeuronServing
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.neuron.drivers import newest_neuron_version
@@ -164,15 +165,12 @@ class Neuron(Situation):
             "task": serving.task,
         }
 
-    def compile_plan(self, serving_image: ImagePlan) -> CompilePlan:
+    def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
         """Returns the job that compiles the graphs, on a CPU.
 
         On the embedded AWS there are no cores, and products are not cast: its graphs stand in for
         the graphs of any placement and precision.
         """
-        target, compiling = self.compile_target, self.config.artifacts.compile
-        if compiling is None or target is None:
-            raise ValueError(f"{self.config.name} has nothing to compile")
         sdk = (self.aws_image and self.aws_image.neuron_sdk_version) or "of an unknown version"
         return CompilePlan.of(
             compiling,

@@ -3,12 +3,12 @@
 from functools import cached_property
 from typing import Any
 
+from slipway.config.sections.artifacts import Compile
 from slipway.config.sections.serving.tensorrt import TensorRTServing
-from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.tensorrt.releases import TensorRTRelease, newest_release_for, tensorrt_releases
-from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters, no_target
+from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
 from slipway.planning.families.tensorrt.image import base_tag
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
@@ -108,17 +108,10 @@ class TensorRT(Situation):
             **engine_hyperparameters(self.serving, self.compile_target),
         }
 
-    def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
+    def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
         """Returns the job in which TensorRT builds its engine on the endpoint's own kind of GPU."""
-        target, compiling = self.compile_target, self.config.artifacts.compile
-        if self.release is None or compiling is None:
+        if self.release is None:
             raise ValueError(f"{self.config.name}: no TensorRT is known for its GPUs")
-        if target is None:
-            return no_target(
-                self.instances[0].name,
-                "no engine can be built for it",
-                "Choose another type, or build the engine yourself and set `artifacts.release`.",
-            )
         return CompilePlan.of(
             compiling,
             target,

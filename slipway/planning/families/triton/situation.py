@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from slipway.config.sections.artifacts import SampleSource
+from slipway.config.sections.artifacts import Compile, SampleSource
 from slipway.config.sections.base import Section
 from slipway.config.sections.serving.triton import TritonServing
-from slipway.errors import Problem
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.triton.releases import TRITON, triton_releases
-from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters, no_target
+from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.families.triton.image import base_tag
 from slipway.planning.families.triton.kserve import KServeTexts
@@ -31,6 +30,10 @@ class Triton(Situation):
 
     needs_accelerator = False
     text_names: ClassVar = frozenset({CONFIG_NAME})
+    without_target = (
+        "no engine can be built for it",
+        "Choose another type, or build the engines yourself and set `artifacts.release`.",
+    )
 
     @property
     def serving(self) -> TritonServing:
@@ -172,17 +175,8 @@ class Triton(Situation):
             **engine_hyperparameters(self.serving, self.compile_target),
         }
 
-    def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
+    def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
         """Returns the job that exports both graphs, and builds their engines on the GPU's kind."""
-        target, compiling = self.compile_target, self.config.artifacts.compile
-        if compiling is None:
-            raise ValueError(f"{self.config.name} has nothing to compile")
-        if target is None:
-            return no_target(
-                self.instances[0].name,
-                "no engine can be built for it",
-                "Choose another type, or build the engines yourself and set `artifacts.release`.",
-            )
         return CompilePlan.of(
             compiling,
             target,
