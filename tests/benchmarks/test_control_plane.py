@@ -125,17 +125,17 @@ def test_a_change_is_one_threshold_of_the_deployed_model(sized):
     project = Project(sized.folder)
     environment = project.environment("local")
 
-    def thresholds() -> list[float]:
+    def thresholds() -> list[float | None]:
         return [
-            project.plan(name, environment).alarms.thresholds["model_latency_p99_microseconds"]
+            project.plan(name, environment).config.alarms.model_latency_p99_milliseconds
             for name in project.files
         ]
 
-    assert thresholds() == [600_000, 600_000, 600_000]
+    assert thresholds() == [600, 600, 600]
     sized.change()
-    assert thresholds() == [601_000, 600_000, 600_000]
+    assert thresholds() == [601, 600, 600]
     sized.change()
-    assert thresholds() == [602_000, 600_000, 600_000]
+    assert thresholds() == [602, 600, 600]
     assert sized.threshold_milliseconds == 602
 
 

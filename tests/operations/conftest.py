@@ -9,12 +9,11 @@ import pytest
 from embedded_aws.listener import Listener
 from embedded_aws.quotas import EndpointQuotas
 from slipway.access import Access
-from slipway.facts.instances import instance_types
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from tests.support.accounts import SECRET_ACCESS_KEY, access_to, forget_accounts
 from tests.support.imported_endpoints import ImportedPlan
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.plans import plan_for
+from tests.support.projects import model_config
 
 
 @pytest.fixture
@@ -31,8 +30,7 @@ def access() -> Iterator[Access]:
 
 @pytest.fixture
 def plan() -> DeploymentPlan:
-    config = model_config()
-    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return plan_for(model_config())
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_every_variable_that_the_programs_read_is_on_the_page() -> None:
     # What a WSGI server hands to an application, and what the container's own process gets.
     found -= {"CONTENT_LENGTH", "CONTENT_TYPE", "PATH_INFO", "QUERY_STRING"}
     found -= {"REQUEST_METHOD", "REQUEST_URI"}
-    found -= {"HOME", "PYTHONPATH", "SM_MODEL_DIR"}
+    found -= {"HOME", "PYTHONPATH", "SAGEMAKER_BIND_TO_PORT", "SM_MODEL_DIR"}
     found = {name for name in found if not name.startswith("HTTP_")}
     found |= {
         option.envvar
