@@ -13,12 +13,14 @@ the meantime would have had room.
 import asyncio
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from itertools import chain, islice
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
+from containers.serving.metrics import Record, ignore
 from containers.serving.pending_requests import Entry
 from containers.serving.predictor import ConcurrentPredictor, ModelLostError, Predictor
-from containers.serving.queued_batcher import QueuedBatcher
+from containers.serving.queued_batcher import BatchLimits, QueuedBatcher
 
 # A predictor chooses among this many batches' worth of queued inputs.
 _CHOICE_BATCHES: Final = 8
@@ -32,12 +34,20 @@ class Batcher(QueuedBatcher[InputT, OutputT]):
 
     Args:
         predictor: computes the batches, on the executor; a `ConcurrentPredictor` several at a time.
-        **limits: see `QueuedBatcher`.
+        limits: of batches and queue.
+        executor: see `QueuedBatcher`.
+        record_rows: see `QueuedBatcher`.
     """
 
-    # Any: the arguments of the base.
-    def __init__(self, predictor: Predictor[InputT, OutputT], **limits: Any) -> None:
-        super().__init__(**limits)
+    def __init__(
+        self,
+        predictor: Predictor[InputT, OutputT],
+        limits: BatchLimits,
+        *,
+        executor: Executor,
+        record_rows: Record = ignore,
+    ) -> None:
+        super().__init__(limits, executor=executor, record_rows=record_rows)
         self._predictor = predictor
         # Checked once, because checking a protocol takes as long as a small answer.
         self._several = predictor if isinstance(predictor, ConcurrentPredictor) else None

@@ -12,11 +12,13 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncGenerator, Collection, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from concurrent.futures import Executor
+from typing import TypeVar
 
+from containers.serving.metrics import Record, ignore
 from containers.serving.pending_requests import BatchedOutputs, Entry, PendingRequest
 from containers.serving.predictor import ModelLostError, StepResult, StepwisePredictor
-from containers.serving.queued_batcher import QueuedBatcher
+from containers.serving.queued_batcher import BatchLimits, QueuedBatcher
 
 InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
@@ -27,12 +29,20 @@ class ContinuousBatcher(QueuedBatcher[InputT, OutputT]):
 
     Args:
         predictor: computes the steps, on the executor.
-        **limits: see `QueuedBatcher`.
+        limits: of batches and queue.
+        executor: see `QueuedBatcher`.
+        record_rows: see `QueuedBatcher`.
     """
 
-    # Any: the arguments of the base.
-    def __init__(self, predictor: StepwisePredictor[InputT, OutputT], **limits: Any) -> None:
-        super().__init__(**limits)
+    def __init__(
+        self,
+        predictor: StepwisePredictor[InputT, OutputT],
+        limits: BatchLimits,
+        *,
+        executor: Executor,
+        record_rows: Record = ignore,
+    ) -> None:
+        super().__init__(limits, executor=executor, record_rows=record_rows)
         self._predictor = predictor
         # The inputs in the batch, by the keys under which the predictor knows them.
         self._active: dict[Hashable, Entry[InputT, OutputT]] = {}

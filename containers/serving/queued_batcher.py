@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Collection, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from containers.serving.errors import (
@@ -48,30 +49,37 @@ OutputT = TypeVar("OutputT")
 _TURNS_BEFORE_REFUSAL: Final = 3
 
 
+@dataclass(frozen=True)
+class BatchLimits:
+    """The limits of a batcher.
+
+    Args:
+        max_batch_size: most rows that are computed together.
+        max_batch_delay_seconds: longest wait for more inputs, straight after some finished.
+        max_queue_length: most inputs waiting.
+    """
+
+    max_batch_size: int
+    max_batch_delay_seconds: float
+    max_queue_length: int
+
+
 class QueuedBatcher(ABC, Generic[InputT, OutputT]):
     """Queues the inputs of requests, and hands their outputs back.
 
     Args:
+        limits: of batches and queue.
         executor: a pool with the compute threads, which `run` keeps busy.
-        max_batch_size: most rows that are computed together.
-        max_batch_delay_seconds: longest wait for more inputs, straight after some finished.
-        max_queue_length: most inputs waiting.
         record_rows: called on the executor with the number of rows of each computation.
     """
 
     def __init__(
-        self,
-        *,
-        executor: Executor,
-        max_batch_size: int,
-        max_batch_delay_seconds: float,
-        max_queue_length: int,
-        record_rows: Record = ignore,
+        self, limits: BatchLimits, *, executor: Executor, record_rows: Record = ignore
     ) -> None:
         self._executor = executor
-        self._max_batch_size = max_batch_size
-        self._max_batch_delay_seconds = max_batch_delay_seconds
-        self._max_queue_length = max_queue_length
+        self._max_batch_size = limits.max_batch_size
+        self._max_batch_delay_seconds = limits.max_batch_delay_seconds
+        self._max_queue_length = limits.max_queue_length
         self._record_rows = record_rows
         self._is_telling = False
         # Guards what follows and what a batcher adds. A thread that holds it can enter it again.

@@ -21,6 +21,7 @@ from containers.serving.predictor import (
     Predictor,
     StepwisePredictor,
 )
+from containers.serving.queued_batcher import BatchLimits
 from containers.serving.refusals import Refusals
 from containers.serving.settings import ServingSettings
 
@@ -257,16 +258,17 @@ class InferenceService:
     def _new_batcher(
         self, settings: ServingSettings
     ) -> Batcher[Any, Any] | ContinuousBatcher[Any, Any]:
-        # Any: arguments of either batcher.
-        limits: dict[str, Any] = {
-            "executor": self._compute_executor,
-            "max_batch_size": settings.max_batch_size,
-            "max_batch_delay_seconds": settings.max_batch_delay_milliseconds / 1000,
-            "max_queue_length": settings.max_queue_length,
-            "record_rows": self.metrics.histogram(
-                "slipway_batch_rows", "Rows of each step, or of each batch.", SIZE_BUCKETS
-            ),
-        }
+        limits = BatchLimits(
+            max_batch_size=settings.max_batch_size,
+            max_batch_delay_seconds=settings.max_batch_delay_milliseconds / 1000,
+            max_queue_length=settings.max_queue_length,
+        )
+        executor = self._compute_executor
+        record_rows = self.metrics.histogram(
+            "slipway_batch_rows", "Rows of each step, or of each batch.", SIZE_BUCKETS
+        )
         if isinstance(self._predictor, StepwisePredictor):
-            return ContinuousBatcher(self._predictor, **limits)
-        return Batcher(self._predictor, **limits)
+            return ContinuousBatcher(
+                self._predictor, limits, executor=executor, record_rows=record_rows
+            )
+        return Batcher(self._predictor, limits, executor=executor, record_rows=record_rows)

@@ -8,6 +8,7 @@ from typing import Any
 
 from containers.serving.batching import Batcher
 from containers.serving.continuous import ContinuousBatcher
+from containers.serving.queued_batcher import BatchLimits
 from tests.support.servers import (
     CountdownPredictor,
     EchoPredictor,
@@ -54,11 +55,7 @@ async def batching(
     batcher_type: Any = ContinuousBatcher if isinstance(predictor, CountdownPredictor) else Batcher
     with ThreadPoolExecutor(16) as executor:
         batcher = batcher_type(
-            predictor,
-            executor=executor,
-            max_batch_size=size,
-            max_batch_delay_seconds=delay_seconds,
-            max_queue_length=queue,
+            predictor, BatchLimits(size, delay_seconds, queue), executor=executor
         )
         running = asyncio.create_task(batcher.run())
         harness = Harness(batcher, predictor, running)
