@@ -8,13 +8,13 @@ from typing import Final
 from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.errors import FieldPath, Kind, Problem
+from slipway.planning.deployment import Deployment
 from slipway.planning.directory import (
     LARGEST_TEXT_BYTES,
     Directory,
     DirectoryFindings,
     PublishedDirectory,
 )
-from slipway.planning.situation import Situation
 
 ALLOWED_VARIABLE: Final = "SLIPWAY_ALLOW_OUTSIDE"
 # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
@@ -81,15 +81,15 @@ def is_lfs_pointer(path: Path, size_bytes: int) -> bool:
         return file.read(len(LFS_POINTER)) == LFS_POINTER
 
 
-def find_in_directory(project: Path, situation: Situation) -> DirectoryFindings:
+def find_in_directory(project: Path, deployment: Deployment) -> DirectoryFindings:
     """Returns what the family finds in the directory; nothing without the directory.
 
     Args:
         project: the folder that the directory's path is relative to.
-        situation: of the model.
+        deployment: of the model.
     """
-    source = situation.published_directory
-    if source is None or not situation.text_names:
+    source = deployment.published_directory
+    if source is None or not deployment.text_names:
         return DirectoryFindings()
     root = project / source.path
     sizes_bytes, texts, empty, pointers = dict[str, int](), dict[str, bytes](), [], set[str]()
@@ -101,7 +101,7 @@ def find_in_directory(project: Path, situation: Situation) -> DirectoryFindings:
             path, shown = Path(folder, name), (within / name).as_posix()
             try:
                 sizes_bytes[shown] = path.stat().st_size
-                if name in situation.text_names and sizes_bytes[shown] <= LARGEST_TEXT_BYTES:
+                if name in deployment.text_names and sizes_bytes[shown] <= LARGEST_TEXT_BYTES:
                     texts[shown] = path.read_bytes()
                 elif path.is_file() and is_lfs_pointer(path, sizes_bytes[shown]):
                     pointers.add(shown)
@@ -110,6 +110,6 @@ def find_in_directory(project: Path, situation: Situation) -> DirectoryFindings:
                 sizes_bytes.pop(shown, None)
     if not root.is_dir():
         return DirectoryFindings()
-    return situation.check_directory(
+    return deployment.check_directory(
         Directory(source.path, source.field, sizes_bytes, texts, empty, pointers)
     )

@@ -33,8 +33,9 @@ from slipway.errors import Kind, Location, Problem, UserError, did_you_mean, rel
 from slipway.image_sources import IMAGE_SOURCES, image_digest
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
+from slipway.planning.deployment import Deployment
 from slipway.planning.directory import DirectoryFindings
-from slipway.planning.families import FAMILIES, known_situation, situation_of
+from slipway.planning.families import FAMILIES, deployment_of, known_deployment
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan, GuestPlan, ImageBase, PlanWarning
 from slipway.planning.resolve import known_problems, resolve
@@ -45,7 +46,6 @@ from slipway.planning.sharing import (
     invalid_host,
     unknown_host,
 )
-from slipway.planning.situation import Situation
 
 # The folder of what programs make; git ignores it.
 _MADE_LATER = "build/"
@@ -165,13 +165,13 @@ class Project:
             if name != host and all(word in text for word in words)
         ]
 
-    def situation(self, name: str, environment: Environment) -> Situation:
+    def deployment(self, name: str, environment: Environment) -> Deployment:
         """Returns what planning knows of one model config in an environment.
 
         Raises:
             UserError: every problem of the config.
         """
-        return situation_of(self.config(name, environment.name).config, environment)
+        return deployment_of(self.config(name, environment.name).config, environment)
 
     @functools.cached_property
     def environment_names(self) -> list[str]:
@@ -231,11 +231,11 @@ class Project:
             if entry.marks_image is None or entry.marks_image not in text:
                 continue
             try:
-                situation = self.situation(name, environment)
+                deployment = self.deployment(name, environment)
             except UserError:
                 continue  # its own stack carries the report
-            if situation.image_family == family and situation.aws_image_name is not None:
-                found.add(situation.aws_image_name)
+            if deployment.image_family == family and deployment.aws_image_name is not None:
+                found.add(deployment.aws_image_name)
         return list(entry.image_bases(environment, sorted(found)))
 
     @functools.cached_property
@@ -253,13 +253,13 @@ class Project:
     def _image_digests(self) -> dict[str, str]:
         return {}
 
-    def findings(self, situation: Situation) -> DirectoryFindings:
+    def findings(self, deployment: Deployment) -> DirectoryFindings:
         """Returns what the family finds in the directory that is published as it is.
 
         Without the directory it finds nothing, because publishing reports that, and a build may
         make the directory later.
         """
-        return find_in_directory(self.root, situation)
+        return find_in_directory(self.root, deployment)
 
     def deploying_environments(self, name: str) -> list[Environment]:
         """Returns the environments that deploy what the config names: its sample or its release.
@@ -268,7 +268,7 @@ class Project:
             UserError: an environment, or the config in one of them, is invalid.
         """
         environments = [self.environment(each) for each in self.environment_names]
-        return [each for each in environments if has_source(self.situation(name, each))]
+        return [each for each in environments if has_source(self.deployment(name, each))]
 
     def check(self, name: str, environments: Sequence[Environment]) -> Checked:
         """Checks one model in each environment that deploys it, or in the first if none does.
@@ -283,7 +283,7 @@ class Project:
         warnings: dict[PlanWarning, None] = {}
         deploying: list[str] = []
         loaded: dict[str, LoadedConfig] = {}
-        idle: list[tuple[Situation, LoadedConfig]] = []
+        idle: list[tuple[Deployment, LoadedConfig]] = []
         read, lock = functools.cache(self._read), functools.cache(self.lock)
         for environment in environments:
             known = next(iter(loaded.values()), None)
@@ -296,12 +296,12 @@ class Project:
                         environment.name, read(name), self.environment_names
                     )
                 there = loaded[section]
-                situation = situation_of(there.config, environment)
-                if not has_source(situation):
-                    idle.append((situation, there))
+                deployment = deployment_of(there.config, environment)
+                if not has_source(deployment):
+                    idle.append((deployment, there))
                     continue
                 deploying.append(environment.name)
-                plan = self._plan(there, situation, lock(name), True)
+                plan = self._plan(there, deployment, lock(name), True)
                 warnings.update(dict.fromkeys(plan.warnings))
             except InvalidConfigError as error:
                 deploying.append(environment.name)
@@ -309,9 +309,9 @@ class Project:
                 problems.update(dict.fromkeys(found.problems))
             except UserError as error:
                 problems.update(dict.fromkeys(error.problems))
-        for situation, there in [] if deploying else idle[:1]:
+        for deployment, there in [] if deploying else idle[:1]:
             try:
-                plan = self._plan(there, situation, lock(name), True)
+                plan = self._plan(there, deployment, lock(name), True)
                 warnings.update(dict.fromkeys(plan.warnings))
             except UserError as error:
                 problems.update(dict.fromkeys(error.problems))
@@ -360,29 +360,29 @@ class Project:
         except InvalidConfigError as error:
             raise self._joined(error, environment) from None
         lock = self.lock(Path(loaded.document.path).stem)
-        situation = situation_of(loaded.config, environment)
-        return self._plan(loaded, situation, lock, allow_unpublished)
+        deployment = deployment_of(loaded.config, environment)
+        return self._plan(loaded, deployment, lock, allow_unpublished)
 
     def _joined(self, error: InvalidConfigError, environment: Environment) -> UserError:
         """Returns one report of a config's invalid values and of what its valid ones break."""
-        known = known_situation(error.known, environment)
+        known = known_deployment(error.known, environment)
         found = known_problems(known)
         with contextlib.suppress(UnknownValueError):  # which directory it is
             found += self.findings(known).problems
         return error.joined_by(found)
 
     def _plan(
-        self, loaded: LoadedConfig, situation: Situation, lock: Lock, allow_unpublished: bool, /
+        self, loaded: LoadedConfig, deployment: Deployment, lock: Lock, allow_unpublished: bool, /
     ) -> DeploymentPlan:
         # Outside the `try`: what is wrong there has no place in this config.
-        family = situation.image_family
+        family = deployment.image_family
         image_digests = {} if family is None else {family: self.image_digest(family)}
-        findings = self.findings(situation)
-        guests, shared = self._guests(situation)
-        refused = [*findings.problems, *shared, *self._host_problems(situation)]
+        findings = self.findings(deployment)
+        guests, shared = self._guests(deployment)
+        refused = [*findings.problems, *shared, *self._host_problems(deployment)]
         try:
             plan = resolve(
-                situation,
+                deployment,
                 lock,
                 image_digests,
                 guests=guests,
@@ -396,15 +396,15 @@ class Project:
             return plan
         return replace(plan, warnings=(*plan.warnings, *findings.warnings))
 
-    def _guests(self, situation: Situation) -> tuple[list[GuestPlan], list[Problem]]:
+    def _guests(self, deployment: Deployment) -> tuple[list[GuestPlan], list[Problem]]:
         """Returns the models whose copies run on a model's endpoint; of unreadable ones, why."""
-        config, environment = situation.config, situation.environment
+        config, environment = deployment.config, deployment.environment
         guests, problems = list[GuestPlan](), list[Problem]()
         if config.endpoint.mode != SCALE_TO_ZERO or config.endpoint.host is not None:
             return guests, problems
         for name in self.naming(config.name):
             try:
-                other = self.situation(name, environment)
+                other = self.deployment(name, environment)
                 if other.config.endpoint.host == config.name and has_source(other):
                     plan = self.plan(name, environment, allow_unpublished=True)
                     guests.append(guest_plan(plan))
@@ -412,16 +412,16 @@ class Project:
                 problems.append(invalid_guest(config.name, name))
         return guests, problems
 
-    def _host_problems(self, situation: Situation) -> list[Problem]:
+    def _host_problems(self, deployment: Deployment) -> list[Problem]:
         """Returns the reasons for which a model cannot be a guest of the host that it names."""
-        host = situation.config.endpoint.host
+        host = deployment.config.endpoint.host
         if host is None:
             return []
-        unknown = unknown_host(host, situation.config.name, self.files)
+        unknown = unknown_host(host, deployment.config.name, self.files)
         if unknown is not None:
             return [unknown]
         try:
-            there = self.situation(host, situation.environment)
-            return list(compare_with_host(situation, there))
+            there = self.deployment(host, deployment.environment)
+            return list(compare_with_host(deployment, there))
         except UserError:
             return [invalid_host(host)]

@@ -79,6 +79,6 @@ def _has_copies(project: Project, name: str, environment: Environment) -> bool:
 def _has_no_source(project: Project, name: str, environment: Environment) -> bool:
     """Returns whether a model belongs to other environments only."""
     try:
-        return not has_source(project.situation(name, environment))
+        return not has_source(project.deployment(name, environment))
     except UserError:
         return False

@@ -28,7 +28,7 @@ from slipway.errors import UserError
 from slipway.image_sources import IMAGE_SOURCES
 from slipway.planning.artifact_place import FOUNDATION_ID, artifact_place
 from slipway.planning.artifacts import any_source, has_source
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.plan import DeploymentPlan, ImagePlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
@@ -162,10 +162,10 @@ def _has_nothing(project: Project, name: str, environment: Environment) -> bool:
     `cdk deploy --all` then leaves it out.
     """
     try:
-        situation = project.situation(name, environment)
+        deployment = project.deployment(name, environment)
     except UserError:
         return False  # its stack carries the report
-    return any_source(situation) and not has_source(situation)
+    return any_source(deployment) and not has_source(deployment)
 
 
 def _mention_what_is_left_out(
@@ -293,8 +293,8 @@ def _artifacts_stack(
             return None
     except UserError:
         return None  # the model's stack carries the report
-    situation = situation_of(config, environment)
-    if any(list(rule(situation)) for rule in isolation.RULES):
+    deployment = deployment_of(config, environment)
+    if any(list(rule(deployment)) for rule in isolation.RULES):
         return None
     return ArtifactsStack(
         app,
@@ -308,7 +308,7 @@ def _artifacts_stack(
 def _family(project: Project, name: str, environment: Environment) -> str | None:
     """Returns the family whose image an unplannable model needs; None if its config is invalid."""
     try:
-        return project.situation(name, environment).image_family
+        return project.deployment(name, environment).image_family
     except UserError:
         return None
 

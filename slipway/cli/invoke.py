@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from slipway.config.sections.endpoint import AsyncInference
     from slipway.operations.invoke.asynchronous import AsyncAnswer
     from slipway.operations.invoke.realtime import Answer, Request
-    from slipway.planning.situation import Situation
+    from slipway.planning.deployment import Deployment
     from slipway.planning.texts import TextProtocol
     from slipway.project import Project
 
@@ -79,7 +79,9 @@ def invoke(
     environment = project.environment(env)
     protocol: TextProtocol | None = None
     if text:
-        protocol = _text_protocol(project.situation(name, environment), content_type, stream=stream)
+        protocol = _text_protocol(
+            project.deployment(name, environment), content_type, stream=stream
+        )
         content, content_type = _texts_request(protocol, text, content_type)
     mode, queue = _mode(project, name, environment.name)
     if wait is not None and mode == "realtime":
@@ -236,13 +238,13 @@ def _ignore(_part: bytes) -> None:
     pass
 
 
-def _text_protocol(situation: "Situation", content_type: str, *, stream: bool) -> "TextProtocol":
+def _text_protocol(deployment: "Deployment", content_type: str, *, stream: bool) -> "TextProtocol":
     """Returns how the model takes texts.
 
     Raises:
         UserError: it need not take any, or not in this way.
     """
-    protocol, name = situation.text_protocol, situation.config.name
+    protocol, name = deployment.text_protocol, deployment.config.name
     if stream:
         raise UserError.of(
             Code.WRONG_OPTIONS,
@@ -252,8 +254,8 @@ def _text_protocol(situation: "Situation", content_type: str, *, stream: bool) -
     if protocol is None:
         raise UserError.of(
             Code.WRONG_OPTIONS,
-            f"`--text` does not fit {name}: requests of the container `{situation.container}` have "
-            "a form of their own",
+            f"`--text` does not fit {name}: requests of the container `{deployment.container}` "
+            "have a form of their own",
             f"Give the whole request: `slipway invoke {name} --file request.json`.",
         )
     if content_type not in protocol.content_types:

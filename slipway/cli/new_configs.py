@@ -98,15 +98,15 @@ def _next_step(
 ) -> str:
     """Returns a sentence about what can be done with the file today."""
     from slipway.planning.artifacts import has_source
-    from slipway.planning.families import situation_of
+    from slipway.planning.families import deployment_of
 
-    every = [situation_of(config, environment) for environment in environments]
-    sourced = [situation for situation in every if has_source(situation)]
+    every = [deployment_of(config, environment) for environment in environments]
+    sourced = [deployment for deployment in every if has_source(deployment)]
     # Nobody deploys to the environment that CI synthesises for: any other is proposed before it.
-    sourced.sort(key=lambda situation: situation.environment.name == CI)
+    sourced.sort(key=lambda deployment: deployment.environment.name == CI)
     reason = "no environment deploys what it names"
-    for situation in sourced:
-        family, environment = situation.image_family, situation.environment
+    for deployment in sourced:
+        family, environment = deployment.image_family, deployment.environment
         if environment.is_local and family is None:
             # Only a real account runs an image that Slipway did not build.
             reason = "the embedded AWS does not run this image"
@@ -131,13 +131,13 @@ def _next_step(
 def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -> str | None:
     """Returns how the embedded AWS serves a checkpoint that it could compile; else None."""
     from slipway.planning.artifacts import has_source
-    from slipway.planning.families import situation_of
+    from slipway.planning.families import deployment_of
 
     local = next((each for each in environments if each.is_local), None)
     if local is None or config.artifacts.compile is None:
         return None
-    situation = situation_of(config, local)
-    if has_source(situation) or situation.image_family is None:
+    deployment = deployment_of(config, local)
+    if has_source(deployment) or deployment.image_family is None:
         return None
     return (
         f"On this machine: `make export` once, as compiling needs PyTorch; set `artifacts: "

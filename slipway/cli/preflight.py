@@ -29,7 +29,7 @@ def preflight(
     access = open_access(environment, project.root)
     refusal = None
     if environment.is_local:
-        backends = project.findings(project.situation(name, environment)).backends
+        backends = project.findings(project.deployment(name, environment)).backends
         refusal = why_not_served(project.root, plan.image.uri, backends)
     checks = check(
         plan,

@@ -205,11 +205,11 @@ def _with_files(project: Project, environment: Environment) -> list[str]:
     names = []
     for name in project.files:
         try:
-            situation = project.situation(name, environment)
+            deployment = project.deployment(name, environment)
         except UserError:
             names.append(name)
         else:
-            if has_source(situation):
+            if has_source(deployment):
                 names.append(name)
     if not names:
         raise UserError.of(

@@ -7,7 +7,7 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, UserError, relative
 from slipway.importing.draft import KnownFacts
 from slipway.importing.weights import WeightsPlace
-from slipway.planning.situation import ENCODERS
+from slipway.planning.deployment import ENCODERS
 from slipway.publishing.file_set import checkpoint_facts, directory_files
 from slipway.publishing.hub_facts import hub_facts
 

@@ -7,10 +7,10 @@ from slipway.facts.regions import hosted_types, hosting_regions
 from slipway.planning.artifacts import has_source
 from slipway.planning.asynchronous import ASYNC
 from slipway.planning.component import SCALE_TO_ZERO, accelerators_of
+from slipway.planning.deployment import Deployment
 from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rollout import ALL_AT_ONCE
-from slipway.planning.situation import Situation
 from slipway.planning.sizes import (
     LARGEST_VOLUME_GB,
     advised_volume_gb,
@@ -37,7 +37,7 @@ _REGIONS_WITHOUT_COMPONENTS = (
 class Subject:
     """The config, the plan and the facts that a warning is about."""
 
-    situation: Situation
+    deployment: Deployment
     artifact: ArtifactPlan
     weights: ArtifactPlan | None = None
 
@@ -52,8 +52,8 @@ def unpublished(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of an unpublished plan, which is for reading and linting only."""
     if subject.artifact.published:
         return
-    environment = subject.situation.environment
-    if has_source(subject.situation):
+    environment = subject.deployment.environment
+    if has_source(subject.deployment):
         yield PlanWarning(
             "unpublished", "The artifact is not published: SageMaker would refuse this."
         )
@@ -67,10 +67,10 @@ def unpublished(subject: Subject) -> Iterator[PlanWarning]:
 
 def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of images that AWS no longer develops, because they get no security fixes either."""
-    aws = subject.situation.aws_image
+    aws = subject.deployment.aws_image
     if aws is None or aws.legacy is None:
         return
-    role, living = subject.situation.supported_replacement
+    role, living = subject.deployment.supported_replacement
     yield PlanWarning(
         "legacy-image",
         f"{aws.framework} {aws.version}{role} is a legacy image: {aws.legacy.reason}. {living} "
@@ -80,7 +80,7 @@ def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
 
 def single_instance(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a single instance, because it lies in a single zone, or of none at rest."""
-    config = subject.situation.config
+    config = subject.deployment.config
     if config.endpoint.mode == SCALE_TO_ZERO:
         yield PlanWarning(
             "sleeping-endpoint",
@@ -107,7 +107,7 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
 
 def failures_are_told_to_nobody(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a queue whose failures are seen in metrics alone, because no caller waits."""
-    queue = subject.situation.config.endpoint.async_inference
+    queue = subject.deployment.config.endpoint.async_inference
     if queue is not None and queue.failure_output is None and queue.error_topic_arn is None:
         yield PlanWarning(
             "async-failures-untold",
@@ -122,7 +122,7 @@ def rollout_hardly_watched(subject: Subject) -> Iterator[PlanWarning]:
     A step begins in the middle of a minute. A container that never answers fails its first request
     only after SageMaker's 60 seconds.
     """
-    config = subject.situation.config
+    config = subject.deployment.config
     rollout, minutes = config.rollout, config.alarms.evaluation_periods_minutes
     advised = 60 * (minutes + 1)
     if rollout.is_guarded and rollout.rollback_alarms and rollout.wait_seconds < advised:
@@ -136,7 +136,7 @@ def rollout_hardly_watched(subject: Subject) -> Iterator[PlanWarning]:
 
 def rollout_step_below_instance(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a step smaller than one instance, because no source says how SageMaker rounds it."""
-    config = subject.situation.config
+    config = subject.deployment.config
     step, scaling = config.rollout.step_percent, config.autoscaling
     # A batch of copies has one at least.
     of_copies = config.endpoint.mode == SCALE_TO_ZERO
@@ -159,10 +159,10 @@ def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
 
     The list follows AWS's prices, which lag behind.
     """
-    situation = subject.situation
-    region = situation.region
+    deployment = subject.deployment
+    region = deployment.region
     here = hosted_types(region)
-    for name in (instance.name for instance in situation.instances):
+    for name in (instance.name for instance in deployment.instances):
         somewhere = hosting_regions(name)
         if here is not None and somewhere is not None and name not in here:
             yield PlanWarning(
@@ -177,9 +177,9 @@ def memory_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
 
     A server that limits itself to a share of the memory, as vLLM does, leaves the rest free anyway.
     """
-    situation = subject.situation
-    for instance in situation.instances:
-        memory = estimate(situation, instance)
+    deployment = subject.deployment
+    for instance in deployment.instances:
+        memory = estimate(deployment, instance)
         if memory is None:
             continue
         if memory.total_gib > min(memory.available_gib, _NEARLY_FULL * memory.memory_gib):
@@ -196,11 +196,11 @@ def disk_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
     The published artifact may also be larger than the config said. A sum above the disk is included
     here, because the rules do not see the published size.
     """
-    situation, endpoint = subject.situation, subject.situation.config.endpoint
+    deployment, endpoint = subject.deployment, subject.deployment.config.endpoint
     size_gb = _stored_gb(subject)
     if size_gb is None:
         return
-    for instance in situation.instances:
+    for instance in deployment.instances:
         disk = disk_gb(endpoint, instance)
         if disk is None or size_gb <= _NEARLY_FULL * disk:
             continue
@@ -220,9 +220,9 @@ def volume_key_without_volume(subject: Subject) -> Iterator[PlanWarning]:
 
     SageMaker takes the key all the same: botocore 1.44, CreateEndpointConfig's KmsKeyId.
     """
-    if subject.situation.config.endpoint.volume_key_arn is None:
+    if subject.deployment.config.endpoint.volume_key_arn is None:
         return
-    for instance in subject.situation.instances:
+    for instance in subject.deployment.instances:
         if instance.local_nvme_gb:
             yield PlanWarning(
                 "volume-key-without-volume",
@@ -239,7 +239,7 @@ def download_may_time_out(subject: Subject) -> Iterator[PlanWarning]:
     size_gb = _stored_gb(subject)
     if size_gb is None:
         return
-    for field, seconds, advised in short_timeouts(subject.situation, size_gb):
+    for field, seconds, advised in short_timeouts(subject.deployment, size_gb):
         yield PlanWarning(
             "download-may-time-out",
             f"{size_gb:.1f} GB take {download_seconds(size_gb)} s over one connection to S3 "
@@ -250,16 +250,16 @@ def download_may_time_out(subject: Subject) -> Iterator[PlanWarning]:
 
 def guest_shares_no_instance(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a guest whose copies leave no accelerator of an instance to its host."""
-    situation = subject.situation
-    host, section = situation.config.endpoint.host, situation.config.endpoint.copies
+    deployment = subject.deployment
+    host, section = deployment.config.endpoint.host, deployment.config.endpoint.copies
     if host is None or section is None:
         return
-    count = accelerators_of(situation.instance)
+    count = accelerators_of(deployment.instance)
     if count and (section.accelerators_per_copy or count) == count:
         accelerators = "the only accelerator" if count == 1 else f"all {count} accelerators"
         yield PlanWarning(
             "guest-shares-no-instance",
-            f"A copy takes {accelerators} of {situation.instance.name}, so no instance holds "
+            f"A copy takes {accelerators} of {deployment.instance.name}, so no instance holds "
             f"copies of this model and of {host}. Lower `accelerators_per_copy`, choose a type "
             "with more accelerators, or use an endpoint for each model.",
         )
@@ -272,13 +272,13 @@ def components_may_be_refused(subject: Subject) -> Iterator[PlanWarning]:
     Source, read 2026-11-26: the utilities for inference components of sagemaker-serve in
     https://github.com/aws/sagemaker-python-sdk.
     """
-    situation = subject.situation
-    if situation.config.endpoint.mode != SCALE_TO_ZERO:
+    deployment = subject.deployment
+    if deployment.config.endpoint.mode != SCALE_TO_ZERO:
         return
-    types = [i.name for i in situation.instances if i.name.startswith(_TYPES_WITHOUT_COMPONENTS)]
+    types = [i.name for i in deployment.instances if i.name.startswith(_TYPES_WITHOUT_COMPONENTS)]
     places = [", ".join(types)] if types else []
-    if situation.region in _REGIONS_WITHOUT_COMPONENTS:
-        places.append(situation.region)
+    if deployment.region in _REGIONS_WITHOUT_COMPONENTS:
+        places.append(deployment.region)
     if places:
         yield PlanWarning(
             "components-may-be-refused",
@@ -295,7 +295,7 @@ def _stored_gb(subject: Subject) -> float | None:
     stored = subject.weights or subject.artifact
     if stored.published:
         return stored.size_bytes / 1e9
-    return artifact_size_gb(subject.situation)
+    return artifact_size_gb(subject.deployment)
 
 
 ADVICE: tuple[Advice, ...] = (

@@ -12,9 +12,9 @@ from slipway.codes.code import Code
 from slipway.config.names import CI, ENVIRONMENTS_FILE
 from slipway.errors import Kind, Problem
 from slipway.planning.artifact_place import ArtifactPlace, artifact_place
+from slipway.planning.deployment import Deployment
 from slipway.planning.lock import Lock, LockedPart, is_current
 from slipway.planning.plan import ArtifactPlan
-from slipway.planning.situation import Situation
 
 # A prefix that no artifact can have (digests are hexadecimal) and every linter takes.
 UNPUBLISHED = "unpublished"
@@ -28,39 +28,39 @@ class Parts:
     weights: ArtifactPlan | None
 
 
-def any_source(situation: Situation) -> bool:
+def any_source(deployment: Deployment) -> bool:
     """Returns whether the config names any files."""
-    artifacts = situation.config.artifacts
+    artifacts = deployment.config.artifacts
     named = any((artifacts.sample, artifacts.release, artifacts.weights))
-    return named or situation.published_directory is not None
+    return named or deployment.published_directory is not None
 
 
-def has_source(situation: Situation) -> bool:
+def has_source(deployment: Deployment) -> bool:
     """Returns whether there is something to publish for the environment."""
-    has_weights = situation.deploys_release and situation.config.artifacts.weights is not None
-    return has_weights or situation.published_directory is not None
+    has_weights = deployment.deploys_release and deployment.config.artifacts.weights is not None
+    return has_weights or deployment.published_directory is not None
 
 
-def parts(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> Parts | Problem:
+def parts(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> Parts | Problem:
     """Returns the published parts, parts of an unpublished plan, or the problem to solve first.
 
     Args:
-        situation: of a valid config.
+        deployment: of a valid config.
         lock: the model's published artifacts.
         allow_unpublished: whether a plan without a published artifact is allowed.
     """
-    packaged, compiled = situation.has_code, situation.is_compiled
-    locked = lock.artifact(situation) if has_source(situation) else None
-    place = artifact_place(situation.config, situation.environment)
+    packaged, compiled = deployment.has_code, deployment.is_compiled
+    locked = lock.artifact(deployment) if has_source(deployment) else None
+    place = artifact_place(deployment.config, deployment.environment)
     mismatch: Problem | None = None
     if compiled and locked is not None and locked.compiled is not None:
-        mismatch = _wrong_target(situation, locked.compiled.target)
-    if locked is not None and mismatch is None and is_current(locked, situation):
+        mismatch = _wrong_target(deployment, locked.compiled.target)
+    if locked is not None and mismatch is None and is_current(locked, deployment):
         weights = locked.compiled if compiled else locked.weights
         model_data = locked.code if packaged else locked.compiled
-        if situation.configured_by_environment:
+        if deployment.configured_by_environment:
             model_data = weights
-        elif model_data is None and not packaged and situation.serves_plain_weights:
+        elif model_data is None and not packaged and deployment.serves_plain_weights:
             model_data = locked.weights
         whole = model_data is not None and (weights is not None or not packaged)
         if model_data is not None and whole:
@@ -74,7 +74,7 @@ def parts(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> Parts
             place.bucket, UNPUBLISHED, 0, 0, "none", published=False, root=place.root
         )
         return Parts(nothing, nothing if packaged else None)
-    return mismatch or _unpublished(situation, was_published=locked is not None)
+    return mismatch or _unpublished(deployment, was_published=locked is not None)
 
 
 def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:
@@ -90,15 +90,15 @@ def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:
     )
 
 
-def no_source(situation: Situation) -> Problem:
+def no_source(deployment: Deployment) -> Problem:
     """Returns the problem of a config that names no files for what the environment deploys."""
-    wanted, name = situation.environment.artifacts, situation.environment.name
+    wanted, name = deployment.environment.artifacts, deployment.environment.name
     if wanted == "release":
         remedy = (
             "Add `artifacts.weights` with the checkpoint, add `artifacts.release` with the path of "
             "the compiled model and its target, or set `artifacts: sample` for that environment."
         )
-    elif any_source(situation):
+    elif any_source(deployment):
         remedy = (
             f"Set `artifacts: release` for `{name}` in environments.yaml to deploy the model "
             "itself, or add `artifacts.sample` with the path of a small model."
@@ -112,10 +112,10 @@ def no_source(situation: Situation) -> Problem:
     return Problem(Code.NO_MODEL, Kind.STATE, message, remedy, ("artifacts",))
 
 
-def _unpublished(situation: Situation, *, was_published: bool) -> Problem:
-    wanted = situation.environment.artifacts
-    if not has_source(situation):
-        return no_source(situation)
+def _unpublished(deployment: Deployment, *, was_published: bool) -> Problem:
+    wanted = deployment.environment.artifacts
+    if not has_source(deployment):
+        return no_source(deployment)
     state = (
         f"the config changed after the {wanted} was published"
         if was_published
@@ -125,40 +125,40 @@ def _unpublished(situation: Situation, *, was_published: bool) -> Problem:
         Code.CONFIG_CHANGED if was_published else Code.NEVER_PUBLISHED,
         Kind.STATE,
         state,
-        _publish_again(situation),
+        _publish_again(deployment),
         ("artifacts", wanted),
     )
 
 
-def _publish_again(situation: Situation) -> str:
+def _publish_again(deployment: Deployment) -> str:
     """Returns the remedy of a lock that does not have what the config asks for."""
-    name = situation.config.name
-    if situation.environment.name == CI:
+    name = deployment.config.name
+    if deployment.environment.name == CI:
         return (
             f"`{CI}` is nobody's account: `--allow-unpublished` plans for it. To publish, add an "
             f"environment with your account to {ENVIRONMENTS_FILE}, and run `slipway publish "
             f"{name} --env` with its name."
         )
     return (
-        f"Run `slipway publish {name} --env {situation.environment.name}` and commit the lock file "
-        f"model_configs/{name}.lock.json."
+        f"Run `slipway publish {name} --env {deployment.environment.name}` and commit the lock "
+        f"file model_configs/{name}.lock.json."
     )
 
 
-def _wrong_target(situation: Situation, target: str) -> Problem | None:
+def _wrong_target(deployment: Deployment, target: str) -> Problem | None:
     """Returns the problem of a published model whose target does not fit the environment."""
-    wanted = situation.compile_target
+    wanted = deployment.compile_target
     if wanted is None or wanted == target:
         return None
     has = (
         "the embedded AWS has no accelerator"
-        if situation.environment.is_local
-        else f"{situation.instance.name} needs {wanted}"
+        if deployment.environment.is_local
+        else f"{deployment.instance.name} needs {wanted}"
     )
     return Problem(
         Code.LOCKED_FOR_ANOTHER_TARGET,
         Kind.STATE,
         f"the release in the lock was compiled for {target}, and {has}",
-        _publish_again(situation),
+        _publish_again(deployment),
         ("artifacts", "compile"),
     )

@@ -1,6 +1,6 @@
 """The image of a container, and its host image.
 
-The situation says which image a container has; here it becomes part of the plan.
+The deployment says which image a container has; here it becomes part of the plan.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,36 +11,36 @@ from slipway.errors import Kind, Problem
 from slipway.facts.images import inference_amis
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.artifacts import UNPUBLISHED
+from slipway.planning.deployment import Deployment
 from slipway.planning.plan import ImagePlan
-from slipway.planning.situation import Situation
 
 
 def image_plan(
-    situation: Situation, image_digests: Mapping[str, str], *, allow_unpublished: bool
+    deployment: Deployment, image_digests: Mapping[str, str], *, allow_unpublished: bool
 ) -> ImagePlan | Problem:
     """Returns the image, or why there is none to deploy yet.
 
     Args:
-        situation: of a config that breaks no rule; its environment's registry has the images that
+        deployment: of a config that breaks no rule; its environment's registry has the images that
             Slipway builds.
         image_digests: fingerprint of the sources of each image that Slipway builds, by container
             family.
         allow_unpublished: whether an image that does not exist is allowed.
     """
-    family, environment = situation.image_family, situation.environment
+    family, environment = deployment.image_family, deployment.environment
     if family is None:
-        return situation.given_image
+        return deployment.given_image
     digest = image_digests.get(family)
     if digest is None and not allow_unpublished:
         return Problem(
             Code.NO_IMAGE,
             Kind.STATE,
-            f"Slipway has no image for the container `{situation.container}` yet",
+            f"Slipway has no image for the container `{deployment.container}` yet",
             "`-c allow-unpublished=true` synthesises the deployment for reading.",
             ("serving", "container"),
         )
     # The same sources on another base are another image.
-    tag = f"{situation.image_base}-{digest or UNPUBLISHED}"
+    tag = f"{deployment.image_base}-{digest or UNPUBLISHED}"
     return ImagePlan(
         environment.account, environment.region, f"{environment.repository_prefix}{family}", tag
     )
@@ -51,20 +51,20 @@ def compiler_image(serving: ImagePlan) -> ImagePlan:
     return replace(serving, tag=f"{serving.tag}-compiler")
 
 
-def inference_ami(situation: Situation, own: Collection[InstanceFacts]) -> str | None:
+def inference_ami(deployment: Deployment, own: Collection[InstanceFacts]) -> str | None:
     """Returns a variant's host image: as configured, or as the container's CUDA or Neuron needs it.
 
     None where the variant's types have no accelerator that its driver is for: SageMaker refuses a
     GPU's host image on a type without one (`ami_fits`).
 
     Args:
-        situation: all variants share its container image.
+        deployment: all variants share its container image.
         own: the variant's types.
     """
-    chosen = situation.config.endpoint.inference_ami_version
+    chosen = deployment.config.endpoint.inference_ami_version
     if chosen is not None:
         return chosen
-    needed = situation.needed_host_image
+    needed = deployment.needed_host_image
     if needed is None or not any(ami_fits(needed, instance) for instance in own):
         return None
     return needed

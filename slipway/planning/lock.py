@@ -12,7 +12,7 @@ from pydantic import Field
 
 from slipway.config.sections.artifacts import HubWeights
 from slipway.config.sections.base import Section
-from slipway.planning.situation import Situation
+from slipway.planning.deployment import Deployment
 
 
 class LockedPart(Section):
@@ -60,18 +60,18 @@ class Lock(Section):
     release: LockedArtifact | None = None
     environments: Mapping[str, LockedArtifact] | None = None
 
-    def artifact(self, situation: Situation) -> LockedArtifact | None:
+    def artifact(self, deployment: Deployment) -> LockedArtifact | None:
         """Returns the published artifact that an environment deploys, or None."""
-        if not situation.deploys_release:
+        if not deployment.deploys_release:
             return self.sample
-        if _is_of_an_environment(situation):
-            return (self.environments or {}).get(situation.environment.name)
+        if _is_of_an_environment(deployment):
+            return (self.environments or {}).get(deployment.environment.name)
         return self.release
 
-    def with_artifact(self, situation: Situation, artifact: LockedArtifact) -> "Lock":
+    def with_artifact(self, deployment: Deployment, artifact: LockedArtifact) -> "Lock":
         """Returns the lock after an artifact was published; this lock is not changed."""
-        environment = situation.environment
-        if _is_of_an_environment(situation):
+        environment = deployment.environment
+        if _is_of_an_environment(deployment):
             merged = {**(self.environments or {}), environment.name: artifact}
             return self.model_copy(update={"environments": dict(sorted(merged.items()))})
         return self.model_copy(update={environment.artifacts: artifact})
@@ -81,52 +81,52 @@ class Lock(Section):
         return self.model_dump_json(indent=2, exclude_none=True) + "\n"
 
 
-def _is_of_an_environment(situation: Situation) -> bool:
-    return situation.is_compiled or situation.has_code
+def _is_of_an_environment(deployment: Deployment) -> bool:
+    return deployment.is_compiled or deployment.has_code
 
 
-def inputs_digest(situation: Situation) -> str:
+def inputs_digest(deployment: Deployment) -> str:
     """Digests what decides the bytes of the environment's artifact, in hexadecimal."""
-    return _digest(inputs(situation))
+    return _digest(inputs(deployment))
 
 
-def is_current(locked: LockedArtifact, situation: Situation) -> bool:
+def is_current(locked: LockedArtifact, deployment: Deployment) -> bool:
     """Returns whether publishing the config would make the locked artifact again.
 
     Args:
         locked: a published artifact.
-        situation: the model in the environment that has the artifact.
+        deployment: the model in the environment that has the artifact.
     """
     found = locked.inputs_digest
-    return found == inputs_digest(situation) or found == _digest(_first_inputs(situation))
+    return found == inputs_digest(deployment) or found == _digest(_first_inputs(deployment))
 
 
-def inputs(situation: Situation) -> dict[str, Any]:
+def inputs(deployment: Deployment) -> dict[str, Any]:
     """Returns what decides the bytes of the environment's artifact, as plain data.
 
     The target is left out. The lock's part has it, and a plan refuses another one.
     """
-    source = situation.artifact_source
+    source = deployment.artifact_source
     found: dict[str, Any] = {"source": source.model_dump(mode="json") if source else None}
     if isinstance(source, HubWeights) and source.allow_patterns is None:
         # What locks have for the default.
         found["source"]["allow_patterns"] = ["*.json", "*.model", "*.safetensors", "*.txt"]
-    if situation.deploys_release and situation.config.artifacts.weights is not None:
-        found["serving"] = situation.settings_in_artifact
+    if deployment.deploys_release and deployment.config.artifacts.weights is not None:
+        found["serving"] = deployment.settings_in_artifact
     return found
 
 
-def _first_inputs(situation: Situation) -> dict[str, Any]:
+def _first_inputs(deployment: Deployment) -> dict[str, Any]:
     """Returns what the digest of older locks is of: fields that decide no byte are among them."""
-    config, sources = situation.config, situation.config.artifacts
+    config, sources = deployment.config, deployment.config.artifacts
     found = {
-        "container": situation.container,
+        "container": deployment.container,
         "family": config.model.family,
-        "source": inputs(situation)["source"],
+        "source": inputs(deployment)["source"],
     }
-    if situation.deploys_release and sources.weights is not None:
+    if deployment.deploys_release and sources.weights is not None:
         found["compile"] = sources.compile.model_dump(mode="json") if sources.compile else None
-        found |= situation.settings_in_older_locks
+        found |= deployment.settings_in_older_locks
     return found
 
 

@@ -11,9 +11,9 @@ import math
 
 from slipway.config.sections.model import Model
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.deployment import Deployment
 from slipway.planning.memory_estimate import Layout, MemoryEstimate
 from slipway.planning.quantization import BYTES, stored_weights
-from slipway.planning.situation import Situation
 
 # Weights of one byte are computed with, and cached, in two.
 _LEAST_CACHED_BYTES = 2
@@ -21,8 +21,8 @@ _GIB = 2**30
 OVERHEAD_GIB = 1.0
 
 
-def estimate(situation: Situation, instance: InstanceFacts) -> MemoryEstimate | None:
-    """Estimates what the model takes on an instance type, once for each type of a situation.
+def estimate(deployment: Deployment, instance: InstanceFacts) -> MemoryEstimate | None:
+    """Estimates what the model takes on an instance type, once for each type of a deployment.
 
     Each family's `memory_layout`, `cached_tokens` and `memory_share` say what is assumed of its
     container.
@@ -32,27 +32,27 @@ def estimate(situation: Situation, instance: InstanceFacts) -> MemoryEstimate | 
         container without `dtype`. It is also None if a container cannot run on them, which a rule
         reports.
     """
-    known = situation.memory_estimates
+    known = deployment.memory_estimates
     if instance.name not in known:
-        known[instance.name] = _estimate(situation, instance)
+        known[instance.name] = _estimate(deployment, instance)
     return known[instance.name]
 
 
-def _estimate(situation: Situation, instance: InstanceFacts) -> MemoryEstimate | None:
-    config, accelerator = situation.config, instance.accelerator
+def _estimate(deployment: Deployment, instance: InstanceFacts) -> MemoryEstimate | None:
+    config, accelerator = deployment.config, instance.accelerator
     dtype = config.serving.dtype
     if accelerator is None or accelerator.memory_gib is None or dtype is None:
         return None
-    layout = situation.memory_layout(instance, accelerator)
+    layout = deployment.memory_layout(instance, accelerator)
     if layout is None:
         return None
-    cache = _cache_gib(situation, layout, max(BYTES[dtype], _LEAST_CACHED_BYTES))
-    weights = stored_weights(situation, dtype)
+    cache = _cache_gib(deployment, layout, max(BYTES[dtype], _LEAST_CACHED_BYTES))
+    weights = stored_weights(deployment, dtype)
     copy_weights = weights.size_bytes / _GIB
     return MemoryEstimate(
         accelerator=accelerator.product,
         memory_gib=accelerator.memory_gib,
-        available_gib=round(accelerator.memory_gib * situation.memory_share, 3),
+        available_gib=round(accelerator.memory_gib * deployment.memory_share, 3),
         dtype=weights.precision,
         accelerators_per_copy=layout.per_copy,
         copies=layout.copies,
@@ -65,7 +65,7 @@ def _estimate(situation: Situation, instance: InstanceFacts) -> MemoryEstimate |
     )
 
 
-def _cache_gib(situation: Situation, layout: Layout, value_bytes: int) -> float | str:
+def _cache_gib(deployment: Deployment, layout: Layout, value_bytes: int) -> float | str:
     """Returns the keys and values on one accelerator in GiB, or why they are not known.
 
     In a decoder every token of the prompt and of the answer leaves a key and a value in each layer.
@@ -77,7 +77,7 @@ def _cache_gib(situation: Situation, layout: Layout, value_bytes: int) -> float 
     Divided by tensor parallelism, an accelerator holds one head at least: fewer heads than parts
     are held more than once.
     """
-    model, tokens = situation.config.model, situation.cached_tokens
+    model, tokens = deployment.config.model, deployment.cached_tokens
     if tokens == 0:
         return 0.0
     if isinstance(tokens, str):

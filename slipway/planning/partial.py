@@ -8,20 +8,20 @@ from typing import Any, ClassVar, TypeVar
 from slipway.config.sections.base import UnknownValueError
 from slipway.errors import Problem
 from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.planning.deployment import Deployment
 from slipway.planning.memory_estimate import Layout
-from slipway.planning.situation import Situation
 
-SituationT = TypeVar("SituationT", bound=Situation)
+DeploymentT = TypeVar("DeploymentT", bound=Deployment)
 
 
 def found_by(
-    rules: Iterable[Callable[[SituationT], Iterator[Problem]]], of: SituationT
+    rules: Iterable[Callable[[DeploymentT], Iterator[Problem]]], of: DeploymentT
 ) -> list[Problem]:
     """Returns what rules find, each up to the first value that it needs and that is not known.
 
     Args:
-        rules: functions that take a situation and yield problems.
-        of: the situation of a valid config, or of the valid part of a config.
+        rules: functions that take a deployment and yield problems.
+        of: the deployment of a valid config, or of the valid part of a config.
     """
     found: list[Problem] = []
     for rule in rules:
@@ -33,7 +33,7 @@ def found_by(
     return found
 
 
-class UnknownFamily(Situation):
+class UnknownFamily(Deployment):
     """A deployment whose container is not known: shared rules may ask for the config alone."""
 
     _KNOWN: ClassVar = (

@@ -9,13 +9,13 @@ from typing import Any
 from slipway.codes.code import Code
 from slipway.errors import FieldPath, Kind, Problem, UserError
 from slipway.planning.artifacts import has_source, no_source
+from slipway.planning.deployment import Deployment
 from slipway.planning.lock import Lock, LockedArtifact, inputs, inputs_digest, is_current
-from slipway.planning.situation import Situation
 
 _COMPILE: FieldPath = ("artifacts", "compile")
 
 
-def promotable(source: Situation, target: Situation, lock: Lock) -> LockedArtifact:
+def promotable(source: Deployment, target: Deployment, lock: Lock) -> LockedArtifact:
     """Returns the artifact that was published to one environment, for another environment.
 
     Args:
@@ -64,7 +64,7 @@ def package_changed(model: str, source: str) -> Problem:
     )
 
 
-def _mismatches(source: Situation, target: Situation) -> Iterator[Problem]:
+def _mismatches(source: Deployment, target: Deployment) -> Iterator[Problem]:
     """Yields what keeps two environments from sharing any artifact."""
     name, tested = target.config.name, source.environment
     if source.deploys_release != target.deploys_release:
@@ -105,7 +105,7 @@ def _mismatches(source: Situation, target: Situation) -> Iterator[Problem]:
 
 
 def _faults(
-    source: Situation, target: Situation, locked: LockedArtifact | None
+    source: Deployment, target: Deployment, locked: LockedArtifact | None
 ) -> Iterator[Problem]:
     """Yields what is wrong with the locked artifact."""
     name, tested = target.config.name, source.environment.name
@@ -131,7 +131,7 @@ def _faults(
         yield from _wrong_target(source, target, locked.compiled.target)
 
 
-def _wrong_target(source: Situation, target: Situation, has: str | None) -> Iterator[Problem]:
+def _wrong_target(source: Deployment, target: Deployment, has: str | None) -> Iterator[Problem]:
     wanted = target.compile_target
     if wanted is None or wanted == has:
         return
@@ -151,7 +151,7 @@ def _wrong_target(source: Situation, target: Situation, has: str | None) -> Iter
     )
 
 
-def _build(target: Situation) -> str:
+def _build(target: Deployment) -> str:
     name, environment = target.config.name, target.environment.name
     return (
         f"Run `slipway publish {name} --env {environment}`, which compiles for `{environment}`, or "

@@ -8,7 +8,7 @@ Then its size is all that a config says of it.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slipway.planning.situation import Situation
+from slipway.planning.deployment import Deployment
 
 BYTES: Mapping[str, int] = {"auto": 2, "fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "fp8": 1}
 """Bytes of a weight by `dtype`. Engines make two of `auto`, whatever the checkpoint has."""
@@ -61,7 +61,7 @@ class StoredWeights:
     precision: str
 
 
-def stored_weights(situation: Situation, dtype: str) -> StoredWeights:
+def stored_weights(deployment: Deployment, dtype: str) -> StoredWeights:
     """Returns the bytes of one copy.
 
     A quantisation's own bytes count, unless the checkpoint is about as large or smaller: then its
@@ -69,10 +69,10 @@ def stored_weights(situation: Situation, dtype: str) -> StoredWeights:
     setting, have the checkpoint's size.
 
     Args:
-        situation: of a config, or of its valid part.
+        deployment: of a config, or of its valid part.
         dtype: precision of the config.
     """
-    config, method = situation.config, situation.quantization
+    config, method = deployment.config, deployment.quantization
     artifacts, plain = config.artifacts, config.model.parameters * BYTES[dtype]
     has_size = artifacts.size_gb is not None and artifacts.weights is not None
     size = artifacts.size_gb * 1e9 if artifacts.size_gb is not None and has_size else None

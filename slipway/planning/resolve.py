@@ -14,6 +14,7 @@ from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
 from slipway.planning.component import ComponentPlan, component_plan
 from slipway.planning.cost import Fleet, estimate_cost
+from slipway.planning.deployment import Deployment
 from slipway.planning.families import FAMILIES
 from slipway.planning.images import image_plan, inference_ami
 from slipway.planning.lock import Lock
@@ -28,12 +29,11 @@ from slipway.planning.plan import (
     most_instances,
 )
 from slipway.planning.rules import RULES
-from slipway.planning.situation import Situation
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
 
 def resolve(
-    situation: Situation,
+    deployment: Deployment,
     lock: Lock,
     image_digests: Mapping[str, str],
     *,
@@ -43,7 +43,7 @@ def resolve(
     """Makes the plan of one model in one environment.
 
     Args:
-        situation: of a valid config.
+        deployment: of a valid config.
         lock: the model's published artifacts.
         image_digests: fingerprint of the sources of each image that Slipway builds, by container
             family.
@@ -54,107 +54,107 @@ def resolve(
     Raises:
         UserError: every incompatibility, with its field; the caller fills in the places.
     """
-    config, environment = situation.config, situation.environment
-    problems = known_problems(situation)
+    config, environment = deployment.config, deployment.environment
+    problems = known_problems(deployment)
     if problems:
         # What the rules are about may be needed to go on.
-        raise UserError([*problems, *_state(situation, lock, allow_unpublished=allow_unpublished)])
-    parts = artifact_parts(situation, lock, allow_unpublished=allow_unpublished)
-    image = image_plan(situation, image_digests, allow_unpublished=allow_unpublished)
+        raise UserError([*problems, *_state(deployment, lock, allow_unpublished=allow_unpublished)])
+    parts = artifact_parts(deployment, lock, allow_unpublished=allow_unpublished)
+    image = image_plan(deployment, image_digests, allow_unpublished=allow_unpublished)
     if isinstance(parts, Problem) or isinstance(image, Problem):
         raise UserError([found for found in (parts, image) if isinstance(found, Problem)])
     component = component_plan(
-        config.endpoint, situation.instances, environment.stack_name(config.name)
+        config.endpoint, deployment.instances, environment.stack_name(config.name)
     )
-    variants, shadow = tuple(_variants(situation)), _shadow(situation)
+    variants, shadow = tuple(_variants(deployment)), _shadow(deployment)
     # A guest's instances are in the cost of its host's endpoint.
     paid = () if config.endpoint.host else variants
     fleets = [_fleet(variant, config, component, guests) for variant in paid]
     if shadow is not None:
         fleets.append(_fixed_fleet(shadow, config))
-    subject = Subject(situation, parts.model_data, parts.weights)
+    subject = Subject(deployment, parts.model_data, parts.weights)
     return DeploymentPlan(
         config=config,
         environment=environment,
         image=image,
         artifact=parts.model_data,
         weights=parts.weights,
-        partition=situation.partition_plan,
+        partition=deployment.partition_plan,
         serving_properties=(
-            situation.serving_properties(parts.weights.s3_uri) if parts.weights else {}
+            deployment.serving_properties(parts.weights.s3_uri) if parts.weights else {}
         ),
-        container_environment=situation.container_environment(),
+        container_environment=deployment.container_environment(),
         component=component,
         guests=tuple(guests),
         variants=variants,
         shadow=shadow,
-        neuron=situation.neuron_placement,
-        memory=estimate(situation, situation.instance),
+        neuron=deployment.neuron_placement,
+        memory=estimate(deployment, deployment.instance),
         cost=estimate_cost(fleets, environment.region),
         warnings=tuple(_warnings(subject)),
     )
 
 
-def known_problems(situation: Situation) -> list[Problem]:
+def known_problems(deployment: Deployment) -> list[Problem]:
     """Returns the incompatibilities among the values that are valid.
 
     Variants that share their instances share problems, so each is returned once.
 
     Args:
-        situation: of a valid config, or of the valid part of a config: its other fields raise
+        deployment: of a valid config, or of the valid part of a config: its other fields raise
             `UnknownValueError`.
     """
     found: list[Problem] = []
     with contextlib.suppress(UnknownValueError):  # the container
-        found += FAMILIES[situation.container].problems(situation)
-    found += found_by(RULES, situation)
+        found += FAMILIES[deployment.container].problems(deployment)
+    found += found_by(RULES, deployment)
     return list(dict.fromkeys(found))
 
 
 def _warnings(subject: Subject) -> Iterator[PlanWarning]:
     for advise in ADVICE:
         yield from advise(subject)
-    yield from FAMILIES[subject.situation.container].warnings(subject.situation)
+    yield from FAMILIES[subject.deployment.container].warnings(subject.deployment)
 
 
-def _state(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> list[Problem]:
+def _state(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> list[Problem]:
     """Returns further problems of a config that breaks rules, so that all are reported at once."""
     try:
-        parts = artifact_parts(situation, lock, allow_unpublished=allow_unpublished)
+        parts = artifact_parts(deployment, lock, allow_unpublished=allow_unpublished)
     except UnknownImageError:
         # The files that an artifact has depend on the image.
         return []
     # Without a source there is nothing to publish yet: one remedy at a time.
-    return [parts] if isinstance(parts, Problem) and any_source(situation) else []
+    return [parts] if isinstance(parts, Problem) and any_source(deployment) else []
 
 
-def _variants(situation: Situation) -> Iterator[VariantPlan]:
-    for _, name, variant in variants_of(situation.config):
-        yield _variant(situation, name, variant, weight=variant.weight if variant else 1.0)
+def _variants(deployment: Deployment) -> Iterator[VariantPlan]:
+    for _, name, variant in variants_of(deployment.config):
+        yield _variant(deployment, name, variant, weight=variant.weight if variant else 1.0)
 
 
-def _shadow(situation: Situation) -> VariantPlan | None:
+def _shadow(deployment: Deployment) -> VariantPlan | None:
     """Returns the shadow variant; its weight is relative to the 1.0 of the production variant."""
-    shadow = situation.config.endpoint.shadow
+    shadow = deployment.config.endpoint.shadow
     if shadow is None:
         return None
-    return _variant(situation, SHADOW_VARIANT_NAME, shadow, weight=shadow.sampling_percent / 100)
+    return _variant(deployment, SHADOW_VARIANT_NAME, shadow, weight=shadow.sampling_percent / 100)
 
 
 def _variant(
-    situation: Situation, name: str, section: Variant | Shadow | None, *, weight: float
+    deployment: Deployment, name: str, section: Variant | Shadow | None, *, weight: float
 ) -> VariantPlan:
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     types = (section.instances if section else None) or endpoint.instances
-    own = situation.instances_of(name)
+    own = deployment.instances_of(name)
     return VariantPlan(
         name=name,
         weight=weight,
         instance_types=types,
         instance_count=(section.instance_count if section else None) or endpoint.instance_count,
-        model_data_download_timeout_seconds=download_timeout_seconds(situation),
-        container_startup_health_check_timeout_seconds=startup_timeout_seconds(situation),
-        inference_ami_version=inference_ami(situation, own),
+        model_data_download_timeout_seconds=download_timeout_seconds(deployment),
+        container_startup_health_check_timeout_seconds=startup_timeout_seconds(deployment),
+        inference_ami_version=inference_ami(deployment, own),
         gpu_count=own[0].gpu_count,
     )
 

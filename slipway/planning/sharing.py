@@ -12,8 +12,8 @@ from slipway.codes.code import Code
 from slipway.errors import Problem, did_you_mean
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
+from slipway.planning.deployment import Deployment, problem
 from slipway.planning.plan import DeploymentPlan, GuestPlan
-from slipway.planning.situation import Situation, problem
 from slipway.planning.vpc import vpc_plan
 
 ENDPOINT_OF = ("endpoint", "scale_to_zero", "endpoint_of")
@@ -75,7 +75,7 @@ def invalid_guest(host: str, guest: str) -> Problem:
     )
 
 
-def compare_with_host(guest: Situation, host: Situation) -> Iterator[Problem]:
+def compare_with_host(guest: Deployment, host: Deployment) -> Iterator[Problem]:
     """Yields the reasons for which an endpoint cannot host a guest.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from slipway.config.sections.endpoint import Endpoint
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.situation import Situation
+from slipway.planning.deployment import Deployment
 from slipway.planning.timeouts import (
     LONGEST_TIMEOUT_SECONDS,
     advised_timeout_seconds,
@@ -28,15 +28,15 @@ LARGEST_VOLUME_GB = 512
 _HEADROOM = 1.25
 
 
-def artifact_size_gb(situation: Situation) -> float | None:
+def artifact_size_gb(deployment: Deployment) -> float | None:
     """Returns the size of what an instance stores, in GB, as far as the config gives it.
 
     The precision that weights are stored in is not in the config, so that nothing follows from
     their number. `artifacts.size_gb` is the size of the released weights: not of a sample, and not
     of what is compiled from them.
     """
-    artifacts = situation.config.artifacts
-    return artifacts.size_gb if situation.deploys_release and artifacts.compile is None else None
+    artifacts = deployment.config.artifacts
+    return artifacts.size_gb if deployment.deploys_release and artifacts.compile is None else None
 
 
 def disk_gb(endpoint: Endpoint, instance: InstanceFacts) -> int | None:
@@ -57,7 +57,7 @@ def advised_volume_gb(size_gb: float) -> int:
     return min(LARGEST_VOLUME_GB, math.ceil(size_gb * _HEADROOM))
 
 
-def short_timeouts(situation: Situation, size_gb: float) -> Iterator[tuple[str, int, int]]:
+def short_timeouts(deployment: Deployment, size_gb: float) -> Iterator[tuple[str, int, int]]:
     """Yields timeouts that a download of that size may pass: field, value, seconds to set.
 
     SageMaker downloads the model data before it starts the container. A container that copies the
@@ -65,8 +65,8 @@ def short_timeouts(situation: Situation, size_gb: float) -> Iterator[tuple[str, 
     does not.
     A timeout that is at its maximum is not among them: it cannot be raised.
     """
-    fields = situation.timeouts_of_copying or {
-        "model_data_download_timeout_seconds": download_timeout_seconds(situation)
+    fields = deployment.timeouts_of_copying or {
+        "model_data_download_timeout_seconds": download_timeout_seconds(deployment)
     }
     needed = min(download_seconds(size_gb), LONGEST_TIMEOUT_SECONDS)
     for field, seconds in fields.items():

@@ -5,7 +5,7 @@ Sizes are decimal GB.
 
 import math
 
-from slipway.planning.situation import Situation
+from slipway.planning.deployment import Deployment
 
 ASSUMED_DOWNLOAD_GB_PER_SECOND = 0.085
 """What one connection to S3 gives; an assumption about SageMaker, and a cautious one.
@@ -23,23 +23,23 @@ SHORTEST_DERIVED_SECONDS = 600
 _STEP_SECONDS = 60
 
 
-def download_timeout_seconds(situation: Situation) -> int:
+def download_timeout_seconds(deployment: Deployment) -> int:
     """Returns how long SageMaker may download the model data."""
-    config = situation.config
+    config = deployment.config
     given = config.endpoint.model_data_download_timeout_seconds
     if given is not None:
         return given
     # A container that copies the weights itself is brought a file of settings.
-    return _derived(None if situation.copies_weights else config.artifacts.size_gb)
+    return _derived(None if deployment.copies_weights else config.artifacts.size_gb)
 
 
-def startup_timeout_seconds(situation: Situation) -> int:
+def startup_timeout_seconds(deployment: Deployment) -> int:
     """Returns how long the container may take until /ping answers 200."""
-    config = situation.config
+    config = deployment.config
     given = config.endpoint.container_startup_health_check_timeout_seconds
     if given is not None:
         return given
-    return _derived((config.artifacts.size_gb or 0) * situation.reads_at_start)
+    return _derived((config.artifacts.size_gb or 0) * deployment.reads_at_start)
 
 
 def download_seconds(size_gb: float) -> int:

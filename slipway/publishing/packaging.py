@@ -13,8 +13,8 @@ from typing import Any
 
 from slipway.access import Access
 from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.deployment import Deployment
 from slipway.planning.lock import LockedPart
-from slipway.planning.situation import Situation
 from slipway.publishing.directory import publish_files
 from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
@@ -56,37 +56,37 @@ class Package:
 class Packaging:
     """A family whose artifact has no package, and whose jobs' output needs no check."""
 
-    def read(self, situation: Situation, root: Path) -> Mapping[str, bytes]:
+    def read(self, deployment: Deployment, root: Path) -> Mapping[str, bytes]:
         """Returns the package's files that are the user's own, before anything moves."""
         return {}
 
-    def directory(self, situation: Situation) -> str | None:
+    def directory(self, deployment: Deployment) -> str | None:
         """Returns the directory in the project that `read` reads; None if it reads none."""
         return None
 
-    def inspection(self, situation: Situation) -> Inspection | None:
+    def inspection(self, deployment: Deployment) -> Inspection | None:
         """Returns the check of a job's output; None if it needs none."""
         return None
 
-    def needs(self, situation: Situation) -> Collection[str]:
+    def needs(self, deployment: Deployment) -> Collection[str]:
         """Returns the kinds of files that the container does not start without.
 
         An image that Slipway does not build takes any files.
         """
-        if situation.image_family is None:
+        if deployment.image_family is None:
             return ()
-        return (CONFIG, WEIGHTS, TOKENIZER) if situation.is_compiled else (CONFIG, WEIGHTS)
+        return (CONFIG, WEIGHTS, TOKENIZER) if deployment.is_compiled else (CONFIG, WEIGHTS)
 
     def check_weights(self, files: Iterable[str]) -> None:
         """Refuses weights that cannot be the model data as they are; raises `UserError`."""
 
     def package(
-        self, situation: Situation, files: Mapping[str, bytes], digest: str
+        self, deployment: Deployment, files: Mapping[str, bytes], digest: str
     ) -> Package | None:
         """Returns the package of code; None if the artifact has none.
 
         Args:
-            situation: of a config that breaks no rule.
+            deployment: of a config that breaks no rule.
             files: result of `read`.
             digest: content address of the published weights, or of what was made of them.
         """

@@ -11,10 +11,10 @@ from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import UserError
 from slipway.planning.artifact_place import artifact_place
-from slipway.planning.families import situation_of
+from slipway.planning.deployment import Deployment
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import LockedArtifact, LockedPart
 from slipway.planning.promotion import package_changed, promotable, same_environment
-from slipway.planning.situation import Situation
 from slipway.project import Project
 from slipway.publishing.compiled import compile_recipe
 from slipway.publishing.families import PACKAGING
@@ -71,7 +71,7 @@ def promote(
         raise UserError([same_environment(name, source.name)])
     loaded = project.config(name, environment.name)
     tested_config = project.config(name, source.name).config
-    target, tested = situation_of(loaded.config, environment), situation_of(tested_config, source)
+    target, tested = deployment_of(loaded.config, environment), deployment_of(tested_config, source)
     with located_in(loaded):
         require_publishable(project, target)
         # Every incompatibility of the deployment, before anything moves.
@@ -99,7 +99,7 @@ def promote(
 
 
 def _package(
-    project: Project, target: Situation, locked: LockedArtifact, source: str
+    project: Project, target: Deployment, locked: LockedArtifact, source: str
 ) -> Package | None:
     """Returns the package of code for the target; None if the artifact has none.
 
@@ -122,7 +122,7 @@ def _copied_parts(locked: LockedArtifact) -> list[LockedPart]:
     return [part for part in (locked.weights, locked.compiled) if part is not None]
 
 
-def _recipes(project: Project, target: Situation, locked: LockedArtifact) -> Mapping[str, Recipe]:
+def _recipes(project: Project, target: Deployment, locked: LockedArtifact) -> Mapping[str, Recipe]:
     """Returns the recipe of each part that another publish to the target would make again."""
     recipes = {}
     weights = target.config.artifacts.weights

@@ -15,10 +15,10 @@ from slipway.errors import Problem, UserError
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.artifacts import has_source, no_source
 from slipway.planning.compiling import CompilePlan
-from slipway.planning.families import situation_of
+from slipway.planning.deployment import Deployment
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.situation import Situation
 from slipway.project import Project
 from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
@@ -99,7 +99,7 @@ def publish(
             failed.
     """
     made = make(project, name, environment, access, progress, verify=verify)
-    return record(project, project.situation(name, environment), made)
+    return record(project, project.deployment(name, environment), made)
 
 
 @dataclass(frozen=True)
@@ -130,34 +130,34 @@ def make(
         UserError: as for `publish`.
     """
     loaded = project.config(name, environment.name)
-    situation = situation_of(loaded.config, environment)
+    deployment = deployment_of(loaded.config, environment)
     with located_in(loaded):
-        require_publishable(project, situation)
+        require_publishable(project, deployment)
         # Before anything moves: a job for the wrong GPU would be paid for.
-        compiling = compile_job(project, situation)
-        store = opened_store(situation, access, progress, verify=verify)
-        return Made(*_publish_parts(project, situation, compiling, store, access, progress))
+        compiling = compile_job(project, deployment)
+        store = opened_store(deployment, access, progress, verify=verify)
+        return Made(*_publish_parts(project, deployment, compiling, store, access, progress))
 
 
 def check_publishable(
     project: Project, name: str, environment: Environment
-) -> tuple[Situation, CompilePlan | None]:
-    """Returns the situation and the training job of a config, checked without the account.
+) -> tuple[Deployment, CompilePlan | None]:
+    """Returns the deployment and the training job of a config, checked without the account.
 
     Raises:
         UserError: nothing can be published; every reason, located.
     """
     loaded = project.config(name, environment.name)
-    situation = situation_of(loaded.config, environment)
+    deployment = deployment_of(loaded.config, environment)
     with located_in(loaded):
-        require_publishable(project, situation)
-        found = compile_job(project, situation)
-    return situation, None if found is None else found[0]
+        require_publishable(project, deployment)
+        found = compile_job(project, deployment)
+    return deployment, None if found is None else found[0]
 
 
 def record(
     project: Project,
-    situation: Situation,
+    deployment: Deployment,
     made: Made,
     *,
     promoted_from: str | None = None,
@@ -167,7 +167,7 @@ def record(
     weights = locked.weights
     model_data = locked.code or locked.compiled or weights
     if model_data is None:
-        raise ValueError(f"{situation.config.name}: nothing was published")
+        raise ValueError(f"{deployment.config.name}: nothing was published")
     return Published(
         digest=model_data.digest,
         size_bytes=model_data.size_bytes,
@@ -176,14 +176,14 @@ def record(
         target=model_data.target,
         weights_digest=weights.digest if weights and weights != model_data else None,
         uploaded_bytes=made.moved_bytes,
-        lock_changed=_write_lock(project, situation, locked),
+        lock_changed=_write_lock(project, deployment, locked),
         parts=_parts(locked),
         promoted_from=promoted_from,
     )
 
 
 def opened_store(
-    situation: Situation,
+    deployment: Deployment,
     access: Access,
     progress: Progress,
     config: Config | None = None,
@@ -197,8 +197,8 @@ def opened_store(
     Raises:
         UserError: the bucket is not there, or the key of an isolated model.
     """
-    environment = situation.environment
-    place = artifact_place(situation.config, environment)
+    environment = deployment.environment
+    place = artifact_place(deployment.config, environment)
     client = access.client("s3", config)
     ArtifactStore(client, environment, place).require_bucket()
     key_arn = None
@@ -217,9 +217,9 @@ def planned_job(
     Raises:
         UserError: the config is wrong, or nothing can be compiled for its instances.
     """
-    situation = project.situation(name, environment)
-    found = compile_job(project, situation)
-    weights = situation.config.artifacts.weights if situation.deploys_release else None
+    deployment = project.deployment(name, environment)
+    found = compile_job(project, deployment)
+    weights = deployment.config.artifacts.weights if deployment.deploys_release else None
     return (None if found is None else found[0]), weights
 
 
@@ -242,57 +242,57 @@ def located_in(loaded: LoadedConfig) -> Iterator[None]:
         raise UserError([*(loaded.locate(fields) if fields else ()), *rest]) from None
 
 
-def require_publishable(project: Project, situation: Situation) -> None:
+def require_publishable(project: Project, deployment: Deployment) -> None:
     """Checks that the model can be published.
 
     Raises:
         UserError: everything that is against it.
     """
-    refused = [] if has_source(situation) else [no_source(situation)]
-    refused += project.findings(situation).problems
-    refused += find_escapes(project.root, situation.config, situation.published_directory)
+    refused = [] if has_source(deployment) else [no_source(deployment)]
+    refused += project.findings(deployment).problems
+    refused += find_escapes(project.root, deployment.config, deployment.published_directory)
     if refused:
         raise UserError(refused)
 
 
 def compile_job(
-    project: Project, situation: Situation
+    project: Project, deployment: Deployment
 ) -> tuple[CompilePlan, DeploymentPlan] | None:
-    """Returns the training job and its deployment; None if nothing is compiled.
+    """Returns the training job and the plan of the deployment; None if nothing is compiled.
 
     Raises:
         UserError: every incompatibility of the deployment.
     """
-    if not situation.is_compiled:
+    if not deployment.is_compiled:
         return None
-    name, environment = situation.config.name, situation.environment
-    deployment = project.plan(name, environment, allow_unpublished=True)
-    plan = situation.compile_plan(deployment.image)
+    name, environment = deployment.config.name, deployment.environment
+    planned = project.plan(name, environment, allow_unpublished=True)
+    plan = deployment.compile_plan(planned.image)
     if isinstance(plan, Problem):
         raise UserError([plan])
-    return plan, deployment
+    return plan, planned
 
 
 def _publish_parts(
     project: Project,
-    situation: Situation,
+    deployment: Deployment,
     compiling: tuple[CompilePlan, DeploymentPlan] | None,
     store: ArtifactStore,
     access: Access,
     progress: Progress,
 ) -> tuple[LockedArtifact, int]:
     """Publishes what the environment deploys; returns it and how many bytes moved."""
-    inputs, weights = inputs_digest(situation), situation.config.artifacts.weights
-    if not situation.deploys_release or weights is None:
-        files, sent = _publish_files(project, situation, store, access, progress)
+    inputs, weights = inputs_digest(deployment), deployment.config.artifacts.weights
+    if not deployment.deploys_release or weights is None:
+        files, sent = _publish_files(project, deployment, store, access, progress)
         return LockedArtifact(inputs_digest=inputs, compiled=files), sent
     # Before anything moves: weights may take hours.
-    packaging = PACKAGING[situation.container]
-    own_files = packaging.read(situation, project.root)
+    packaging = PACKAGING[deployment.container]
+    own_files = packaging.read(deployment, project.root)
 
     def check(files: FileSet) -> None:
-        require_whole(files, packaging.needs(situation))
-        if situation.configured_by_environment:
+        require_whole(files, packaging.needs(deployment))
+        if deployment.configured_by_environment:
             packaging.check_weights(files.sizes_bytes)
 
     checkpoint, sent = publish_weights(
@@ -303,16 +303,16 @@ def _publish_parts(
         compiled, copied = publish_compiled(
             *compiling,
             checkpoint,
-            environment=situation.environment,
+            environment=deployment.environment,
             store=store,
             access=access,
             progress=progress,
-            inspect=packaging.inspection(situation),
+            inspect=packaging.inspection(deployment),
         )
         locked, sent = locked.model_copy(update={"compiled": compiled}), sent + copied
-    package = packaging.package(situation, own_files, (locked.compiled or checkpoint).digest)
+    package = packaging.package(deployment, own_files, (locked.compiled or checkpoint).digest)
     if package is not None:
-        if situation.config.artifacts.compile is not None and compiling is None:
+        if deployment.config.artifacts.compile is not None and compiling is None:
             progress.note(
                 "The embedded AWS has no GPU to partition on: the weights are published as they "
                 "are."
@@ -324,17 +324,17 @@ def _publish_parts(
 
 def _publish_files(
     project: Project,
-    situation: Situation,
+    deployment: Deployment,
     store: ArtifactStore,
     access: Access,
     progress: Progress,
 ) -> tuple[LockedPart, int]:
     """Publishes a sample, a release that was compiled already, or a repository of models."""
-    source = situation.published_directory
+    source = deployment.published_directory
     if source is None:
-        name, environment = situation.config.name, situation.environment.name
+        name, environment = deployment.config.name, deployment.environment.name
         raise ValueError(f"{name} has nothing to publish to {environment}")
-    path, needs = source.path, PACKAGING[situation.container].needs(situation)
+    path, needs = source.path, PACKAGING[deployment.container].needs(deployment)
     manifest, sent = publish_directory(
         project.root / path,
         path,
@@ -347,12 +347,12 @@ def _publish_files(
     return part(manifest, source=path, target=source.target), sent
 
 
-def _write_lock(project: Project, situation: Situation, locked: LockedArtifact) -> bool:
-    name, scratch = situation.config.name, project.root / ".slipway"
+def _write_lock(project: Project, deployment: Deployment, locked: LockedArtifact) -> bool:
+    name, scratch = deployment.config.name, project.root / ".slipway"
     # A publish to another environment writes another entry of the same file.
     with one_at_a_time(scratch / "locks" / name):
         old = project.lock(name)
-        new = old.with_artifact(situation, locked)
+        new = old.with_artifact(deployment, locked)
         if new == old:
             return False
         # Not beside the lock, where git would show what a kill leaves.

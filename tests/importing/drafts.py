@@ -10,8 +10,8 @@ from slipway.importing.draft import KnownFacts
 from slipway.importing.lmi.drafts import LmiDraft
 from slipway.importing.lmi.images import suitable_draft
 from slipway.importing.lmi.source import PROPERTIES_FILE, LmiSource
-from slipway.planning.families import situation_of
-from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.families import deployment_of
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.lock import Lock
 from slipway.planning.resolve import resolve
 from tests.support.projects import PRODUCTION
@@ -44,16 +44,16 @@ def config_of(made: LmiDraft) -> ModelConfig:
     return ModelConfig.model_validate(content)
 
 
-def situation(made: LmiDraft) -> Lmi:
-    """Returns the situation of an imported config in production."""
-    found = situation_of(config_of(made), PRODUCTION)
+def deployment(made: LmiDraft) -> Lmi:
+    """Returns the deployment of an imported config in production."""
+    found = deployment_of(config_of(made), PRODUCTION)
     assert isinstance(found, Lmi)
     return found
 
 
 def require_plan(made: LmiDraft) -> None:
     """Plans an imported config; raises `UserError` with all that is refused."""
-    resolve(situation_of(config_of(made), PRODUCTION), Lock(), {}, allow_unpublished=True)
+    resolve(deployment_of(config_of(made), PRODUCTION), Lock(), {}, allow_unpublished=True)
 
 
 def reasons(made: LmiDraft) -> dict[str, str]:

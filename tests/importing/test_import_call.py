@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.families.lmi.variables import variables
 from slipway.project import Project
 from tests.importing.drafts import URI
@@ -96,7 +96,7 @@ def test_an_lmi_image_has_its_variables_as_settings(run, written, tmp_path):
 
 @pytest.mark.parametrize("name", ["qwen2-7b-vllm", "qwen2-7b-two-gpus", "qwen2-7b-trtllm"])
 def test_the_variables_that_slipway_writes_come_back_as_its_file(run, tmp_path, name):
-    shipped = situation_of(Project(ROOT).config(name, "ci").config, PRODUCTION)
+    shipped = deployment_of(Project(ROOT).config(name, "ci").config, PRODUCTION)
     meant = shipped.properties(URI)
     environment = variables({key: value for key, value in meant.items() if "model_id" not in key})
     image = shipped.aws_image
@@ -105,7 +105,7 @@ def test_the_variables_that_slipway_writes_come_back_as_its_file(run, tmp_path, 
             "instance_type": shipped.instance.name}  # fmt: skip
     code, _, errors = run(call, "--family", "qwen2", "--parameters", "7615616512")
     assert (code, errors) == (0, "")
-    found = situation_of(Project(tmp_path).config("chat", "production").config, PRODUCTION)
+    found = deployment_of(Project(tmp_path).config("chat", "production").config, PRODUCTION)
     assert found.properties(URI) == meant
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from embedded_aws.identity import ACCESS_KEY_ID
 from slipway import java_properties
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.project import Project
 from tests.support.accounts import SECRET_ACCESS_KEY, object_storage
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
@@ -130,10 +130,10 @@ def test_slipways_own_lmi_image_is_built_again(run, written, tmp_path):
     assert written()["serving"]["image"] == "built"
     assert "entry_point" not in written()["serving"]
     config = Project(tmp_path).config("chat", "production").config
-    situation = situation_of(config, PRODUCTION)
-    assert situation.properties(WEIGHTS) == BUILT
-    assert situation.container_environment() == PLAN["container_environment"]
-    assert PLAN["image"]["tag"].startswith(f"{situation.image_base}-")
+    deployment = deployment_of(config, PRODUCTION)
+    assert deployment.properties(WEIGHTS) == BUILT
+    assert deployment.container_environment() == PLAN["container_environment"]
+    assert PLAN["image"]["tag"].startswith(f"{deployment.image_base}-")
     assert "Left out: option." not in output
 
 

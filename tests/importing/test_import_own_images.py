@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.project import Project
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
 from tests.support.golden_cases import plan_content
@@ -42,14 +42,14 @@ def test_the_plan_has_the_same_container(tmp_path, monkeypatch, slipway_command,
     report = json.loads(output)
     assert (code, errors, report["problems"]) == (0, "", [])
     config = Project(tmp_path).config(case, "production").config
-    situation = situation_of(config, PRODUCTION)
-    own = situation.container_environment()
+    deployment = deployment_of(config, PRODUCTION)
+    own = deployment.container_environment()
     later = own.pop("SLIPWAY_LATER", None) or [
         each["value"] for each in report["left_out"] if each["name"] == "SLIPWAY_LATER"
     ]
     assert later in ("1", ["1"])
     assert own == plan["container_environment"]
-    assert plan["image"]["tag"].startswith(f"{situation.image_base}-")
+    assert plan["image"]["tag"].startswith(f"{deployment.image_base}-")
     guesses = {each["field"] for each in report["guesses"] if each["field"].startswith("serving.")}
     assert guesses == {f"serving.{name}" for name in guessed}
 

@@ -12,12 +12,12 @@ from slipway.facts.lmi.options import OptionFacts
 from slipway.facts.lmi.versions import lmi_version
 from slipway.importing.draft import KnownFacts
 from slipway.importing.lmi.images import FRAMEWORKS
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.families.lmi import FAMILY
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.setup import lmi_setup
-from slipway.planning.families.lmi.situation import Lmi
-from tests.importing.drafts import URI, WEIGHTS, imported, situation
+from tests.importing.drafts import URI, WEIGHTS, deployment, imported
 from tests.support.projects import PRODUCTION, model_config
 
 IMAGES = [(framework, version) for framework in FRAMEWORKS for version in versions(framework)]
@@ -100,7 +100,7 @@ def _lmi(serving: dict[str, Any], instance: str = "ml.p4d.24xlarge") -> Lmi:
             "container_startup_health_check_timeout_seconds": 1800,
         },
     )
-    found = situation_of(config, PRODUCTION)
+    found = deployment_of(config, PRODUCTION)
     assert isinstance(found, Lmi)
     return found
 
@@ -126,7 +126,7 @@ def _accepted(serving: dict[str, Any], instance: str) -> ModelConfig:
 @settings(max_examples=100, deadline=None)
 @given(configs())
 def test_what_is_rendered_comes_back(config: ModelConfig) -> None:
-    lmi = situation_of(config, PRODUCTION)
+    lmi = deployment_of(config, PRODUCTION)
     assert isinstance(lmi, Lmi)
     meant = lmi.properties(URI)
     read = java_properties.parse(java_properties.render(meant))
@@ -142,6 +142,6 @@ def test_what_is_rendered_comes_back(config: ModelConfig) -> None:
     handler = FORMATTERS if lmi.serving.entry_point else HANDLER
     files = {"model.py": handler} if lmi.serving.script else {}
     made = imported(read, given, **files)
-    assert situation(made).properties(URI) == meant
+    assert deployment(made).properties(URI) == meant
     assert made.problems == ()
     assert (made.draft.left_out, made.draft.changed, made.added) == ((), (), {})

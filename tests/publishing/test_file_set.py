@@ -8,7 +8,7 @@ import pytest
 
 from slipway.config.environments import Environment
 from slipway.errors import UserError
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.publishing.families import PACKAGING
 from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS, FileSet, require_whole
 from tests.support.projects import LOCAL, PRODUCTION, model_config
@@ -186,5 +186,5 @@ def test_what_each_container_needs(
     serving: dict[str, object] | None, environment: Environment, needs: set[str]
 ) -> None:
     config = model_config(**({"serving": serving} if serving else {}))
-    situation = situation_of(config, environment)
-    assert set(PACKAGING[situation.container].needs(situation)) == needs
+    deployment = deployment_of(config, environment)
+    assert set(PACKAGING[deployment.container].needs(deployment)) == needs

@@ -19,8 +19,8 @@ from slipway.publishing.families.lmi.package import (
 from slipway.publishing.manifest import Snapshot
 from slipway.publishing.publish import publish
 from tests.publishing.progress import RecordedProgress
+from tests.support.deployments import lmi
 from tests.support.projects import PRODUCTION, messages, write_project
-from tests.support.situations import lmi
 
 STAGING = PRODUCTION.model_copy(update={"name": "staging", "account": "111111111111"})
 ENVIRONMENTS = """\

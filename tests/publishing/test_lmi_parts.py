@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from slipway.errors import UserError
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.families.lmi.partitioning import job_settings
 from slipway.publishing.families import PACKAGING
 from slipway.publishing.families.lmi.parts import differences, parts_inspection, written_properties
+from tests.support.deployments import lmi
 from tests.support.partitioned import config
 from tests.support.projects import LOCAL, PRODUCTION, messages, model_config
-from tests.support.situations import lmi
 
 JOB = "compile-tiny-0123456789ab"
 PREFIX = f"compile/{JOB}/output/model/"
@@ -106,10 +106,10 @@ def test_what_the_command_wrote_is_taken(refused, files, image):
 )
 def test_what_the_command_is_told_and_adds_is_what_is_published(framework, version):
     given = config(framework, version)
-    situation = lmi(given, PRODUCTION)
-    found = situation.asked_partitioning
+    deployment = lmi(given, PRODUCTION)
+    found = deployment.asked_partitioning
     adds = found.loading
-    published = situation.properties("s3://bucket/")
+    published = deployment.properties("s3://bucket/")
     written = job_settings(found) | adds
     assert list(differences(written, published, found.method.writes)) == []
     assert adds.items() <= published.items()
@@ -175,5 +175,5 @@ def test_what_the_command_writes_is_read_as_it_writes_it():
 
 
 def test_other_containers_output_is_not_looked_at():
-    situation = situation_of(model_config(), PRODUCTION)
-    assert PACKAGING["tensorrt"].inspection(situation) is None
+    deployment = deployment_of(model_config(), PRODUCTION)
+    assert PACKAGING["tensorrt"].inspection(deployment) is None

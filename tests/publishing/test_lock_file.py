@@ -17,13 +17,13 @@ PUBLISHES = 100
 def publish_often(root: Path, name: str) -> None:
     """Records the artifacts of many environments."""
     project = Project(root)
-    situation = project.situation("tiny", PRODUCTION)
+    deployment = project.deployment("tiny", PRODUCTION)
     for number in range(PUBLISHES):
         environment = PRODUCTION.model_copy(update={"name": f"{name}-{number}"})
         digest = f"{number:064x}"
         part = LockedPart(digest=digest, size_bytes=1, file_count=1, source=name, target="any")
-        locked = LockedArtifact(inputs_digest=inputs_digest(situation), weights=part, code=part)
-        there = replace(situation, environment=environment)
+        locked = LockedArtifact(inputs_digest=inputs_digest(deployment), weights=part, code=part)
+        there = replace(deployment, environment=environment)
         record(project, there, Made(locked, 0))
 
 

@@ -21,8 +21,8 @@ from slipway.publishing.manifest import Manifest, Snapshot
 from slipway.publishing.publish import Published, publish
 from slipway.publishing.store import ArtifactStore
 from tests.publishing.progress import RecordedProgress
+from tests.support.deployments import digest_of
 from tests.support.projects import LOCAL, PRODUCTION, config_text, messages, write_project
-from tests.support.situations import digest_of
 from tests.support.waiting import eventually
 
 SIZE = 4096 + 2

@@ -9,7 +9,7 @@ from typing import Any
 from slipway.config.environments import Environment
 from slipway.config.load import InvalidConfigError, LoadedConfig, load_config
 from slipway.errors import UserError
-from slipway.planning.families import known_situation, situation_of
+from slipway.planning.families import deployment_of, known_deployment
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import known_problems, resolve
@@ -51,7 +51,7 @@ def load(
     try:
         return load_config(path, root, environment.name, tuple(names))
     except InvalidConfigError as error:
-        known = known_situation(error.known, environment)
+        known = known_deployment(error.known, environment)
         raise error.joined_by(known_problems(known)) from None
 
 
@@ -86,7 +86,7 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
     guest = options.get("guests")
     try:
         return resolve(
-            situation_of(loaded.config, environment_of(case)),
+            deployment_of(loaded.config, environment_of(case)),
             lock,
             IMAGE_DIGESTS,
             guests=[guest_plan(make_plan(guest, root))] if guest else (),

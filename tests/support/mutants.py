@@ -21,7 +21,7 @@ from slipway.config.schema import ModelConfig, is_model_name
 from slipway.config.sections.base import INSTANCE_TYPE_REFERENCE, LOG_RETENTION_DAYS
 from slipway.errors import FieldPath, UserError
 from slipway.facts.instances import instance_types
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.support import golden_cases as cases
@@ -99,7 +99,7 @@ def plan_of(raw: bytes, stem: str, root: Path, environment: Environment) -> Depl
     loaded = cases.load(raw, stem, root, environment, ENVIRONMENTS)
     try:
         return resolve(
-            situation_of(loaded.config, environment),
+            deployment_of(loaded.config, environment),
             lock_for(loaded.config),
             IMAGE_DIGESTS,
             allow_unpublished=True,

@@ -5,7 +5,7 @@ from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
@@ -31,7 +31,7 @@ def plan_for(
     """
     used = lock_for(config) if lock is None else lock
     return resolve(
-        situation_of(config, environment), used, **{"image_digests": IMAGE_DIGESTS, **options}
+        deployment_of(config, environment), used, **{"image_digests": IMAGE_DIGESTS, **options}
     )
 
 

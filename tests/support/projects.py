@@ -13,14 +13,14 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.network import Network
 from slipway.errors import UserError
 from slipway.facts.images import UnknownVersionError
-from slipway.planning.families import situation_of
+from slipway.planning.deployment import Deployment
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import (
     Lock,
     LockedArtifact,
     LockedPart,
     inputs_digest,
 )
-from slipway.planning.situation import Situation
 
 DIGEST = "ab" * 32
 IMAGE_DIGESTS = {
@@ -145,13 +145,13 @@ def lock_for(config: ModelConfig, *, sets: Collection[str] = ("sample", "release
     """Returns the lock that publishing the config would have left."""
     lock = Lock()
     for name in sets:
-        situation = situation_of(config, LOCAL if name == "sample" else PRODUCTION)
-        lock = lock.with_artifact(situation, _locked(situation))
+        deployment = deployment_of(config, LOCAL if name == "sample" else PRODUCTION)
+        lock = lock.with_artifact(deployment, _locked(deployment))
     return lock
 
 
-def _locked(situation: Situation) -> LockedArtifact:
-    config, is_release = situation.config, situation.deploys_release
+def _locked(deployment: Deployment) -> LockedArtifact:
+    config, is_release = deployment.config, deployment.deploys_release
     name = "release" if is_release else "sample"
     part = LockedPart(
         digest=DIGEST,
@@ -161,7 +161,7 @@ def _locked(situation: Situation) -> LockedArtifact:
         target="cpu" if name == "sample" else "sm75",
     )
     try:
-        digest = inputs_digest(situation)
+        digest = inputs_digest(deployment)
     except UnknownVersionError:
         # Such a config was never published.
         digest = DIGEST
@@ -169,25 +169,25 @@ def _locked(situation: Situation) -> LockedArtifact:
         weights = part.model_copy(update={"digest": "cd" * 32, "size_bytes": 15_231_233_024})
         code = part.model_copy(update={"size_bytes": 482, "file_count": 1, "target": "any"})
         compiled = None
-        if situation.is_compiled:
+        if deployment.is_compiled:
             made = {
                 "digest": "ef" * 32,
-                "target": situation.compile_target or "sm75",
+                "target": deployment.compile_target or "sm75",
                 "source": f"training job compile-{config.name}-abababababab",
                 "compiler": "DeepSpeed of djl-deepspeed 0.27.0",
             }
             compiled = weights.model_copy(update=made)
-        packaged = situation.has_code
+        packaged = deployment.has_code
         return LockedArtifact(
             inputs_digest=digest,
             weights=weights,
             compiled=compiled,
             code=code if packaged else None,
         )
-    if situation.is_compiled:
+    if deployment.is_compiled:
         update = {
             "source": f"training job compile-{config.name}-abababababab",
-            "target": situation.compile_target or "sm75",
+            "target": deployment.compile_target or "sm75",
             "compiler": "tensorrt 10.13",
         }
         weights = part.model_copy(update={"digest": "cd" * 32, "target": "any"})

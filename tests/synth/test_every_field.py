@@ -18,7 +18,7 @@ from slipway.config.schema import ModelConfig
 from slipway.errors import Problem, UserError
 from slipway.planning.artifacts import parts
 from slipway.planning.compiling import CompilePlan
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import Lock, LockedPart
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
@@ -65,7 +65,7 @@ def _after(field_path: str, change: Change) -> tuple[Environment, ModelConfig]:
 
 
 def _plan(environment: Environment, config: ModelConfig) -> DeploymentPlan:
-    return resolve(situation_of(config, environment), lock_for(config), _DIGESTS)
+    return resolve(deployment_of(config, environment), lock_for(config), _DIGESTS)
 
 
 def _plans(field_path: str) -> tuple[DeploymentPlan, DeploymentPlan]:
@@ -75,7 +75,7 @@ def _plans(field_path: str) -> tuple[DeploymentPlan, DeploymentPlan]:
 
 def _requested(environment: Environment, config: ModelConfig) -> Any:
     """Returns the training job that compiles."""
-    return situation_of(config, environment).compile_plan(_plan(environment, config).image)
+    return deployment_of(config, environment).compile_plan(_plan(environment, config).image)
 
 
 # A base of each family, and of each way that it has to make an artifact.
@@ -87,29 +87,29 @@ _MADE = (
 
 def _published(environment: Environment, config: ModelConfig) -> Any:
     """Returns the source files, the compile job and the package of a publish, as data."""
-    situation = situation_of(config, environment)
-    directory, weights = situation.published_directory, config.artifacts.weights
-    if not situation.deploys_release or weights is None:
+    deployment = deployment_of(config, environment)
+    directory, weights = deployment.published_directory, config.artifacts.weights
+    if not deployment.deploys_release or weights is None:
         assert directory is not None
         return directory.path, directory.target
     part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="a", target="any")
     job = None
-    if situation.is_compiled:
-        image = resolve(situation, Lock(), _DIGESTS, allow_unpublished=True).image
-        plan = situation.compile_plan(image)
+    if deployment.is_compiled:
+        image = resolve(deployment, Lock(), _DIGESTS, allow_unpublished=True).image
+        plan = deployment.compile_plan(image)
         assert isinstance(plan, CompilePlan)
         job = compile_recipe(plan, part).key, plan.target
-    packaging = PACKAGING[situation.container]
-    package = packaging.package(situation, {}, DIGEST)
+    packaging = PACKAGING[deployment.container]
+    package = packaging.package(deployment, {}, DIGEST)
     return (
         weights.model_dump(),
         job,
-        (package.digest, packaging.directory(situation)) if package else None,
+        (package.digest, packaging.directory(deployment)) if package else None,
     )
 
 
 def _is_stale(lock: Lock, environment: Environment, config: ModelConfig) -> bool:
-    found = parts(situation_of(config, environment), lock, allow_unpublished=False)
+    found = parts(deployment_of(config, environment), lock, allow_unpublished=False)
     return isinstance(found, Problem)
 
 
@@ -117,8 +117,8 @@ def _valid(environment: Environment, content: Mapping[str, Any]) -> ModelConfig 
     """Returns a config that every rule accepts, or None."""
     try:
         config = _loaded(environment, content)
-        situation = situation_of(config, environment)
-        resolve(situation, Lock(), _DIGESTS, allow_unpublished=True)
+        deployment = deployment_of(config, environment)
+        resolve(deployment, Lock(), _DIGESTS, allow_unpublished=True)
     except UserError:
         return None
     return config

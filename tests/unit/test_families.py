@@ -70,10 +70,10 @@ def test_shared_code_names_no_family(path: Path) -> None:
 @pytest.mark.parametrize(
     "planted",
     [
-        "from slipway.planning.families.lmi.situation import Lmi",
+        "from slipway.planning.families.lmi.deployment import Lmi",
         "def f():\n    from slipway.config.sections.serving.neuron import NeuronServing",
         "from slipway.facts.tensorrt.releases import tensorrt_releases",
-        "if situation.container == 'triton':\n    pass",
+        "if deployment.container == 'triton':\n    pass",
         "if config.serving.container in ('custom', 'x'):\n    pass",
     ],
 )
@@ -91,7 +91,7 @@ def test_every_registry_has_every_family_of_the_schema() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_family_has_its_rooms(name: str) -> None:
-    assert (ROOT / "slipway" / "planning" / "families" / name / "situation.py").is_file()
+    assert (ROOT / "slipway" / "planning" / "families" / name / "deployment.py").is_file()
     for folder in ("slipway/config/sections/serving", "slipway/config/starters"):
         assert (ROOT / folder / f"{name}.py").is_file()
     programs = ROOT / "embedded_aws" / "hosting" / "families"

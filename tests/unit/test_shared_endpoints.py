@@ -12,7 +12,7 @@ from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.planning.advice import Subject, components_may_be_refused
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.plan import ArtifactPlan
 from slipway.project import Project
 from slipway.shared_endpoints import endpoint_name, models_sharing_endpoint
@@ -170,11 +170,11 @@ def test_a_place_that_awss_sdk_refuses_is_warned_of(
     text = host_text("search", ("[ml.g4dn.12xlarge]", f"[{instance}]")).replace(
         "    accelerators_per_copy: 1\n", ""
     )
-    situation = situation_of(
+    deployment = deployment_of(
         ModelConfig.model_validate(yaml.safe_load(text)),
         LOCAL.model_copy(update={"region": region}),
     )
-    subject = Subject(situation, cast(ArtifactPlan, None))  # which this advice does not ask
+    subject = Subject(deployment, cast(ArtifactPlan, None))  # which this advice does not ask
     found = [each.message for each in components_may_be_refused(subject)]
     assert [f"inference components {expected}" in each for each in found] == (
         [] if expected is None else [True]

@@ -16,8 +16,8 @@ from containers.triton.settings import TritonSettings
 from slipway.config.fields import find
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.properties import FIELDS
-from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.families.lmi.variables import SERVER_VARIABLES, option_variable
 from slipway.project import Project
 from tools.reference.tables import meaning, table
@@ -164,7 +164,7 @@ def _default(variable: Variable) -> str:
 
 def _lmi_table(project: Project) -> str:
     """Returns the table of what Slipway sets for LMI, with the values of shipped configs."""
-    lmi = project.situation("qwen2-7b-vllm", project.environment(_ENVIRONMENT))
+    lmi = project.deployment("qwen2-7b-vllm", project.environment(_ENVIRONMENT))
     if not isinstance(lmi, Lmi):
         raise TypeError(f"{lmi.config.name} is not served by LMI")
     values = {**_planned("flan-t5-xxl", project), **lmi.environment_with(has_settings=True)}

@@ -7,7 +7,7 @@ from benchmarks.models import Model
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.facts.instances import InstanceFacts, instance_types
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
 
 _MIB_IN_GIB = 1024
@@ -81,7 +81,7 @@ def estimated(
     environment = Environment.model_validate(
         {"name": "verify", "account": "123456789012", "region": "us-east-1", "artifacts": "sample"}
     )
-    found = estimate(situation_of(config, environment), instance)
+    found = estimate(deployment_of(config, environment), instance)
     if found is None:
         raise BenchmarkError(f"the plan has no estimate for {instance.name}")
     return {

@@ -11,7 +11,7 @@ from slipway.importing.draft import FieldName, Guess, KnownFacts
 from slipway.importing.lmi.drafts import LmiDraft, lmi_draft
 from slipway.importing.lmi.images import known_versions
 from slipway.importing.lmi.source import LmiSource
-from slipway.planning.families.lmi.situation import fits_key_value_heads
+from slipway.planning.families.lmi.deployment import fits_key_value_heads
 from slipway.planning.precision import has_bf16
 
 _FRAMEWORKS = {"gpu": "djl-lmi", "neuron": "djl-neuronx"}

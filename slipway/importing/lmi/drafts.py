@@ -24,9 +24,9 @@ from slipway.importing.lmi.serving import (
 )
 from slipway.importing.lmi.source import SCRIPT_FILE, LmiSource
 from slipway.importing.lmi.weights import REVISION_KEY, WEIGHTS_KEYS
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.families.lmi import FAMILY
-from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.families.lmi.deployment import Lmi
 
 # Settings without an effect.
 _UNREAD = (
@@ -87,7 +87,7 @@ def lmi_draft(
     serving = serving_draft(source, given.name, framework, version)
     content, more = _content(source, given, serving)
     while True:
-        lmi = _situation(content, environment)
+        lmi = _deployment(content, environment)
         problems = tuple(FAMILY.problems(lmi)) if lmi is not None else ()
         adapted = [_is_adapted(source, serving, each) for each in problems]
         if not any(adapted):
@@ -142,16 +142,16 @@ def _content(
     return content, guesses
 
 
-def _situation(content: Mapping[str, Any], environment: Environment) -> Lmi | None:
-    """Returns the situation of a valid config; None where the loader will report problems."""
+def _deployment(content: Mapping[str, Any], environment: Environment) -> Lmi | None:
+    """Returns the deployment of a valid config; None where the loader will report problems."""
     try:
         config = ModelConfig.model_validate(content)
     except ValidationError:
         return None
-    situation = situation_of(config, environment)
-    if not isinstance(situation, Lmi):
-        raise TypeError(f"{config.name} is served by the container {situation.container}")
-    return situation
+    deployment = deployment_of(config, environment)
+    if not isinstance(deployment, Lmi):
+        raise TypeError(f"{config.name} is served by the container {deployment.container}")
+    return deployment
 
 
 def _is_adapted(source: LmiSource, serving: ServingDraft, problem: Problem) -> bool:

@@ -1,7 +1,7 @@
 """The serving families: one folder each, with everything that planning does for one container.
 
-`FAMILIES` is the only place that names them all. Shared code asks a `Situation`, whose class is the
-family's, and never names a family.
+`FAMILIES` is the only place that names them all. Shared code asks a `Deployment`, whose class is
+the family's, and never names a family.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
 from slipway.config.valid_subset import UnknownItems
+from slipway.planning.deployment import Deployment
 from slipway.planning.families import custom, lmi, neuron, tensorrt, triton
 from slipway.planning.families.family import Family
 from slipway.planning.partial import UnknownFamily
 from slipway.planning.placements import placements_of
-from slipway.planning.situation import Situation
 
 FAMILIES: Mapping[str, Family[Any]] = {
     "tensorrt": tensorrt.FAMILY,
@@ -26,13 +26,13 @@ FAMILIES: Mapping[str, Family[Any]] = {
 }
 
 
-def situation_of(config: ModelConfig, environment: Environment) -> Situation:
+def deployment_of(config: ModelConfig, environment: Environment) -> Deployment:
     """Returns what planning knows of a config in an environment, as its family sees it."""
-    family: type[Situation] = FAMILIES[config.serving.container].situation
+    family: type[Deployment] = FAMILIES[config.serving.container].deployment
     return family(config, placements_of(config), environment)
 
 
-def known_situation(config: ModelConfig, environment: Environment) -> Situation:
+def known_deployment(config: ModelConfig, environment: Environment) -> Deployment:
     """Returns what planning knows of the valid part of a config.
 
     Args:
@@ -44,7 +44,7 @@ def known_situation(config: ModelConfig, environment: Environment) -> Situation:
     except UnknownValueError:
         placements = UnknownItems()
     try:
-        family: type[Situation] = FAMILIES[config.serving.container].situation
+        family: type[Deployment] = FAMILIES[config.serving.container].deployment
     except UnknownValueError:
         family = UnknownFamily
     return family(config, placements, environment)

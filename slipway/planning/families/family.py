@@ -7,19 +7,19 @@ from typing import Generic, TypeVar
 from slipway.config.environments import Environment
 from slipway.config.sections.base import UnknownValueError
 from slipway.errors import Problem
+from slipway.planning.deployment import Deployment
 from slipway.planning.partial import found_by
 from slipway.planning.plan import ImageBase, PlanWarning
-from slipway.planning.situation import Situation
 
-SituationT = TypeVar("SituationT", bound=Situation)
+DeploymentT = TypeVar("DeploymentT", bound=Deployment)
 
 
 @dataclass(frozen=True)
-class Family(Generic[SituationT]):
+class Family(Generic[DeploymentT]):
     """What planning knows of one serving family.
 
     Args:
-        situation: the class of its situations.
+        deployment: the class of its deployments.
         rules: what cannot work together in its section, beside the rules that all families share.
         advice: what a reviewer may want to know.
         image_bases: the images that the family's container is built on, for an environment and the
@@ -31,27 +31,27 @@ class Family(Generic[SituationT]):
         is_known: whether the rest of the rules can be asked; the first one reports why not.
     """
 
-    situation: type[SituationT]
-    rules: tuple[Callable[[SituationT], Iterator[Problem]], ...] = ()
-    advice: tuple[Callable[[SituationT], Iterator[PlanWarning]], ...] = ()
+    deployment: type[DeploymentT]
+    rules: tuple[Callable[[DeploymentT], Iterator[Problem]], ...] = ()
+    advice: tuple[Callable[[DeploymentT], Iterator[PlanWarning]], ...] = ()
     image_bases: Callable[[Environment, Iterable[tuple[str, str]]], Iterator[ImageBase]] | None = (
         None
     )
     marks_image: bytes | None = None
     compiler_images: Callable[[str], Iterable[tuple[str, str]]] = lambda _: ()
     weights_variable: str | None = None
-    is_known: Callable[[SituationT], bool] = lambda _: True
+    is_known: Callable[[DeploymentT], bool] = lambda _: True
 
-    def problems(self, situation: SituationT) -> list[Problem]:
+    def problems(self, deployment: DeploymentT) -> list[Problem]:
         """Returns every problem that a rule of the family finds."""
         try:
-            rules = self.rules if self.is_known(situation) else self.rules[:1]
+            rules = self.rules if self.is_known(deployment) else self.rules[:1]
         except UnknownValueError:
             rules = self.rules  # each of them that needs the unknown value finds nothing
-        return found_by(rules, situation)
+        return found_by(rules, deployment)
 
-    def warnings(self, situation: SituationT) -> Iterator[PlanWarning]:
+    def warnings(self, deployment: DeploymentT) -> Iterator[PlanWarning]:
         """Yields every piece of the family's advice."""
-        if self.is_known(situation):
+        if self.is_known(deployment):
             for advise in self.advice:
-                yield from advise(situation)
+                yield from advise(deployment)

@@ -4,6 +4,7 @@ They report in a second what SageMaker would report after minutes, or not at all
 rules that all serving families share; each family's own are in its folder of `families`.
 """
 
+from slipway.planning.deployment import Rule
 from slipway.planning.rules import (
     asynchronous,
     capacity,
@@ -29,7 +30,6 @@ from slipway.planning.rules import (
     volume_key,
     vpc,
 )
-from slipway.planning.situation import Rule
 
 RULES: tuple[Rule, ...] = (
     *images.RULES,

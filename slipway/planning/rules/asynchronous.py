@@ -8,19 +8,19 @@ from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.keys import is_of_region
 from slipway.errors import Problem
 from slipway.planning.asynchronous import ASYNC
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 _SECTION = ("endpoint", "async_inference")
 _KEYS = ("input_key_arn", "output_key_arn", "topic_key_arn")
 
 
-def queue_serves_one_variant(situation: Situation) -> Iterator[Problem]:
+def queue_serves_one_variant(deployment: Deployment) -> Iterator[Problem]:
     """A request of InvokeEndpointAsync names no variant, and the backlog's metrics have none.
 
     Sources, read 2026-11-24: InvokeEndpointAsync in botocore 1.44, and
     https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html
     """
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     if endpoint.mode == ASYNC and endpoint.variants:
         yield problem(
             Code.ASYNC_EXCLUDES,
@@ -31,13 +31,13 @@ def queue_serves_one_variant(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def queue_is_not_captured(situation: Situation) -> Iterator[Problem]:
+def queue_is_not_captured(deployment: Deployment) -> Iterator[Problem]:
     """AWS documents data capture for real-time endpoints and batch transform alone.
 
     Source, read 2026-11-24:
     https://docs.aws.amazon.com/sagemaker/latest/dg/model-monitor-data-capture.html
     """
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     if endpoint.mode == ASYNC and endpoint.data_capture is not None:
         yield problem(
             Code.ASYNC_EXCLUDES,
@@ -48,9 +48,9 @@ def queue_is_not_captured(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def alarms_have_data(situation: Situation) -> Iterator[Problem]:
+def alarms_have_data(deployment: Deployment) -> Iterator[Problem]:
     """Refuses alarms on metrics that an endpoint of this mode never publishes."""
-    mode, alarms = situation.config.endpoint.mode, situation.config.alarms
+    mode, alarms = deployment.config.endpoint.mode, deployment.config.alarms
     for kind in ALARM_KINDS.values():
         if alarms.threshold(kind) is None or watch_of(kind, is_async=mode == ASYNC) is not None:
             continue
@@ -63,9 +63,9 @@ def alarms_have_data(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def queue_settings_have_effect(situation: Situation) -> Iterator[Problem]:
+def queue_settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
     """A key of topics needs a topic."""
-    queue = situation.config.endpoint.async_inference
+    queue = deployment.config.endpoint.async_inference
     if queue is None or queue.topic_key_arn is None:
         return
     if queue.success_topic_arn is None and queue.error_topic_arn is None:
@@ -77,9 +77,9 @@ def queue_settings_have_effect(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def queue_keys_are_in_region(situation: Situation) -> Iterator[Problem]:
+def queue_keys_are_in_region(deployment: Deployment) -> Iterator[Problem]:
     """KMS and SNS work with keys of their own region."""
-    queue, environment = situation.config.endpoint.async_inference, situation.environment
+    queue, environment = deployment.config.endpoint.async_inference, deployment.environment
     for name in _KEYS if queue is not None else ():
         key_arn: str | None = getattr(queue, name)
         if key_arn is not None and not is_of_region(key_arn, environment.region):

@@ -6,8 +6,8 @@ from slipway.codes.code import Code
 from slipway.errors import FieldPath, Problem
 from slipway.planning.asynchronous import ASYNC
 from slipway.planning.component import SCALE_TO_ZERO
+from slipway.planning.deployment import Deployment, problem
 from slipway.planning.placements import SHADOW_VARIANT_NAME, variants_of
-from slipway.planning.situation import Situation, problem
 
 _TARGETS = (
     "target_invocations_per_instance_per_minute",
@@ -17,9 +17,9 @@ _TARGETS = (
 )
 
 
-def variants_are_told_apart(situation: Situation) -> Iterator[Problem]:
+def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
     """Variants are chosen by name and weight."""
-    variants = situation.config.endpoint.variants
+    variants = deployment.config.endpoint.variants
     seen: set[str] = set()
     for index, variant in enumerate(variants):
         if variant.name in seen:
@@ -46,9 +46,9 @@ def variants_are_told_apart(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def provision_timeout_needs_pool(situation: Situation) -> Iterator[Problem]:
+def provision_timeout_needs_pool(deployment: Deployment) -> Iterator[Problem]:
     """The timeout is until the next type of the pool is tried."""
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     pools = [endpoint.instances, *(variant.instances or () for variant in endpoint.variants)]
     if endpoint.shadow is not None:
         pools.append(endpoint.shadow.instances or ())
@@ -61,9 +61,9 @@ def provision_timeout_needs_pool(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def instance_types_differ(situation: Situation) -> Iterator[Problem]:
+def instance_types_differ(deployment: Deployment) -> Iterator[Problem]:
     """A pool tries each type once."""
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     lists: list[tuple[FieldPath, tuple[str, ...]]] = [
         (("endpoint", "instances"), endpoint.instances)
     ]
@@ -82,9 +82,9 @@ def instance_types_differ(situation: Situation) -> Iterator[Problem]:
                 )
 
 
-def scaling_has_one_target(situation: Situation) -> Iterator[Problem]:
+def scaling_has_one_target(deployment: Deployment) -> Iterator[Problem]:
     """Two targets would pull the fleet in two directions; none would leave it as it is."""
-    scaling = situation.config.autoscaling
+    scaling = deployment.config.autoscaling
     if scaling is None:
         return
     given = [name for name in _TARGETS if getattr(scaling, name) is not None]
@@ -100,16 +100,16 @@ def scaling_has_one_target(situation: Situation) -> Iterator[Problem]:
             Code.SCALING_TARGETS,
             "there is no target to scale by",
             "Add `target_backlog_per_instance`."
-            if situation.config.endpoint.mode == ASYNC
+            if deployment.config.endpoint.mode == ASYNC
             else "Add `target_invocations_per_instance_per_minute`, or "
             "`target_concurrent_requests_per_instance`.",
             ("autoscaling",),
         )
 
 
-def scaling_target_fits_mode(situation: Situation) -> Iterator[Problem]:
+def scaling_target_fits_mode(deployment: Deployment) -> Iterator[Problem]:
     """Endpoints publish the backlog in one mode and invocations in the other (facts: hosting)."""
-    scaling, mode = situation.config.autoscaling, situation.config.endpoint.mode
+    scaling, mode = deployment.config.autoscaling, deployment.config.endpoint.mode
     if scaling is None or mode == SCALE_TO_ZERO:  # `copies_are_scaled_alone` refuses the section
         return
     if mode == ASYNC:
@@ -138,9 +138,9 @@ def scaling_target_fits_mode(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def scaling_bounds(situation: Situation) -> Iterator[Problem]:
+def scaling_bounds(deployment: Deployment) -> Iterator[Problem]:
     """The instance count at creation lies between the scalable target's bounds."""
-    config, scaling = situation.config, situation.config.autoscaling
+    config, scaling = deployment.config, deployment.config.autoscaling
     if scaling is None:
         return
     low, high = scaling.min_instance_count, scaling.max_instance_count
@@ -171,11 +171,11 @@ def scaling_bounds(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def burstable_types_do_not_scale(situation: Situation) -> Iterator[Problem]:
+def burstable_types_do_not_scale(deployment: Deployment) -> Iterator[Problem]:
     """SageMaker scales no T instances (facts: hosting)."""
-    if situation.config.autoscaling is None:
+    if deployment.config.autoscaling is None:
         return
-    for placement in situation.placements:
+    for placement in deployment.placements:
         # A shadow variant has a fixed count.
         if placement.variant == SHADOW_VARIANT_NAME:
             continue
@@ -191,9 +191,9 @@ def burstable_types_do_not_scale(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def mode_has_its_section(situation: Situation) -> Iterator[Problem]:
+def mode_has_its_section(deployment: Deployment) -> Iterator[Problem]:
     """Each mode but realtime has settings of its own, and no other mode reads them."""
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     for mode, name in (("async", "async_inference"), ("scale_to_zero", "scale_to_zero")):
         section = getattr(endpoint, name)
         if endpoint.mode == mode and section is None:
@@ -212,9 +212,9 @@ def mode_has_its_section(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def variant_names_differ_in_more_than_case(situation: Situation) -> Iterator[Problem]:
+def variant_names_differ_in_more_than_case(deployment: Deployment) -> Iterator[Problem]:
     """Construct ids, metrics and people read both as one."""
-    names = [name for _, name, _ in variants_of(situation.config)]
+    names = [name for _, name, _ in variants_of(deployment.config)]
     for index, name in enumerate(names):
         lowered = [other.lower() for other in names[:index]]
         if name not in names[:index] and name.lower() in lowered:

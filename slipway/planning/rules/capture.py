@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.config.sections.keys import is_of_region
 from slipway.errors import Problem
-from slipway.planning.situation import Rule, Situation, problem
+from slipway.planning.deployment import Deployment, Rule, problem
 
 _SECTION = ("endpoint", "data_capture")
 
 
-def captured_data_has_an_end(situation: Situation) -> Iterator[Problem]:
+def captured_data_has_an_end(deployment: Deployment) -> Iterator[Problem]:
     """Requests may hold personal data, so the artifact bucket does not keep them for ever."""
-    capture, environment = situation.config.endpoint.data_capture, situation.environment
+    capture, environment = deployment.config.endpoint.data_capture, deployment.environment
     if capture is None or capture.destination is not None:
         return
     if environment.captured_data_days is None:
@@ -26,9 +26,9 @@ def captured_data_has_an_end(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def capture_key_has_a_destination(situation: Situation) -> Iterator[Problem]:
+def capture_key_has_a_destination(deployment: Deployment) -> Iterator[Problem]:
     """Refuses a key in the artifact bucket, where captured data has the artifact key."""
-    capture, environment = situation.config.endpoint.data_capture, situation.environment
+    capture, environment = deployment.config.endpoint.data_capture, deployment.environment
     if capture is None or capture.key_arn is None:
         return
     field = (*_SECTION, "key_arn")

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.instances import instance_types
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 
-def checkpoint_is_compiled(situation: Situation) -> Iterator[Problem]:
+def checkpoint_is_compiled(deployment: Deployment) -> Iterator[Problem]:
     """Yields a problem where weights are given and nothing compiles them."""
-    artifacts, needs = situation.config.artifacts, situation.needs_compiled_model
+    artifacts, needs = deployment.config.artifacts, deployment.needs_compiled_model
     if needs and artifacts.weights is not None and artifacts.compile is None:
         yield problem(
             Code.NOT_COMPILED,
-            f"the container `{situation.container}` serves compiled models, and nothing compiles "
+            f"the container `{deployment.container}` serves compiled models, and nothing compiles "
             "the weights",
             "Add `artifacts.compile` with the instance type that compiles, or set "
             "`artifacts.release` to a model compiled already.",
@@ -22,15 +22,15 @@ def checkpoint_is_compiled(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def compiles_on_the_endpoints_gpu(situation: Situation) -> Iterator[Problem]:
+def compiles_on_the_endpoints_gpu(deployment: Deployment) -> Iterator[Problem]:
     """An engine is built on the GPU that it is to run on (facts: tensorrt-triton)."""
-    compiling = situation.config.artifacts.compile
-    if compiling is None or not situation.builds_engine:
+    compiling = deployment.config.artifacts.compile
+    if compiling is None or not deployment.builds_engine:
         return
     host = instance_types()[compiling.instance]
     if not host.accelerator_known:
         return
-    for placement in situation.placements:
+    for placement in deployment.placements:
         wanted, has = placement.instance.compute_capability, host.compute_capability
         if wanted is not None and wanted != has:
             yield problem(
@@ -43,12 +43,12 @@ def compiles_on_the_endpoints_gpu(situation: Situation) -> Iterator[Problem]:
             return
 
 
-def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
+def engine_fits_gpu(deployment: Deployment) -> Iterator[Problem]:
     """A TensorRT engine loads on one compute capability only (facts: tensorrt-triton)."""
-    release = situation.config.artifacts.release
-    if not situation.builds_engine or not situation.deploys_release or release is None:
+    release = deployment.config.artifacts.release
+    if not deployment.builds_engine or not deployment.deploys_release or release is None:
         return
-    for instance in situation.instances:
+    for instance in deployment.instances:
         capability = instance.compute_capability
         if capability is not None and release.target != capability:
             yield problem(
@@ -61,15 +61,15 @@ def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def fallback_types_share_one_target(situation: Situation) -> Iterator[Problem]:
+def fallback_types_share_one_target(deployment: Deployment) -> Iterator[Problem]:
     """A pool has one artifact: an engine for one compute capability (facts: hosting, rule 12)."""
-    if not situation.builds_engine:
+    if not deployment.builds_engine:
         return
-    first = situation.placements[0]
+    first = deployment.placements[0]
     wanted = first.instance.compute_capability
     if wanted is None:
         return
-    for placement in situation.placements[1:]:
+    for placement in deployment.placements[1:]:
         capability = placement.instance.compute_capability
         if capability is not None and capability != wanted:
             yield problem(

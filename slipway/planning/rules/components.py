@@ -10,15 +10,15 @@ from slipway.planning.component import (
     memory_mib_of,
     share_of_copy,
 )
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 _TARGETS = ("target_concurrent_requests_per_copy", "target_invocations_per_copy_per_minute")
 _SECTION = ("endpoint", "scale_to_zero")
 
 
-def component_is_alone(situation: Situation) -> Iterator[Problem]:
+def component_is_alone(deployment: Deployment) -> Iterator[Problem]:
     """Refuses variants and a shadow beside an inference component, which takes the requests."""
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     if endpoint.mode != SCALE_TO_ZERO:
         return
     for name in ("variants", "shadow"):
@@ -32,9 +32,9 @@ def component_is_alone(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def copies_are_scaled_alone(situation: Situation) -> Iterator[Problem]:
+def copies_are_scaled_alone(deployment: Deployment) -> Iterator[Problem]:
     """Refuses numbers of instances beside copies, because the instances follow the copies."""
-    config = situation.config
+    config = deployment.config
     if config.endpoint.mode != SCALE_TO_ZERO:
         return
     if config.autoscaling is not None:
@@ -55,9 +55,9 @@ def copies_are_scaled_alone(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def component_has_one_target(situation: Situation) -> Iterator[Problem]:
+def component_has_one_target(deployment: Deployment) -> Iterator[Problem]:
     """Two targets would pull the copies in two directions; none would never scale them in."""
-    section = situation.config.endpoint.scale_to_zero
+    section = deployment.config.endpoint.scale_to_zero
     if section is None:
         return
     given = [name for name in _TARGETS if getattr(section, name) is not None]
@@ -77,13 +77,13 @@ def component_has_one_target(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def components_are_not_captured(situation: Situation) -> Iterator[Problem]:
+def components_are_not_captured(deployment: Deployment) -> Iterator[Problem]:
     """Refuses data capture of an inference component.
 
     No page of AWS documents it. AWS's own SDK sends `DataCaptureConfig` for an endpoint of models
     alone. Source, read 2026-11-26: `Model.deploy` of sagemaker 2.257.7.
     """
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     if endpoint.mode == SCALE_TO_ZERO and endpoint.data_capture is not None:
         yield problem(
             Code.COMPONENT_EXCLUDES,
@@ -94,12 +94,12 @@ def components_are_not_captured(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def copies_are_alike(situation: Situation) -> Iterator[Problem]:
+def copies_are_alike(deployment: Deployment) -> Iterator[Problem]:
     """Refuses a pool on whose types a copy would reserve other shares: one specification holds."""
-    section = situation.config.endpoint.scale_to_zero
+    section = deployment.config.endpoint.scale_to_zero
     if section is None:
         return
-    shares = {each.name: share_of_copy(section, each) for each in situation.instances}
+    shares = {each.name: share_of_copy(section, each) for each in deployment.instances}
     for field, noun, index in (
         ("accelerators_per_copy", "accelerators", 0),
         ("vcpus_per_copy", "virtual processors", 1),
@@ -115,12 +115,12 @@ def copies_are_alike(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def component_fits_instance(situation: Situation) -> Iterator[Problem]:
+def component_fits_instance(deployment: Deployment) -> Iterator[Problem]:
     """A copy that no instance has room for is never placed."""
-    component = situation.config.endpoint.scale_to_zero
+    component = deployment.config.endpoint.scale_to_zero
     if component is None:
         return
-    for instance in situation.instances:
+    for instance in deployment.instances:
         wanted = [
             (
                 "copy_memory_mib",

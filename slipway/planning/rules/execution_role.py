@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.situation import Rule, Situation, problem
+from slipway.planning.deployment import Deployment, Rule, problem
 
 _ACCOUNT = 4
 """Position of the account among the parts of an ARN."""
 
 
-def role_is_of_the_account(situation: Situation) -> Iterator[Problem]:
+def role_is_of_the_account(deployment: Deployment) -> Iterator[Problem]:
     """Nobody can pass a role of another account to SageMaker.
 
     A role can only be passed to a service of its own account:
     https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_use_passrole.html, read 2026-11-25.
     """
-    arn, environment = situation.config.endpoint.execution_role_arn, situation.environment
+    arn, environment = deployment.config.endpoint.execution_role_arn, deployment.environment
     if arn is not None and (account := arn.split(":")[_ACCOUNT]) != environment.account:
         yield problem(
             Code.EXECUTION_ROLE_ELSEWHERE,

@@ -10,20 +10,20 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.deployment import Deployment, problem
 from slipway.planning.placements import SHADOW_VARIANT_NAME
 from slipway.planning.plan import counted
-from slipway.planning.situation import Situation, problem
 
 _FIELD = ("autoscaling", "target_gpu_utilization_percent")
 _BY_REQUESTS = "Scale by `target_concurrent_requests_per_instance`"
 
 
-def gpu_target_needs_gpus(situation: Situation) -> Iterator[Problem]:
+def gpu_target_needs_gpus(deployment: Deployment) -> Iterator[Problem]:
     """A type without a GPU has no such metric, so its fleet would never grow."""
-    if _target(situation) is None:
+    if _target(deployment) is None:
         return
     preferred: dict[str, InstanceFacts] = {}
-    for placement in situation.placements:
+    for placement in deployment.placements:
         # A shadow variant has a fixed count.
         if placement.variant == SHADOW_VARIANT_NAME:
             continue
@@ -48,9 +48,9 @@ def gpu_target_needs_gpus(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def gpu_steps_can_be_reached(situation: Situation) -> Iterator[Problem]:
+def gpu_steps_can_be_reached(deployment: Deployment) -> Iterator[Problem]:
     """GPUs that are busy all the time are at 100 %."""
-    scaling, target = situation.config.autoscaling, _target(situation)
+    scaling, target = deployment.config.autoscaling, _target(deployment)
     if scaling is None or target is None:
         return
     for index, step in enumerate(scaling.steps):
@@ -65,8 +65,8 @@ def gpu_steps_can_be_reached(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def _target(situation: Situation) -> float | None:
-    scaling = situation.config.autoscaling
+def _target(deployment: Deployment) -> float | None:
+    scaling = deployment.config.autoscaling
     return scaling.target_gpu_utilization_percent if scaling else None
 
 

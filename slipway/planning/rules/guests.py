@@ -6,7 +6,7 @@ from slipway.codes.code import Code
 from slipway.config.alarm_kinds import MACHINES
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import FieldPath, Problem
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 # Settings of an endpoint configuration, which only the host has. Routing always has a value.
 _OF_THE_ENDPOINT = (
@@ -20,9 +20,9 @@ _OF_THE_ENDPOINT = (
 _DEFAULT_ROUTING = "least_outstanding_requests"
 
 
-def settings_belong_to_the_host(situation: Situation) -> Iterator[Problem]:
+def settings_belong_to_the_host(deployment: Deployment) -> Iterator[Problem]:
     """Refuses settings that a guest's stack has no resource for."""
-    config = situation.config
+    config = deployment.config
     host = config.endpoint.host
     if host is None:
         return
@@ -46,10 +46,10 @@ def settings_belong_to_the_host(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def guests_share_the_artifacts(situation: Situation) -> Iterator[Problem]:
+def guests_share_the_artifacts(deployment: Deployment) -> Iterator[Problem]:
     """Refuses an isolated guest: the host's role, which runs the copies, cannot read its files."""
-    host = situation.config.endpoint.host
-    if host is not None and situation.config.artifacts.isolated:
+    host = deployment.config.endpoint.host
+    if host is not None and deployment.config.artifacts.isolated:
         yield problem(
             Code.GUEST_SETTING,
             f"only the model's own role may read its files, and the role of `{host}` runs the "

@@ -8,19 +8,19 @@ from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami, inference_amis
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.deployment import Deployment, problem
 from slipway.planning.images import ami_fits, inference_ami
 from slipway.planning.placements import Placement
-from slipway.planning.situation import Situation, problem
 
 _NEURON_AMI = "al2-ami-sagemaker-inference-neuron-2"
 _CUDA_13_AMI = "al2023-ami-sagemaker-inference-gpu-4-1"
 
 
-def image_runs_on_processor(situation: Situation) -> Iterator[Problem]:
+def image_runs_on_processor(deployment: Deployment) -> Iterator[Problem]:
     """The images that Slipway builds are for x86_64."""
-    if situation.runs_on_arm:
+    if deployment.runs_on_arm:
         return
-    for placement in situation.placements:
+    for placement in deployment.placements:
         if placement.instance.architecture == "arm64":
             yield problem(
                 Code.ARM_PROCESSOR,
@@ -30,11 +30,11 @@ def image_runs_on_processor(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def volume_needs_ebs(situation: Situation) -> Iterator[Problem]:
+def volume_needs_ebs(deployment: Deployment) -> Iterator[Problem]:
     """SageMaker rejects a volume size for instance types with local NVMe, minutes into a deploy."""
-    if situation.config.endpoint.volume_size_gb is None:
+    if deployment.config.endpoint.volume_size_gb is None:
         return
-    for instance in situation.instances:
+    for instance in deployment.instances:
         if instance.local_nvme_gb:
             yield problem(
                 Code.VOLUME_OF_NVME_TYPE,
@@ -45,12 +45,12 @@ def volume_needs_ebs(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def ami_fits_accelerator(situation: Situation) -> Iterator[Problem]:
+def ami_fits_accelerator(deployment: Deployment) -> Iterator[Problem]:
     """A host image carries the driver of one kind of accelerator, and inf1 takes none."""
-    chosen = situation.config.endpoint.inference_ami_version
+    chosen = deployment.config.endpoint.inference_ami_version
     if chosen is None:
         return
-    for placement in situation.placements:
+    for placement in deployment.placements:
         reason = _ami_mismatch(chosen, placement)
         if reason:
             yield problem(
@@ -75,15 +75,15 @@ def _ami_mismatch(chosen: str, placement: Placement) -> str | None:
     return None
 
 
-def pool_has_one_host_image(situation: Situation) -> Iterator[Problem]:
+def pool_has_one_host_image(deployment: Deployment) -> Iterator[Problem]:
     """SageMaker takes one host image for all types of a pool, and refuses what does not fit one."""
-    if situation.config.endpoint.inference_ami_version is not None:
+    if deployment.config.endpoint.inference_ami_version is not None:
         return  # `ami_fits_accelerator` looks at every type
-    if situation.needs_accelerator:
+    if deployment.needs_accelerator:
         return  # the family's rules say so
-    for placement in situation.placements:
-        pool = situation.instances_of(placement.variant)
-        ami = inference_ami(situation, pool)
+    for placement in deployment.placements:
+        pool = deployment.instances_of(placement.variant)
+        ami = inference_ami(deployment, pool)
         if ami is None or ami_fits(ami, placement.instance):
             continue
         fitting = next(instance for instance in pool if ami_fits(ami, instance))
@@ -96,9 +96,9 @@ def pool_has_one_host_image(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def ami_fits_cuda(situation: Situation) -> Iterator[Problem]:
+def ami_fits_cuda(deployment: Deployment) -> Iterator[Problem]:
     """An image with CUDA 13 needs the driver of the newest host image (facts: hosting, rule 11)."""
-    chosen, cuda = situation.config.endpoint.inference_ami_version, situation.cuda_version
+    chosen, cuda = deployment.config.endpoint.inference_ami_version, deployment.cuda_version
     if cuda is None or chosen is None or inference_amis()[chosen].cuda is None:
         return
     needed = default_inference_ami(cuda)
@@ -111,10 +111,10 @@ def ami_fits_cuda(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
+def gpu_alarm_needs_gpu(deployment: Deployment) -> Iterator[Problem]:
     """Types without a GPU publish no GPU metrics: such an alarm could never go off."""
-    for kind in _gpu_alarms(situation.config.alarms):
-        for instance in situation.instances:
+    for kind in _gpu_alarms(deployment.config.alarms):
+        for instance in deployment.instances:
             if instance.gpu_count:
                 continue
             reason = (
@@ -126,16 +126,16 @@ def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
             yield problem(Code.GPU_ALARM, reason, f"Remove `{kind.field}`.", ("alarms", kind.field))
 
 
-def gpu_alarm_has_one_threshold(situation: Situation) -> Iterator[Problem]:
+def gpu_alarm_has_one_threshold(deployment: Deployment) -> Iterator[Problem]:
     """The metric adds up over an instance's GPUs, and has no dimension that names the type.
 
     In a pool of types with one and with four GPUs, 90 % is 90 on the one and 360 on the other.
     https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html, read 2026-11-22.
     """
-    for kind in _gpu_alarms(situation.config.alarms):
+    for kind in _gpu_alarms(deployment.config.alarms):
         (metric,) = kind.watch.metrics
         preferred: dict[str, InstanceFacts] = {}
-        for placement in situation.placements:
+        for placement in deployment.placements:
             instance = placement.instance
             first = preferred.setdefault(placement.variant, instance)
             if 0 < instance.gpu_count != first.gpu_count > 0:

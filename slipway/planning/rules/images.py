@@ -6,12 +6,12 @@ from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.images import ImageFacts, image, versions
 from slipway.facts.instances import architecture
-from slipway.planning.situation import Rule, Situation, problem
+from slipway.planning.deployment import Deployment, Rule, problem
 
 
-def image_is_in_region(situation: Situation) -> Iterator[Problem]:
+def image_is_in_region(deployment: Deployment) -> Iterator[Problem]:
     """AWS publishes an image in some regions; SageMaker pulls from its own."""
-    aws, region = situation.aws_image, situation.region
+    aws, region = deployment.aws_image, deployment.region
     if aws is None or aws.account is not None:
         return
     elsewhere = [
@@ -32,12 +32,12 @@ def image_is_in_region(situation: Situation) -> Iterator[Problem]:
     )
 
 
-def image_runs_on_gpu(situation: Situation) -> Iterator[Problem]:
+def image_runs_on_gpu(deployment: Deployment) -> Iterator[Problem]:
     """Newer CUDA, Triton and TensorRT leave old GPUs behind (facts: tensorrt-triton)."""
-    aws = situation.aws_image
+    aws = deployment.aws_image
     if aws is None or aws.minimum_compute_capability is None:
         return
-    for placement, product, capability in situation.nvidia_gpus():
+    for placement, product, capability in deployment.nvidia_gpus():
         if architecture(capability) < architecture(aws.minimum_compute_capability):
             older = _last_version_for(aws, capability)
             remedy = f"Use version {older}, or" if older else "Use"

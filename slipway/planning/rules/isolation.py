@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.situation import Rule, Situation, problem
+from slipway.planning.deployment import Deployment, Rule, problem
 
 _FIELD = ("artifacts", "key_arn")
 
 
-def key_is_of_an_isolated_model(situation: Situation) -> Iterator[Problem]:
+def key_is_of_an_isolated_model(deployment: Deployment) -> Iterator[Problem]:
     """Shared artifacts have the environment's key."""
-    artifacts = situation.config.artifacts
+    artifacts = deployment.config.artifacts
     if artifacts.key_arn is not None and not artifacts.isolated:
         yield problem(
             Code.ISOLATED_KEY,
@@ -22,14 +22,14 @@ def key_is_of_an_isolated_model(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def key_is_where_the_bucket_is(situation: Situation) -> Iterator[Problem]:
+def key_is_where_the_bucket_is(deployment: Deployment) -> Iterator[Problem]:
     """S3 encrypts with keys of the bucket's own Region alone.
 
     https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html (2026-11-23). A
     key of another account would need a key policy that Slipway can neither write nor check.
     """
-    environment, key = situation.environment, situation.config.artifacts.key_arn
-    if key is None or not situation.config.artifacts.isolated:
+    environment, key = deployment.environment, deployment.config.artifacts.key_arn
+    if key is None or not deployment.config.artifacts.isolated:
         return
     _, _, _, region, account, _ = key.split(":")
     remedy = (
@@ -54,10 +54,10 @@ def key_is_where_the_bucket_is(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def key_is_not_the_environments(situation: Situation) -> Iterator[Problem]:
+def key_is_not_the_environments(deployment: Deployment) -> Iterator[Problem]:
     """Every role of the environment may decrypt with that one."""
-    artifacts = situation.config.artifacts
-    if artifacts.isolated and artifacts.key_arn == situation.environment.artifact_key_arn:
+    artifacts = deployment.config.artifacts
+    if artifacts.isolated and artifacts.key_arn == deployment.environment.artifact_key_arn:
         if artifacts.key_arn is None:
             return
         yield problem(

@@ -12,7 +12,7 @@ from slipway.config.alarm_kinds import MACHINES
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import Problem
 from slipway.planning.asynchronous import ASYNC
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 _SECTION = ("endpoint", "metrics")
 _FREQUENCY = (*_SECTION, "publish_frequency_seconds")
@@ -20,13 +20,13 @@ _PERIOD_SECONDS = 60
 _AT_MOST_A_MINUTE = "Set `publish_frequency_seconds` to 10, 30 or 60"
 
 
-def metrics_are_of_requests_in_real_time(situation: Situation) -> Iterator[Problem]:
+def metrics_are_of_requests_in_real_time(deployment: Deployment) -> Iterator[Problem]:
     """AWS documents both features for real-time endpoints.
 
     Its list of an asynchronous endpoint's metrics is exhaustive, and has none of an instance:
     https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html
     """
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     if endpoint.metrics is not None and endpoint.mode == ASYNC:
         yield problem(
             Code.METRICS,
@@ -37,12 +37,12 @@ def metrics_are_of_requests_in_real_time(situation: Situation) -> Iterator[Probl
         )
 
 
-def requests_are_counted_each_minute(situation: Situation) -> Iterator[Problem]:
+def requests_are_counted_each_minute(deployment: Deployment) -> Iterator[Problem]:
     """Alarms and autoscaling read the metrics of requests in periods of a minute.
 
     A minute without a value is no failure, so several minutes in a row would never be too bad.
     """
-    metrics = situation.config.endpoint.metrics
+    metrics = deployment.config.endpoint.metrics
     if metrics is None or not metrics.enhanced:
         return
     if metrics.publish_frequency_seconds > _PERIOD_SECONDS:
@@ -55,9 +55,9 @@ def requests_are_counted_each_minute(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def machines_are_measured_each_minute(situation: Situation) -> Iterator[Problem]:
+def machines_are_measured_each_minute(deployment: Deployment) -> Iterator[Problem]:
     """Alarms and autoscaling read the metrics of machines in periods of a minute."""
-    config = situation.config
+    config = deployment.config
     metrics = config.endpoint.metrics
     if metrics is None or metrics.publish_frequency_seconds <= _PERIOD_SECONDS:
         return

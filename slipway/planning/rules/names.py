@@ -4,17 +4,17 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.situation import Rule, Situation, problem
+from slipway.planning.deployment import Deployment, Rule, problem
 
 # Of EndpointName in SageMaker's API. Without a project the limits of a model's and an environment's
 # name keep within it.
 _LONGEST_ENDPOINT_NAME = 63
 
 
-def endpoint_name_fits(situation: Situation) -> Iterator[Problem]:
+def endpoint_name_fits(deployment: Deployment) -> Iterator[Problem]:
     """A project, a model and an environment make one name, which SageMaker limits."""
-    environment = situation.environment
-    name = environment.stack_name(situation.config.name)
+    environment = deployment.environment
+    name = environment.stack_name(deployment.config.name)
     excess = len(name) - _LONGEST_ENDPOINT_NAME
     if excess > 0:
         yield problem(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from slipway.codes.code import Code
 from slipway.errors import FieldPath, Problem
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 # Bytes of a weight in a checkpoint. Two bits are the least that any format has, and fp32 in four
 # formats side by side the most.
@@ -23,9 +23,9 @@ _POSITIONS: Mapping[str, int] = {
 }
 
 
-def heads_divide_hidden_size(situation: Situation) -> Iterator[Problem]:
+def heads_divide_hidden_size(deployment: Deployment) -> Iterator[Problem]:
     """Every head has the same width, which follows from the other two unless it is given."""
-    model = situation.config.model
+    model = deployment.config.model
     width, heads = model.hidden_size, model.attention_heads
     if width is None or heads is None or model.head_size is not None or width % heads == 0:
         return
@@ -38,9 +38,9 @@ def heads_divide_hidden_size(situation: Situation) -> Iterator[Problem]:
     )
 
 
-def heads_share_keys_and_values(situation: Situation) -> Iterator[Problem]:
+def heads_share_keys_and_values(deployment: Deployment) -> Iterator[Problem]:
     """Key/value heads serve equally many attention heads each (grouped-query attention)."""
-    model = situation.config.model
+    model = deployment.config.model
     heads, groups = model.attention_heads, model.key_value_heads
     if heads is None or groups is None or heads % groups == 0:
         return
@@ -53,9 +53,9 @@ def heads_share_keys_and_values(situation: Situation) -> Iterator[Problem]:
     )
 
 
-def size_fits_parameters(situation: Situation) -> Iterator[Problem]:
+def size_fits_parameters(deployment: Deployment) -> Iterator[Problem]:
     """A wrong number of zeros would spoil every estimate of memory, disk and time."""
-    size_gb, parameters = situation.config.artifacts.size_gb, situation.config.model.parameters
+    size_gb, parameters = deployment.config.artifacts.size_gb, deployment.config.model.parameters
     if size_gb is None:
         return
     each = size_gb * 1e9 / parameters
@@ -69,13 +69,13 @@ def size_fits_parameters(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def texts_have_positions(situation: Situation) -> Iterator[Problem]:
+def texts_have_positions(deployment: Deployment) -> Iterator[Problem]:
     """A longer text indexes past the table of positions, which ends the request or the process."""
-    family = situation.config.model.family
+    family = deployment.config.model.family
     most = _POSITIONS.get(family)
     if most is None:
         return
-    for field, tokens in _longest_texts(situation):
+    for field, tokens in _longest_texts(deployment):
         if tokens > most:
             yield problem(
                 Code.TOO_MANY_TOKENS,
@@ -86,10 +86,10 @@ def texts_have_positions(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def _longest_texts(situation: Situation) -> Iterator[tuple[FieldPath, int]]:
-    serving = situation.config.serving
+def _longest_texts(deployment: Deployment) -> Iterator[tuple[FieldPath, int]]:
+    serving = deployment.config.serving
     prompt = getattr(serving, "max_input_tokens", None)
-    answer = None if situation.is_encoder else getattr(serving, "max_new_tokens", None)
+    answer = None if deployment.is_encoder else getattr(serving, "max_new_tokens", None)
     if prompt is not None:
         yield ("serving", "max_input_tokens"), prompt + (answer or 0)
     sequence = getattr(serving, "sequence_length", None)

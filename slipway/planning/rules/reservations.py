@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.situation import Rule, Situation, problem
+from slipway.planning.deployment import Deployment, Rule, problem
 
 _FIELD = ("endpoint", "capacity_reservation_arn")
 
 
-def reservation_has_one_type(situation: Situation) -> Iterator[Problem]:
+def reservation_has_one_type(deployment: Deployment) -> Iterator[Problem]:
     """The plan reserves instances of one type, and a pool names several."""
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     if endpoint.capacity_reservation_arn is not None and len(endpoint.instances) > 1:
         yield problem(
             Code.CAPACITY_RESERVATION,
@@ -26,9 +26,9 @@ def reservation_has_one_type(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def reservation_has_one_variant(situation: Situation) -> Iterator[Problem]:
+def reservation_has_one_variant(deployment: Deployment) -> Iterator[Problem]:
     """An endpoint uses one plan, and AWS does not say how variants would share it."""
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     if endpoint.capacity_reservation_arn is None:
         return
     for name in ("variants", "shadow"):
@@ -41,9 +41,9 @@ def reservation_has_one_variant(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def reservation_is_of_the_region(situation: Situation) -> Iterator[Problem]:
+def reservation_is_of_the_region(deployment: Deployment) -> Iterator[Problem]:
     """Capacity is reserved in one region."""
-    arn, environment = situation.config.endpoint.capacity_reservation_arn, situation.environment
+    arn, environment = deployment.config.endpoint.capacity_reservation_arn, deployment.environment
     if arn is not None and (region := arn.split(":")[3]) != environment.region:
         yield problem(
             Code.CAPACITY_RESERVATION,

@@ -6,27 +6,27 @@ from slipway.codes.code import Code
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import Problem
 from slipway.planning.component import SCALE_TO_ZERO
+from slipway.planning.deployment import Deployment, problem
 from slipway.planning.placements import variants_of
 from slipway.planning.rollout import ALL_AT_ONCE, LINEAR, ROLLING
-from slipway.planning.situation import Situation, problem
 
 _SMALLEST_GUARDED_FLEET = 2
 _MOST_ROLLBACK_ALARMS = 10  # botocore's maximum of AutoRollbackConfig.Alarms
 _MINUTE_SECONDS = 60
 
 
-def rollout_has_guardrails(situation: Situation) -> Iterator[Problem]:
+def rollout_has_guardrails(deployment: Deployment) -> Iterator[Problem]:
     """Refuses strategies where SageMaker would fall back to all at once without a warning.
 
     https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html, read
     2026-11-24: inf1 has no guardrails, and an endpoint with several variants no rolling deployment.
     Before 2023 the page excluded several variants from canary and linear deployments too.
     """
-    config = situation.config
+    config = deployment.config
     rollout = config.rollout
     if rollout.strategy == ALL_AT_ONCE:
         return
-    if any(item.name.startswith("ml.inf1.") for item in situation.instances):
+    if any(item.name.startswith("ml.inf1.") for item in deployment.instances):
         yield problem(
             Code.ROLLOUT_STRATEGY,
             f"SageMaker moves inf1 fleets all at once; there is no `{rollout.strategy}` there",
@@ -42,9 +42,9 @@ def rollout_has_guardrails(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
+def rollout_has_capacity(deployment: Deployment) -> Iterator[Problem]:
     """A share of a fleet needs a fleet: two instances at least (facts: hosting, rule 14)."""
-    config = situation.config
+    config = deployment.config
     rollout = config.rollout
     # A component is updated copy by copy.
     if rollout.strategy == ALL_AT_ONCE or config.endpoint.mode == SCALE_TO_ZERO:
@@ -71,9 +71,9 @@ def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def rollout_has_steps(situation: Situation) -> Iterator[Problem]:
+def rollout_has_steps(deployment: Deployment) -> Iterator[Problem]:
     """A strategy with steps needs their size, within SageMaker's limits."""
-    rollout = situation.config.rollout
+    rollout = deployment.config.rollout
     if rollout.strategy == ALL_AT_ONCE:
         return
     if rollout.step_percent is None:
@@ -92,9 +92,9 @@ def rollout_has_steps(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def settings_have_effect(situation: Situation) -> Iterator[Problem]:
+def settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
     """Refuses fields of `rollout` that nothing reads."""
-    config = situation.config
+    config = deployment.config
     rollout = config.rollout
     if rollout.strategy == ROLLING and "termination_wait_seconds" in rollout.model_fields_set:
         # RollingUpdatePolicy has no such member.
@@ -114,7 +114,7 @@ def settings_have_effect(situation: Situation) -> Iterator[Problem]:
             "Remove it, or choose a strategy with steps.",
             ("rollout", "step_percent"),
         )
-    inf1 = next((i.name for i in situation.instances if i.name.startswith("ml.inf1.")), None)
+    inf1 = next((i.name for i in deployment.instances if i.name.startswith("ml.inf1.")), None)
     for name in sorted(rollout.model_fields_set - {"strategy", "step_percent"}):
         if inf1 is not None:
             yield problem(
@@ -125,13 +125,13 @@ def settings_have_effect(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
+def rollout_fits_mode(deployment: Deployment) -> Iterator[Problem]:
     """Guardrails shift traffic between fleets; a component is updated copy by copy.
 
     Its DeploymentConfig has no other policy than a rolling one, and needs it: botocore's model of
     InferenceComponentDeploymentConfig, 2026-11-25.
     """
-    config = situation.config
+    config = deployment.config
     rollout = config.rollout
     if config.endpoint.mode != SCALE_TO_ZERO or not rollout.is_guarded:
         return
@@ -149,9 +149,9 @@ def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
+def rollout_ends_in_time(deployment: Deployment) -> Iterator[Problem]:
     """An update that is given less time than it waits would always be undone."""
-    rollout = situation.config.rollout
+    rollout = deployment.config.rollout
     if rollout.max_execution_seconds is None:
         return
     steps, least = len(rollout.shares_percent), rollout.least_seconds
@@ -166,12 +166,12 @@ def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def alarms_see_each_step(situation: Situation) -> Iterator[Problem]:
+def alarms_see_each_step(deployment: Deployment) -> Iterator[Problem]:
     """An alarm that needs more minutes than a step is watched cannot see a fault of that step.
 
     After the last step, such an update ends before the alarm can go off.
     """
-    config = situation.config
+    config = deployment.config
     rollout = config.rollout
     if not rollout.is_guarded or not rollout.rollback_alarms:
         return
@@ -187,9 +187,9 @@ def alarms_see_each_step(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
+def rollback_alarms_exist(deployment: Deployment) -> Iterator[Problem]:
     """An update watches alarms of its own endpoint, and those that there are."""
-    config = situation.config
+    config = deployment.config
     if not config.rollout.is_guarded:
         return
     if not config.rollout.rollback_alarms and config.rollout.strategy != ALL_AT_ONCE:
@@ -210,9 +210,9 @@ def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def rollback_alarms_are_few(situation: Situation) -> Iterator[Problem]:
+def rollback_alarms_are_few(deployment: Deployment) -> Iterator[Problem]:
     """Each variant has its own alarms, and an update watches ten at most."""
-    config = situation.config
+    config = deployment.config
     names, variants = config.rollout.rollback_alarms, max(len(config.endpoint.variants), 1)
     count = len(names) * variants
     if config.rollout.is_guarded and count > _MOST_ROLLBACK_ALARMS:

@@ -8,15 +8,15 @@ from slipway.config.sections.scaling import Schedule
 from slipway.errors import FieldPath, Problem
 from slipway.facts.schedule_expressions import ScheduleError, parse_schedule, zone_of
 from slipway.planning.component import SCALE_TO_ZERO
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 _INSTANCES = ("min_instance_count", "max_instance_count")
 _COPIES = ("min_copies", "max_copies")
 
 
-def _schedules(situation: Situation) -> list[tuple[FieldPath, Schedule | CopySchedule]]:
+def _schedules(deployment: Deployment) -> list[tuple[FieldPath, Schedule | CopySchedule]]:
     """Returns the schedules of instances or of copies, each with its place in the config."""
-    config = situation.config
+    config = deployment.config
     found: list[tuple[FieldPath, Schedule | CopySchedule]] = []
     if config.autoscaling is not None:
         found += (
@@ -31,10 +31,10 @@ def _schedules(situation: Situation) -> list[tuple[FieldPath, Schedule | CopySch
     return found
 
 
-def schedules_are_told_apart(situation: Situation) -> Iterator[Problem]:
+def schedules_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
     """A scalable target has its scheduled actions by name."""
     seen: set[tuple[FieldPath, str]] = set()
-    for place, schedule in _schedules(situation):
+    for place, schedule in _schedules(deployment):
         key = (place[:-1], schedule.name)
         if key in seen:
             yield problem(
@@ -46,9 +46,9 @@ def schedules_are_told_apart(situation: Situation) -> Iterator[Problem]:
         seen.add(key)
 
 
-def schedules_have_times(situation: Situation) -> Iterator[Problem]:
+def schedules_have_times(deployment: Deployment) -> Iterator[Problem]:
     """Application Auto Scaling refuses other expressions and time zones while the stack deploys."""
-    for place, schedule in _schedules(situation):
+    for place, schedule in _schedules(deployment):
         try:
             zone_of(schedule.time_zone)
         except ScheduleError as error:
@@ -77,10 +77,10 @@ def schedules_have_times(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def schedules_have_bounds(situation: Situation) -> Iterator[Problem]:
+def schedules_have_bounds(deployment: Deployment) -> Iterator[Problem]:
     """A schedule's bounds follow the same rules as the bounds that it changes."""
-    mode = situation.config.endpoint.mode
-    for place, schedule in _schedules(situation):
+    mode = deployment.config.endpoint.mode
+    for place, schedule in _schedules(deployment):
         least, most = _COPIES if isinstance(schedule, CopySchedule) else _INSTANCES
         low, high = getattr(schedule, least), getattr(schedule, most)
         field = (*place, least)
@@ -100,9 +100,9 @@ def schedules_have_bounds(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def capacity_alarm_can_end(situation: Situation) -> Iterator[Problem]:
+def capacity_alarm_can_end(deployment: Deployment) -> Iterator[Problem]:
     """A fleet that cannot grow is always at its maximum."""
-    config, scaling = situation.config, situation.config.autoscaling
+    config, scaling = deployment.config, deployment.config.autoscaling
     if not config.alarms.at_max_capacity:
         return
     field = ("alarms", "at_max_capacity")

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.planning.artifacts import any_source
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 # SageMaker's own limit of a realtime request.
 _REALTIME_SECONDS = 60
 
 
-def artifact_exists(situation: Situation) -> Iterator[Problem]:
+def artifact_exists(deployment: Deployment) -> Iterator[Problem]:
     """Each environment deploys the sample or the release; without either there is no model."""
-    if not any_source(situation):
+    if not any_source(deployment):
         yield problem(
             Code.NO_MODEL,
             "there is no model: neither a sample, nor a release, nor weights",
@@ -23,9 +23,9 @@ def artifact_exists(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def release_has_one_source(situation: Situation) -> Iterator[Problem]:
+def release_has_one_source(deployment: Deployment) -> Iterator[Problem]:
     """Compiled files and a checkpoint at once: which of them would be deployed?"""
-    artifacts = situation.config.artifacts
+    artifacts = deployment.config.artifacts
     if artifacts.release is not None and artifacts.weights is not None:
         yield problem(
             Code.ARTIFACT_SOURCES,
@@ -42,14 +42,14 @@ def release_has_one_source(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def latency_below_timeout(situation: Situation) -> Iterator[Problem]:
+def latency_below_timeout(deployment: Deployment) -> Iterator[Problem]:
     """An alarm above the request timeout can never be raised."""
-    config = situation.config
+    config = deployment.config
     if config.endpoint.mode == "async":
         return
     limit, where = _REALTIME_SECONDS, "SageMaker's limit"
-    if situation.request_timeout_seconds is not None:
-        limit, where = situation.request_timeout_seconds, "`serving.request_timeout_seconds`"
+    if deployment.request_timeout_seconds is not None:
+        limit, where = deployment.request_timeout_seconds, "`serving.request_timeout_seconds`"
     milliseconds = config.alarms.model_latency_p99_milliseconds
     if milliseconds / 1000 >= limit:
         yield problem(

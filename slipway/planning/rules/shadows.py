@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 
-def shadow_follows_one_variant(situation: Situation) -> Iterator[Problem]:
+def shadow_follows_one_variant(deployment: Deployment) -> Iterator[Problem]:
     """An endpoint with a shadow variant has one production variant.
 
     Source: https://docs.aws.amazon.com/sagemaker/latest/dg/shadow-tests-create.html, read 2026-11.
     """
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     if endpoint.shadow is not None and endpoint.variants:
         yield problem(
             Code.SHADOW_EXCLUDES,
@@ -23,13 +23,13 @@ def shadow_follows_one_variant(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def shadow_is_asked_in_real_time(situation: Situation) -> Iterator[Problem]:
+def shadow_is_asked_in_real_time(deployment: Deployment) -> Iterator[Problem]:
     """SageMaker documents shadow variants for real-time inference alone.
 
     Source: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ModelInfrastructureConfig.html
     has RealTimeInference as the only infrastructure, read 2026-11.
     """
-    endpoint = situation.config.endpoint
+    endpoint = deployment.config.endpoint
     if endpoint.shadow is not None and endpoint.mode == "async":
         yield problem(
             Code.SHADOW_EXCLUDES,

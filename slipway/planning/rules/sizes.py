@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.planning.deployment import Deployment, problem
 from slipway.planning.memory import estimate
-from slipway.planning.situation import Situation, problem
 from slipway.planning.sizes import (
     DEFAULT_VOLUME_GB,
     LARGEST_VOLUME_GB,
@@ -17,11 +17,11 @@ from slipway.planning.sizes import (
 )
 
 
-def weights_fit_accelerator(situation: Situation) -> Iterator[Problem]:
+def weights_fit_accelerator(deployment: Deployment) -> Iterator[Problem]:
     """Weights that are larger than the accelerators' memory cannot be loaded, whatever the rest."""
-    config = situation.config
-    for placement in situation.placements:
-        memory = estimate(situation, placement.instance)
+    config = deployment.config
+    for placement in deployment.placements:
+        memory = estimate(deployment, placement.instance)
         if memory is None or memory.weights_gib <= memory.available_gib:
             continue
         count, spread = memory.copies_per_accelerator, memory.accelerators_per_copy
@@ -31,7 +31,7 @@ def weights_fit_accelerator(situation: Situation) -> Iterator[Problem]:
             each = f"{spread} x "
             takes = f"{memory.copy_weights_gib:.1f} GiB"
             takes += f", {memory.weights_gib:.1f} on each of {spread}"
-        ways = _ways_out(situation, placement.instance)
+        ways = _ways_out(deployment, placement.instance)
         yield problem(
             Code.WEIGHTS_TOO_LARGE,
             f"{copies}{config.model.parameters:,} weights in {memory.dtype} take {takes}; "
@@ -46,46 +46,46 @@ def _sentence(ways: list[str]) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _ways_out(situation: Situation, instance: InstanceFacts) -> list[str]:
+def _ways_out(deployment: Deployment, instance: InstanceFacts) -> list[str]:
     """Returns what would make the weights fit, each by itself."""
     accelerator = instance.accelerator
     if accelerator is None:
         return []
-    settings = situation.other_settings(instance)
+    settings = deployment.other_settings(instance)
     first = next((way for way, changed in settings if _fits(changed, instance)), None)
     ways = [] if first is None else [first]
-    smaller = situation.smaller_dtype(accelerator)
-    if smaller and _fits(situation.with_serving(dtype=smaller), instance):
+    smaller = deployment.smaller_dtype(accelerator)
+    if smaller and _fits(deployment.with_serving(dtype=smaller), instance):
         ways.append(f"set `dtype: {smaller}`")
-    others = [each for each in instance_types().values() if _comparable(situation, instance, each)]
-    both = None if ways else situation.suggest_type_and_setting(others, _fits)
-    if any(_fits(situation, other) for other in others):
-        ways.append(f"choose an instance type whose {situation.accelerator_noun} more memory")
+    others = [each for each in instance_types().values() if _comparable(deployment, instance, each)]
+    both = None if ways else deployment.suggest_type_and_setting(others, _fits)
+    if any(_fits(deployment, other) for other in others):
+        ways.append(f"choose an instance type whose {deployment.accelerator_noun} more memory")
     return [*ways, both] if both else ways
 
 
-def _fits(situation: Situation, instance: InstanceFacts) -> bool:
-    memory = estimate(situation, instance)
+def _fits(deployment: Deployment, instance: InstanceFacts) -> bool:
+    memory = estimate(deployment, instance)
     return memory is not None and memory.weights_gib <= memory.available_gib
 
 
-def _comparable(situation: Situation, instance: InstanceFacts, other: InstanceFacts) -> bool:
+def _comparable(deployment: Deployment, instance: InstanceFacts, other: InstanceFacts) -> bool:
     """Whether the container that runs on one type might run on the other."""
     one, two = instance.accelerator, other.accelerator
     if one is None or two is None or other.architecture != instance.architecture:
         return False
     alike = one.kind == two.kind and one.is_nvidia_gpu == two.is_nvidia_gpu
     same_runtime = one.has_core_pipeline == two.has_core_pipeline
-    return alike and same_runtime and situation.may_be_spread_over(two)
+    return alike and same_runtime and deployment.may_be_spread_over(two)
 
 
-def artifact_fits_disk(situation: Situation) -> Iterator[Problem]:
+def artifact_fits_disk(deployment: Deployment) -> Iterator[Problem]:
     """SageMaker would fill the disk for minutes before it says so."""
-    endpoint = situation.config.endpoint
-    size = artifact_size_gb(situation)
+    endpoint = deployment.config.endpoint
+    size = artifact_size_gb(deployment)
     if size is None:
         return
-    for placement in situation.placements:
+    for placement in deployment.placements:
         instance, disk = placement.instance, disk_gb(endpoint, placement.instance)
         if disk is None or size <= disk:
             continue

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.situation import Situation, problem
+from slipway.planning.deployment import Deployment, problem
 
 
-def steps_ascend(situation: Situation) -> Iterator[Problem]:
+def steps_ascend(deployment: Deployment) -> Iterator[Problem]:
     """A fleet that is further above its target needs more instances."""
-    scaling = situation.config.autoscaling
+    scaling = deployment.config.autoscaling
     steps = scaling.steps if scaling else ()
     for index, (lower, upper) in enumerate(pairwise(steps), 1):
         place = ("autoscaling", "steps", index)
@@ -32,9 +32,9 @@ def steps_ascend(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def steps_fit_the_range(situation: Situation) -> Iterator[Problem]:
+def steps_fit_the_range(deployment: Deployment) -> Iterator[Problem]:
     """Application Auto Scaling adds no instances beyond the maximum."""
-    scaling = situation.config.autoscaling
+    scaling = deployment.config.autoscaling
     if scaling is None:
         return
     room = scaling.largest_count - scaling.smallest_count

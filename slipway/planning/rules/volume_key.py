@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.config.sections.keys import is_of_region
 from slipway.errors import Problem
-from slipway.planning.situation import Rule, Situation, problem
+from slipway.planning.deployment import Deployment, Rule, problem
 
 
-def volume_key_is_of_the_region(situation: Situation) -> Iterator[Problem]:
+def volume_key_is_of_the_region(deployment: Deployment) -> Iterator[Problem]:
     """EBS encrypts with keys of its own Region alone.
 
     https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption.html (2026-11-24)
     """
-    environment, key = situation.environment, situation.config.endpoint.volume_key_arn
+    environment, key = deployment.environment, deployment.config.endpoint.volume_key_arn
     if key is None or is_of_region(key, environment.region):
         return
     yield problem(

@@ -4,28 +4,28 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.situation import Rule, Situation, problem
+from slipway.planning.deployment import Deployment, Rule, problem
 
 _SECTION = ("endpoint", "vpc")
 
 
-def vpc_has_a_security_group(situation: Situation) -> Iterator[Problem]:
+def vpc_has_a_security_group(deployment: Deployment) -> Iterator[Problem]:
     """SageMaker takes no VPC without a security group."""
-    vpc = situation.config.endpoint.vpc
-    if vpc is None or vpc.security_group_ids or situation.environment.network is not None:
+    vpc = deployment.config.endpoint.vpc
+    if vpc is None or vpc.security_group_ids or deployment.environment.network is not None:
         return
     yield problem(
         Code.NETWORK,
         "the VPC has no security group, and environment "
-        f"`{situation.environment.name}` has no `network` that gives one",
+        f"`{deployment.environment.name}` has no `network` that gives one",
         "Add `security_group_ids`, or a `network` to the environment in environments.yaml.",
         (*_SECTION, "security_group_ids"),
     )
 
 
-def ids_are_named_once(situation: Situation) -> Iterator[Problem]:
+def ids_are_named_once(deployment: Deployment) -> Iterator[Problem]:
     """SageMaker counts subnets and groups against its limits, so a repeated id is a mistake."""
-    vpc = situation.config.endpoint.vpc
+    vpc = deployment.config.endpoint.vpc
     if vpc is None:
         return
     for name, ids in (

@@ -18,8 +18,8 @@ from slipway.errors import FieldPath, Kind, Problem, UserError
 from slipway.facts.builds import build_disk_gb, build_price_per_minute
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.compiling import CompilePlan
+from slipway.planning.deployment import Deployment
 from slipway.planning.remote_place import ENVIRONMENT, INPUTS, MODEL, SOURCE_DIGEST
-from slipway.planning.situation import Situation
 from slipway.project import Project
 from slipway.publishing.progress import Progress
 from slipway.publishing.publish import Published, check_publishable, located_in, record
@@ -51,11 +51,11 @@ def publish_remotely(
         UserError: a build cannot publish this model, could not be started, or failed.
     """
     settings = _settings(environment)
-    situation, compiling = check_publishable(project, name, environment)
-    _require_fit_for_a_build(project, situation, settings)
-    source = make_source(project, situation)
+    deployment, compiling = check_publishable(project, name, environment)
+    _require_fit_for_a_build(project, deployment, settings)
+    source = make_source(project, deployment)
     store = ArtifactStore(
-        access.client("s3"), environment, artifact_place(situation.config, environment)
+        access.client("s3"), environment, artifact_place(deployment.config, environment)
     )
     store.require_bucket()
     builds = PublishBuilds(access, environment, progress)
@@ -94,7 +94,7 @@ def publish_remotely(
     if result is None:
         raise builds.failure(ended)
     made = read_result(result)
-    return RemotelyPublished(identifier, record(project, situation, made))
+    return RemotelyPublished(identifier, record(project, deployment, made))
 
 
 def cancel(
@@ -164,22 +164,22 @@ def _settings(environment: Environment) -> RemotePublishing:
 
 
 def _require_fit_for_a_build(
-    project: Project, situation: Situation, settings: RemotePublishing
+    project: Project, deployment: Deployment, settings: RemotePublishing
 ) -> None:
     """Refuses what a build of the account could not do.
 
     Raises:
         UserError: every reason, located.
     """
-    config, environment = situation.config, situation.environment
-    weights = config.artifacts.weights if situation.deploys_release else None
+    config, environment = deployment.config, deployment.environment
+    weights = config.artifacts.weights if deployment.deploys_release else None
     problems: list[Problem] = []
 
     def refuse(code: Code, message: str, remedy: str, *field: str | int) -> None:
         problems.append(Problem(code, Kind.COMPATIBILITY, message, remedy, field))
 
     if weights is None or isinstance(weights, PathWeights):
-        source = situation.published_directory if weights is None else None
+        source = deployment.published_directory if weights is None else None
         path = weights.path if isinstance(weights, PathWeights) else source and source.path
         refuse(
             Code.NOT_FOR_A_BUILD,
@@ -204,7 +204,7 @@ def _require_fit_for_a_build(
             *(*_WEIGHTS, "uri"),
         )
     if isinstance(weights, HubWeights):
-        problems += _disk_problems(project, situation, settings.compute)
+        problems += _disk_problems(project, deployment, settings.compute)
     if problems:
         with located_in(project.config(config.name, environment.name)):
             raise UserError(problems)
@@ -217,10 +217,10 @@ def _is_below(uri: str, prefixes: Sequence[str]) -> bool:
     return whole[0].startswith(tuple(whole[1:]))
 
 
-def _disk_problems(project: Project, situation: Situation, compute: str) -> list[Problem]:
+def _disk_problems(project: Project, deployment: Deployment, compute: str) -> list[Problem]:
     """Returns the problem that weights of the Hub do not fit on a build's disk."""
-    locked = project.lock(situation.config.name).artifact(situation)
-    size_gb = situation.config.artifacts.size_gb
+    locked = project.lock(deployment.config.name).artifact(deployment)
+    size_gb = deployment.config.artifacts.size_gb
     if locked is not None and locked.weights is not None:
         size_gb = locked.weights.size_bytes / 1e9
     disk_gb = build_disk_gb(compute)

@@ -12,8 +12,8 @@ from slipway.config.environments import Environment
 from slipway.config.names import ENVIRONMENTS_FILE
 from slipway.errors import UserError
 from slipway.image_sources import image_files
+from slipway.planning.deployment import Deployment
 from slipway.planning.remote_place import CA_BUNDLE_FILE, SOURCES_PREFIX
-from slipway.planning.situation import Situation
 from slipway.project import Project
 from slipway.publishing.families import PACKAGING
 from slipway.publishing.remote.wheel import WHEEL, code_root, wheel, zipped
@@ -41,7 +41,7 @@ class Source:
         return f"{SOURCES_PREFIX}{self.digest}.zip"
 
 
-def make_source(project: Project, situation: Situation) -> Source:
+def make_source(project: Project, deployment: Deployment) -> Source:
     """Makes the source of the build that publishes a model.
 
     Raises:
@@ -57,27 +57,27 @@ def make_source(project: Project, situation: Situation) -> Source:
             "Run Slipway from its checkout, or publish without `--remote`.",
         ) from None
     files = {_REQUIREMENTS: requirements, WHEEL: wheel(root)}
-    files |= {f"{_PROJECT}/{n}": each for n, each in _project_files(project, situation).items()}
-    if (bundle := situation.environment.image_builds.ca_bundle) is not None:
+    files |= {f"{_PROJECT}/{n}": each for n, each in _project_files(project, deployment).items()}
+    if (bundle := deployment.environment.image_builds.ca_bundle) is not None:
         files[CA_BUNDLE_FILE] = (project.root / bundle).read_bytes()
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     listed = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items())).encode()
     return Source(hashlib.sha256(listed).hexdigest(), zipped({**files, _LIST: listed}))
 
 
-def _project_files(project: Project, situation: Situation) -> dict[str, bytes]:
+def _project_files(project: Project, deployment: Deployment) -> dict[str, bytes]:
     """Returns what publishing reads of the project: path to content."""
-    name, root = situation.config.name, project.root
-    paths = [root / ENVIRONMENTS_FILE, project.files[name], *_own(situation.environment, root)]
+    name, root = deployment.config.name, project.root
+    paths = [root / ENVIRONMENTS_FILE, project.files[name], *_own(deployment.environment, root)]
     if (lock := project.lock_path(name)).exists():
         paths.append(lock)
-    if situation.image_family is not None:
+    if deployment.image_family is not None:
         # The tags of images follow from them.
-        paths += image_files(root, situation.image_family)
+        paths += image_files(root, deployment.image_family)
     files = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
-    packaging = PACKAGING[situation.container]
-    directory = packaging.directory(situation)
-    own = packaging.read(situation, root)
+    packaging = PACKAGING[deployment.container]
+    directory = packaging.directory(deployment)
+    own = packaging.read(deployment, root)
     return files | {f"{directory}/{path}": content for path, content in own.items()}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from slipway.config.environments import Environment
 from slipway.errors import UserError
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import LockedArtifact
 from slipway.project import Project
 from slipway.publishing.publish import Published, publish
@@ -133,7 +133,7 @@ class Publishing:
     def locked(self, environment: Environment = EMBEDDED) -> LockedArtifact:
         project = Project(self.root)
         config = project.config("tiny", "local").config
-        found = project.lock("tiny").artifact(situation_of(config, environment))
+        found = project.lock("tiny").artifact(deployment_of(config, environment))
         assert found is not None
         return found
 

@@ -185,8 +185,8 @@ def unpacked(tmp_path: Path) -> tuple[str, Path]:
     (root / script / "model.py").write_text("def handle(inputs): ...\n")
     (root / "build" / "secret").mkdir(parents=True)
     (root / "build" / "secret" / "weights.bin").write_bytes(b"weights")
-    source = make_source(found, found.situation("lmi-own-script", PRODUCTION))
-    assert make_source(found, found.situation("lmi-own-script", PRODUCTION)) == source
+    source = make_source(found, found.deployment("lmi-own-script", PRODUCTION))
+    assert make_source(found, found.deployment("lmi-own-script", PRODUCTION)) == source
     folder = tmp_path / "unpacked"
     with zipfile.ZipFile(io.BytesIO(source.archive)) as archive:
         archive.extractall(folder)

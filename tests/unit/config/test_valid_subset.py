@@ -15,7 +15,7 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
 from slipway.config.valid_subset import Doubts, valid_subset
 from slipway.errors import FieldPath, Problem, UserError
-from slipway.planning.families import known_situation, situation_of
+from slipway.planning.families import deployment_of, known_deployment
 from slipway.planning.resolve import known_problems
 from slipway.project import Project
 from tests.support.mutants import golden_cases
@@ -145,7 +145,7 @@ def test_an_unknown_container_leaves_the_rules_that_do_not_ask_for_it(container)
     content = content_of()
     content["serving"]["container"] = container
     content["endpoint"] |= {"instances": ["ml.g4dn.xlarge", "ml.g4dn.xlarge"]}
-    found = known_problems(known_situation(known(content), PRODUCTION))
+    found = known_problems(known_deployment(known(content), PRODUCTION))
     assert [problem.message for problem in found] == ["ml.g4dn.xlarge is named twice"]
 
 
@@ -174,7 +174,7 @@ def bases(root: Path) -> list[tuple[str, dict[str, Any], frozenset[Problem]]]:
                 config = load_config(path, root, "production", ("local", "production")).config
             except UserError:
                 continue
-            found = known_problems(situation_of(config, PRODUCTION))
+            found = known_problems(deployment_of(config, PRODUCTION))
             BASES.append((name, yaml.safe_load(text), frozenset(found)))
     return BASES
 
@@ -200,7 +200,7 @@ def test_no_problem_follows_from_a_value_that_is_not_known(tmp_path, data):
     file.write_text(yaml.safe_dump(content), "utf-8")
     with pytest.raises(InvalidConfigError) as caught:
         load_config(file, tmp_path, "production", ("local", "production"))
-    found = known_problems(known_situation(caught.value.known, PRODUCTION))
+    found = known_problems(known_deployment(caught.value.known, PRODUCTION))
     assert frozenset(found) <= problems
 
 
@@ -208,4 +208,4 @@ def test_a_valid_config_is_known_whole():
     config = ModelConfig.model_validate(content_of())
     assert known(content_of()) == config
     assert known(content_of()).model_fields_set == config.model_fields_set
-    assert known_problems(situation_of(config, LOCAL)) == []
+    assert known_problems(deployment_of(config, LOCAL)) == []

@@ -3,8 +3,8 @@
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.planning.families import FAMILIES, situation_of
-from slipway.planning.situation import Rule
+from slipway.planning.deployment import Rule
+from slipway.planning.families import FAMILIES, deployment_of
 from tests.support.projects import LOCAL, model_config
 from tests.unit.planning.rule_findings import findings
 
@@ -59,5 +59,5 @@ def warnings(image: tuple[str, str], *, on: str = "", family: str = "gpt2", **se
     if on:
         given["endpoint"]["instances"] = [on]
     config = model_config(**given, model={"family": family})
-    found = FAMILIES["lmi"].warnings(situation_of(config, LOCAL))
+    found = FAMILIES["lmi"].warnings(deployment_of(config, LOCAL))
     return [(warning.code, warning.message) for warning in found]

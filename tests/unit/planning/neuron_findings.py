@@ -3,7 +3,7 @@
 from typing import Any
 
 from slipway.planning.advice import Advice
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from tests.support.projects import LOCAL, model_config
 from tests.unit.planning.neuron_sections import NEURON, NEURONX
 
@@ -39,5 +39,5 @@ def release(target: str) -> dict[str, Any]:
 
 
 def warnings(say: Advice, **sections: Any) -> list[tuple[str, str]]:
-    situation = situation_of(model_config(**sections), LOCAL)
-    return [(item.code, item.message) for item in say(situation)]
+    deployment = deployment_of(model_config(**sections), LOCAL)
+    return [(item.code, item.message) for item in say(deployment)]

@@ -7,9 +7,9 @@ from typing import Any
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, dotted
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.families import FAMILIES, situation_of
+from slipway.planning.deployment import Deployment, Rule
+from slipway.planning.families import FAMILIES, deployment_of
 from slipway.planning.rules import RULES
-from slipway.planning.situation import Rule, Situation
 from tests.support.projects import LOCAL, model_config
 
 
@@ -20,11 +20,11 @@ def findings(
     **sections: Any,
 ) -> list[tuple[str, str, str]]:
     config = model_config(**sections)
-    situation = situation_of(config, environment)
+    deployment = deployment_of(config, environment)
     if instance is not None:
-        placements = tuple(replace(place, instance=instance) for place in situation.placements)
-        situation = replace(situation, placements=placements)
-    problems = list(rule(situation))
+        placements = tuple(replace(place, instance=instance) for place in deployment.placements)
+        deployment = replace(deployment, placements=placements)
+    problems = list(rule(deployment))
     assert all(problem.kind is Kind.COMPATIBILITY for problem in problems)
     return [(dotted(problem.field), problem.message, problem.remedy) for problem in problems]
 
@@ -34,16 +34,16 @@ def refused_fields(rule: Rule, environment: Environment = LOCAL, **sections: Any
     return [field for field, _, _ in findings(rule, environment, **sections)]
 
 
-def every_rule(situation: Situation) -> Iterator[Problem]:
-    """Applies the rules of all families and of the situation's own."""
+def every_rule(deployment: Deployment) -> Iterator[Problem]:
+    """Applies the rules of all families and of the deployment's own."""
     for rule in RULES:
-        yield from rule(situation)
-    yield from own_rules(situation)
+        yield from rule(deployment)
+    yield from own_rules(deployment)
 
 
-def own_rules(situation: Situation) -> Iterator[Problem]:
-    """Applies the rules of the situation's family."""
-    yield from FAMILIES[situation.container].problems(situation)
+def own_rules(deployment: Deployment) -> Iterator[Problem]:
+    """Applies the rules of the deployment's family."""
+    yield from FAMILIES[deployment.container].problems(deployment)
 
 
 def scaling(low: int, high: int) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from slipway.config.schema import ModelConfig
 from slipway.facts.images import UnknownVersionError, frameworks, versions
 from slipway.facts.lmi.options import CUSTOM
 from slipway.facts.lmi.versions import lmi_version
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.handlers import our_handler
 from slipway.planning.families.lmi.setup import lmi_setup
-from slipway.planning.families.lmi.situation import Lmi
+from tests.support.deployments import lmi as deployment
 from tests.support.projects import LOCAL, model_config
-from tests.support.situations import lmi as situation
 
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
 IMAGES = [
@@ -29,7 +29,7 @@ def lmi(framework: str, version: str, **serving: Any) -> ModelConfig:
 
 
 def lines(config: ModelConfig) -> list[str]:
-    return [f"{key}={value}" for key, value in situation(config).properties(WEIGHTS).items()]
+    return [f"{key}={value}" for key, value in deployment(config).properties(WEIGHTS).items()]
 
 
 def setup(framework: str, version: str, **serving: Any) -> Any:
@@ -101,7 +101,7 @@ class TestProperties:
         given = {"tensor_parallel_degree": "max", "pipeline_parallel_degree": pipeline}
         config = lmi("djl-lmi", "0.36.0", **given)
         endpoint = config.endpoint.model_copy(update={"instances": tuple(instances)})
-        there = situation(config.model_copy(update={"endpoint": endpoint}))
+        there = deployment(config.model_copy(update={"endpoint": endpoint}))
         assert there.properties(WEIGHTS)["option.tensor_parallel_degree"] == str(degree)
 
     def test_our_image_names_the_handler_inside(self):
@@ -128,10 +128,10 @@ class TestProperties:
     )
     def test_our_image_is_told_what_a_script_is_told(self, framework: str, version: str):
         """Ours among scripts: the one difference is where the handler is."""
-        script = situation(lmi(framework, version, script="containers/lmi/handler")).properties(
+        script = deployment(lmi(framework, version, script="containers/lmi/handler")).properties(
             WEIGHTS
         )
-        built = situation(lmi(framework, version, image="built")).properties(WEIGHTS)
+        built = deployment(lmi(framework, version, image="built")).properties(WEIGHTS)
         module = our_handler(framework, version).module
         assert built == {**script, "option.entryPoint": module}
         rolls = version == "0.27.0"
@@ -280,7 +280,7 @@ class TestProperties:
     )
     def test_a_script_has_no_rolling_batch_unless_it_asks(self, version, settings, written):
         config = lmi("djl-deepspeed", version, script="handlers/gpt-j", **settings)
-        assert situation(config).properties(WEIGHTS).get("option.rolling_batch") == written
+        assert deployment(config).properties(WEIGHTS).get("option.rolling_batch") == written
 
     def test_an_engine_without_python_is_told_what_the_server_reads(self):
         config = lmi("djl-lmi", "0.36.0", engine="OnnxRuntime", max_batch_size=8)
@@ -304,7 +304,7 @@ class TestProperties:
 
     def test_an_unknown_version_has_none(self):
         with pytest.raises(UnknownVersionError):
-            situation(lmi("djl-lmi", "0.37.0")).properties(WEIGHTS)
+            deployment(lmi("djl-lmi", "0.37.0")).properties(WEIGHTS)
 
     def test_another_container_has_none(self):
         with pytest.raises(TypeError, match="tiny is served by the container tensorrt"):
@@ -329,7 +329,7 @@ def test_every_key_is_one_that_the_version_reads(image, batches):
         for entry_point in (None, *version.entry_points):
             config = lmi(*image, engine=engine, entry_point=entry_point, **EVERYTHING, **batches)
             found = lmi_setup(config.serving)
-            written = situation(config).properties(WEIGHTS)
+            written = deployment(config).properties(WEIGHTS)
             for key, value in written.items():
                 name = key.removeprefix("option.")
                 if name == key:
@@ -352,7 +352,7 @@ def test_every_image_has_a_handler_by_default(image):
     found = setup(*image)
     assert found.engine in found.version.engines
     assert found.handler not in (None, CUSTOM)
-    written = situation(lmi(*image)).properties(WEIGHTS)
+    written = deployment(lmi(*image)).properties(WEIGHTS)
     # The server's own choice is left to it, and where it has none the file says it.
     default = found.version.default_entry_point(found.engine)
     assert written.get("option.entryPoint", default) == found.entry_point
@@ -400,13 +400,13 @@ def test_what_answers(image, serving, engine, handler, rolling_batch):
 class TestEnvironment:
     def test_the_caches_of_the_first_versions_are_led_to_where_one_can_write(self):
         caches = {"HUGGINGFACE_HUB_CACHE": "/tmp", "TRANSFORMERS_CACHE": "/tmp"}  # noqa: S108
-        assert situation(lmi("djl-fastertransformer", "0.21.0")).container_environment() == caches
-        assert situation(lmi("djl-fastertransformer", "0.22.1")).container_environment() == {}
+        assert deployment(lmi("djl-fastertransformer", "0.21.0")).container_environment() == caches
+        assert deployment(lmi("djl-fastertransformer", "0.22.1")).container_environment() == {}
 
     def test_what_the_config_says_wins(self):
         given = {"TRANSFORMERS_CACHE": "/tmp/hub", "OMP_NUM_THREADS": "1"}  # noqa: S108
         config = lmi("djl-fastertransformer", "0.21.0", environment=given)
-        assert situation(config).container_environment() == {
+        assert deployment(config).container_environment() == {
             "HUGGINGFACE_HUB_CACHE": "/tmp",  # noqa: S108
             **given,
         }

@@ -9,7 +9,7 @@ from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.compiling import CompilePlan
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.families.lmi.image import compiler_images
 from slipway.planning.families.lmi.partitioning import (
     job_arguments,
@@ -19,10 +19,10 @@ from slipway.planning.families.lmi.partitioning import (
 )
 from slipway.planning.families.lmi.setup import lmi_setup
 from slipway.planning.plan import ImagePlan, PartitionPlan
+from tests.support.deployments import lmi, on_instance
 from tests.support.partitioned import config
 from tests.support.plans import plan_for
 from tests.support.projects import LOCAL, PRODUCTION, lock_for, messages, model_config
-from tests.support.situations import lmi, on_instance
 
 A_LOCAL_RELEASE = LOCAL.model_copy(update={"artifacts": "release"})
 ANY_IMAGE = ImagePlan("1" * 12, "eu-west-1", "slipway/any", "tag")
@@ -193,7 +193,7 @@ def test_a_plan_says_where_and_how():
     assert lmi(given, PRODUCTION).partition_plan == PartitionPlan(
         "ml.g5.12xlarge", "sm86", ("partition", "--model-dir", "/opt/ml/input/data/settings")
     )
-    assert situation_of(model_config(), PRODUCTION).partition_plan is None
+    assert deployment_of(model_config(), PRODUCTION).partition_plan is None
 
 
 def test_where_the_server_picks_the_framework_nothing_is_known_to_partition():
@@ -216,9 +216,9 @@ def test_a_gpu_whose_capability_is_not_known_is_no_target():
     # A type without a GPU decides nothing either.
     compiling = given.artifacts.compile.model_copy(update={"instance": "ml.c5.4xlarge"})
     artifacts = given.artifacts.model_copy(update={"compile": compiling})
-    situation = lmi(given.model_copy(update={"artifacts": artifacts}), PRODUCTION)
-    situation = on_instance(situation, replace(known, accelerator=accelerator))
-    found = situation.compile_plan(ANY_IMAGE)
+    deployment = lmi(given.model_copy(update={"artifacts": artifacts}), PRODUCTION)
+    deployment = on_instance(deployment, replace(known, accelerator=accelerator))
+    found = deployment.compile_plan(ANY_IMAGE)
     assert isinstance(found, Problem)
     assert str(found) == (
         "endpoint.instances: the compute capability of the GPU of ml.g5.12xlarge is not known, so "

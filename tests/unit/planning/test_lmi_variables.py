@@ -13,8 +13,8 @@ from slipway.planning.families.lmi.variables import (
     option_variable,
     variables,
 )
+from tests.support.deployments import lmi as deployment
 from tests.support.projects import model_config
-from tests.support.situations import lmi as situation
 
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
 IMAGES = [
@@ -81,11 +81,11 @@ def read_by_server(environment: Mapping[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize("image", IMAGES, ids=" ".join)
 def test_they_say_what_the_file_says(image: tuple[str, str], settings: dict[str, Any]):
     config = lmi(*image, **settings)
-    properties = situation(config).properties()
+    properties = deployment(config).properties()
     if settings.get("max_batch_size", 1) > 1:
         # What the server makes of a file with a batch size (LmiConfigRecommender).
         properties["option.rolling_batch"] = "disable"
-    assert read_by_server(variables(situation(config).properties())) == properties
+    assert read_by_server(variables(deployment(config).properties())) == properties
 
 
 def test_there_are_images_of_both_frameworks():
@@ -99,7 +99,7 @@ def test_vllm_word_for_word():
         "djl-lmi", "0.36.0", dtype="bf16", max_rolling_batch_size=64, rolling_batch="vllm",
         options={"max_model_len": 8192}, environment={"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    assert situation(config).environment_with(has_settings=True) == {
+    assert deployment(config).environment_with(has_settings=True) == {
         "OPTION_ENGINE": "Python",
         "OPTION_TENSOR_PARALLEL_DEGREE": "1",
         "OPTION_DTYPE": "bf16",
@@ -117,7 +117,7 @@ def test_vllm_word_for_word():
 
 def test_a_file_needs_no_variable():
     config = lmi("djl-lmi", "0.36.0", configuration="file", environment={"OMP_NUM_THREADS": "1"})
-    assert situation(config).container_environment() == {"OMP_NUM_THREADS": "1"}
+    assert deployment(config).container_environment() == {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,18 @@ import pytest
 from pydantic import ValidationError
 
 from slipway.config.schema import ModelConfig
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import Lock, LockedArtifact, is_current
+from tests.support.deployments import digest_of
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
-from tests.support.situations import digest_of
 
 
 def test_what_is_rendered_is_read_back():
     lock = lock_for(model_config())
     assert Lock.model_validate_json(lock.render()) == lock
-    assert lock.artifact(situation_of(model_config(), LOCAL)) == lock.sample
-    assert lock.artifact(situation_of(model_config(), PRODUCTION)) == lock.release
-    assert Lock().artifact(situation_of(model_config(), PRODUCTION)) is None
+    assert lock.artifact(deployment_of(model_config(), LOCAL)) == lock.sample
+    assert lock.artifact(deployment_of(model_config(), PRODUCTION)) == lock.release
+    assert Lock().artifact(deployment_of(model_config(), PRODUCTION)) is None
 
 
 LMI = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "bf16"}
@@ -41,10 +41,10 @@ def lmi(**serving: Any) -> ModelConfig:
 def test_an_older_lock_stays_valid_until_the_config_changes(config, environment, digest):
     """Its digest is of all fields of `serving`, of the family and of the container."""
     locked = LockedArtifact(inputs_digest=digest)
-    assert is_current(locked, situation_of(config, environment))
+    assert is_current(locked, deployment_of(config, environment))
     artifacts = {"sample": {"path": "samples/other"}, "weights": {"source": "path", "path": "a"}}
     other = model_config(artifacts=artifacts)
-    assert not is_current(locked, situation_of(other, environment))
+    assert not is_current(locked, deployment_of(other, environment))
 
 
 def test_a_lock_of_the_default_files_of_a_repository_stays_valid():
@@ -159,14 +159,14 @@ def test_what_is_compiled_is_kept_for_each_environment():
     )
     lock = lock_for(config)
     assert lock.release is None
-    first = lock.artifact(situation_of(config, PRODUCTION))
+    first = lock.artifact(deployment_of(config, PRODUCTION))
     assert first is not None
     staging = PRODUCTION.model_copy(update={"name": "another"})
-    assert lock.artifact(situation_of(config, staging)) is None
-    both = lock.with_artifact(situation_of(config, staging), first)
+    assert lock.artifact(deployment_of(config, staging)) is None
+    both = lock.with_artifact(deployment_of(config, staging), first)
     assert (
-        both.artifact(situation_of(config, PRODUCTION))
-        == both.artifact(situation_of(config, staging))
+        both.artifact(deployment_of(config, PRODUCTION))
+        == both.artifact(deployment_of(config, staging))
         == first
     )
     assert Lock.model_validate_json(both.render()) == both

@@ -12,7 +12,7 @@ import pytest
 from slipway.cli.plan_text import describe_memory
 from slipway.facts.instances import instance_types
 from slipway.planning.advice import ADVICE, Subject, memory_nearly_full
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
 from slipway.planning.memory_estimate import MemoryEstimate
 from slipway.planning.plan import ArtifactPlan
@@ -40,7 +40,7 @@ XL = {
 
 
 def memory(instance: str = "ml.g4dn.xlarge", **sections: Any) -> MemoryEstimate | None:
-    return estimate(situation_of(model_config(**sections), LOCAL), instance_types()[instance])
+    return estimate(deployment_of(model_config(**sections), LOCAL), instance_types()[instance])
 
 
 def known(instance: str = "ml.g4dn.xlarge", **sections: Any) -> MemoryEstimate:
@@ -305,8 +305,8 @@ class TestUnknown:
         assert inf2.accelerator is not None
         bare = dataclasses.replace(inf2.accelerator, neuron_cores_per_device=None)
         config = model_config(model=BERT, serving=lmi("djl-neuronx", dtype="fp16"))
-        situation = situation_of(config, LOCAL)
-        assert estimate(situation, dataclasses.replace(inf2, accelerator=bare)) is None
+        deployment = deployment_of(config, LOCAL)
+        assert estimate(deployment, dataclasses.replace(inf2, accelerator=bare)) is None
 
     def test_the_estimate_is_plain_data(self):
         found = dataclasses.asdict(known(model=XL))
@@ -350,7 +350,7 @@ class TestNearlyFull:
     def warnings(self, instance: str = "ml.g4dn.xlarge", **sections: Any) -> list[str]:
         config = model_config(endpoint={"instances": [instance]}, **sections)
         artifact = ArtifactPlan("b", DIGEST, 1, 1, "cpu", published=True)
-        subject = Subject(situation_of(config, LOCAL), artifact)
+        subject = Subject(deployment_of(config, LOCAL), artifact)
         found = list(memory_nearly_full(subject))
         assert all(item.code == "memory-nearly-full" for item in found)
         return [item.message for item in found]

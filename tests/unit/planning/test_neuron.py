@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from containers.serving.settings import EnvironmentReader, ServingSettings
 from slipway.facts.instances import instance_types
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.families.neuron.hardware import aws_neuron_image
 from slipway.planning.families.neuron.placement import pipeline_depth
+from tests.support.deployments import neuron, on_instance
 from tests.support.projects import LOCAL, model_config
-from tests.support.situations import neuron, on_instance
 from tests.unit.planning.neuron_sections import LATENCY, NEURON, NEURONX
 
 BERT_BASE = 109_500_000
@@ -202,7 +202,7 @@ def test_what_is_worked_out_fits_whatever_the_model(weights, instance, objective
 class TestNoPlacement:
     def test_other_containers_and_types_have_none(self):
         types = instance_types()
-        assert situation_of(model_config(), LOCAL).neuron_placement is None
+        assert deployment_of(model_config(), LOCAL).neuron_placement is None
         assert neuron(config()).place(types["ml.g4dn.xlarge"]) is None
         assert neuron(config()).place(types["ml.c5.xlarge"]) is None
 

@@ -8,12 +8,12 @@ import pytest
 from containers.neuron.compile.job import read_hyperparameters
 from slipway.errors import UserError
 from slipway.planning.compiling import CompilePlan
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import Lock, LockedArtifact, LockedPart
 from slipway.planning.plan import ImagePlan
 from slipway.planning.resolve import resolve
+from tests.support.deployments import digest_of
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
-from tests.support.situations import digest_of
 from tests.unit.planning.neuron_sections import LATENCY, NEURON, NEURONX
 
 EMBEDDED = LOCAL.model_copy(update={"artifacts": "release"})
@@ -35,7 +35,7 @@ def config(instance: str, **serving: Any) -> Any:
 
 
 def job(model: Any, environment: Any = PRODUCTION) -> CompilePlan:
-    found = situation_of(model, environment).compile_plan(IMAGE)
+    found = deployment_of(model, environment).compile_plan(IMAGE)
     assert isinstance(found, CompilePlan)
     return found
 
@@ -146,7 +146,7 @@ def test_what_was_compiled_for_another_family_is_never_deployed(environment, tar
     locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
     lock = Lock(environments={environment.name: locked})
     with pytest.raises(UserError) as caught:
-        resolve(situation_of(model, environment), lock, DIGESTS)
+        resolve(deployment_of(model, environment), lock, DIGESTS)
     (problem,) = caught.value.problems
     assert problem.message == message
     assert f"slipway publish tiny --env {environment.name}" in problem.remedy
@@ -157,7 +157,7 @@ def test_a_release_of_its_family_is_deployed():
     part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target="inf2")
     locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
     lock = Lock(environments={PRODUCTION.name: locked})
-    found = resolve(situation_of(model, PRODUCTION), lock, DIGESTS)
+    found = resolve(deployment_of(model, PRODUCTION), lock, DIGESTS)
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "inf2")
 
 

@@ -7,11 +7,11 @@ import pytest
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import Lock, LockedArtifact
 from slipway.planning.promotion import promotable
+from tests.support.deployments import on_instance
 from tests.support.projects import LOCAL, PRODUCTION, lock_for, model_config
-from tests.support.situations import on_instance
 
 STAGING = PRODUCTION.model_copy(update={"name": "staging"})
 # The embedded AWS, where it deploys releases.
@@ -32,9 +32,9 @@ def packaged(**serving: Any) -> ModelConfig:
 
 def published_to(config: ModelConfig, environment: Environment) -> Lock:
     """The lock of one publish."""
-    artifact = lock_for(config, sets=["release"]).artifact(situation_of(config, PRODUCTION))
+    artifact = lock_for(config, sets=["release"]).artifact(deployment_of(config, PRODUCTION))
     assert artifact is not None
-    return Lock().with_artifact(situation_of(config, environment), artifact)
+    return Lock().with_artifact(deployment_of(config, environment), artifact)
 
 
 def refusal(
@@ -46,7 +46,7 @@ def refusal(
 ) -> tuple[str, str]:
     with pytest.raises(UserError) as caught:
         promotable(
-            situation_of(config, source), situation_of(target_config or config, target), lock
+            deployment_of(config, source), deployment_of(target_config or config, target), lock
         )
     (problem,) = caught.value.problems
     return problem.message, problem.remedy
@@ -55,8 +55,8 @@ def refusal(
 @pytest.mark.parametrize("config", [FILES, COMPILED, packaged()])
 def test_the_artifact_of_the_tested_environment_is_taken(config: ModelConfig) -> None:
     lock = published_to(config, STAGING)
-    source = situation_of(config, STAGING)
-    found = promotable(source, situation_of(config, PRODUCTION), lock)
+    source = deployment_of(config, STAGING)
+    found = promotable(source, deployment_of(config, PRODUCTION), lock)
     assert isinstance(found, LockedArtifact)
     assert found == lock.artifact(source)
 
@@ -103,10 +103,10 @@ def test_settings_that_differ_are_named_with_both_values() -> None:
 
 def test_another_gpu_needs_another_artifact() -> None:
     lock = published_to(COMPILED, STAGING)
-    target = situation_of(COMPILED, PRODUCTION)
-    newer = situation_of(model_config(endpoint={"instances": ["ml.g5.xlarge"]}), PRODUCTION)
+    target = deployment_of(COMPILED, PRODUCTION)
+    newer = deployment_of(model_config(endpoint={"instances": ["ml.g5.xlarge"]}), PRODUCTION)
     with pytest.raises(UserError) as caught:
-        promotable(situation_of(COMPILED, STAGING), on_instance(target, newer.instance), lock)
+        promotable(deployment_of(COMPILED, STAGING), on_instance(target, newer.instance), lock)
     (problem,) = caught.value.problems
     assert (problem.message, problem.remedy) == (
         "the artifact of `staging` was compiled for sm75, and `production` needs sm86 for "
@@ -117,8 +117,8 @@ def test_another_gpu_needs_another_artifact() -> None:
 
 
 def test_no_artifact_of_the_embedded_aws_reaches_an_accelerator() -> None:
-    source = situation_of(COMPILED, EMBEDDED)
-    artifact = published_to(COMPILED, STAGING).artifact(situation_of(COMPILED, STAGING))
+    source = deployment_of(COMPILED, EMBEDDED)
+    artifact = published_to(COMPILED, STAGING).artifact(deployment_of(COMPILED, STAGING))
     assert artifact is not None
     assert artifact.compiled is not None
     compiled = artifact.compiled.model_copy(update={"target": "cpu"})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.quantization import stored_weights
 from slipway.planning.rules.sizes import weights_fit_accelerator
 from tests.support.projects import PRODUCTION, model_config
@@ -48,7 +48,7 @@ def sections(
 )  # fmt: skip
 def test_published_quantised_models_fit(model, serving, size_gb, instance, gigabytes, precision):
     given = sections(model, serving, size_gb, instance)
-    stored = stored_weights(situation_of(model_config(**given), PRODUCTION), serving["dtype"])
+    stored = stored_weights(deployment_of(model_config(**given), PRODUCTION), serving["dtype"])
     assert stored.size_bytes == pytest.approx(gigabytes * 1e9)
     assert stored.precision == precision
     assert findings(weights_fit_accelerator, PRODUCTION, **given) == []
@@ -73,13 +73,13 @@ def test_published_quantised_models_fit(model, serving, size_gb, instance, gigab
 )
 def test_what_counts(dtype, options, size_gb, gigabytes):
     given = sections(LLAMA_13B, vllm(dtype=dtype, options=options), size_gb, "ml.g5.12xlarge")
-    stored = stored_weights(situation_of(model_config(**given), PRODUCTION), dtype)
+    stored = stored_weights(deployment_of(model_config(**given), PRODUCTION), dtype)
     assert stored.size_bytes / 1e9 == pytest.approx(gigabytes, abs=0.01)
 
 
 def test_flags_of_the_first_versions_quantise_too():
     serving = lmi("djl-deepspeed", dtype="fp16", options={"load_in_8bit": True})
-    situation = situation_of(model_config(serving=serving), PRODUCTION)
-    assert situation.quantization == "bitsandbytes8"
+    deployment = deployment_of(model_config(serving=serving), PRODUCTION)
+    assert deployment.quantization == "bitsandbytes8"
     serving["options"] = {"load_in_4bit": "false"}
-    assert situation_of(model_config(serving=serving), PRODUCTION).quantization is None
+    assert deployment_of(model_config(serving=serving), PRODUCTION).quantization is None

@@ -4,11 +4,11 @@ import pytest
 
 from slipway.config.environments import Environment
 from slipway.errors import Kind, UserError
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.lock import Lock, LockedArtifact, LockedPart
+from tests.support.deployments import digest_of
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, messages, model_config
-from tests.support.situations import digest_of
 from tests.unit.planning.plans import lmi
 
 
@@ -71,11 +71,11 @@ def test_a_change_of_how_settings_are_said_needs_a_publish():
 def test_a_lock_without_a_part_that_is_needed_is_none():
     config = model_config(**lmi())
     lock = lock_for(config)
-    whole = lock.artifact(situation_of(config, PRODUCTION))
+    whole = lock.artifact(deployment_of(config, PRODUCTION))
     assert whole is not None
     for part in ("weights", "code"):
         partial = lock.with_artifact(
-            situation_of(config, PRODUCTION), whole.model_copy(update={part: None})
+            deployment_of(config, PRODUCTION), whole.model_copy(update={part: None})
         )
         with pytest.raises(UserError) as caught:
             plan_for(config, PRODUCTION, partial)
@@ -165,7 +165,7 @@ def test_what_another_environment_compiled_is_not_this_ones():
 )
 def test_a_model_compiled_for_something_else_is_never_deployed(environment, target, message):
     config = model_config(**COMPILED)
-    compiled = lock_for(config).artifact(situation_of(config, PRODUCTION))
+    compiled = lock_for(config).artifact(deployment_of(config, PRODUCTION))
     assert compiled is not None
     assert compiled.compiled is not None
     other = compiled.model_copy(

@@ -8,7 +8,7 @@ import pytest
 from slipway.config.environments import Environment
 from slipway.facts.instances import instance_types
 from slipway.planning.advice import Subject, disk_nearly_full, download_may_time_out
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rules.sizes import artifact_fits_disk
 from slipway.planning.sizes import advised_volume_gb
@@ -117,11 +117,11 @@ class TestAdvice:
             "b", DIGEST, int((published_gb or 0) * 1e9), 1, "cpu", published=published
         )
         config = model_config(**sections)
-        situation = situation_of(config, environment)
-        subject = Subject(situation, files)
+        deployment = deployment_of(config, environment)
+        subject = Subject(deployment, files)
         if config.serving.container == "lmi" and environment.artifacts == "release":
             # The model data is a few lines, and the weights lie beside it.
-            subject = Subject(situation, replace(files, size_bytes=500), files)
+            subject = Subject(deployment, replace(files, size_bytes=500), files)
         found: list[PlanWarning] = list(advise(subject))
         codes = {
             disk_nearly_full: "disk-nearly-full",

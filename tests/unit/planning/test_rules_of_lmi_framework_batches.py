@@ -3,8 +3,8 @@
 import pytest
 
 from slipway.facts.images import versions
+from slipway.planning.deployment import Rule
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
-from slipway.planning.situation import Rule
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found
 from tests.unit.planning.lmi_older_images import DEEPSPEED_022, DEEPSPEED_023, FT_021, FT_022
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from slipway.planning.deployment import Rule
 from slipway.planning.families.lmi.frameworks import splits_layers
 from slipway.planning.families.lmi.rules import accelerators as lmi
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
-from slipway.planning.situation import Rule
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found
 from tests.unit.planning.lmi_older_images import (
     ACCELERATE,
@@ -199,8 +199,8 @@ class TestShards:
 
 
 def test_unknown_frameworks_are_taken_to_split_layers():
-    def look(situation: Any) -> Any:
-        assert splits_layers(situation.setup)
+    def look(deployment: Any) -> Any:
+        assert splits_layers(deployment.setup)
         return iter(())
 
     assert found(look, VLLM, script="handlers/t5") == []

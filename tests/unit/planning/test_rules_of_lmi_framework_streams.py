@@ -2,8 +2,8 @@
 
 import pytest
 
+from slipway.planning.deployment import Rule
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
-from slipway.planning.situation import Rule
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found
 from tests.unit.planning.lmi_older_images import (
     ACCELERATE,

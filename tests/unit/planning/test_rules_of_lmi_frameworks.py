@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from slipway.facts.lmi.options import CUSTOM
+from slipway.planning.deployment import Rule
 from slipway.planning.families import FAMILIES
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
-from slipway.planning.situation import Rule
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found, sections
 from tests.unit.planning.lmi_older_images import (
@@ -25,8 +25,8 @@ def titles(image: tuple[str, str], **serving: Any) -> list[str]:
     """Returns the frameworks that may run a config, seen through a rule that never complains."""
     names: list[str] = []
 
-    def look(situation: Any) -> Any:
-        names.extend(each.title for each in situation.frameworks)
+    def look(deployment: Any) -> Any:
+        names.extend(each.title for each in deployment.frameworks)
         return iter(())
 
     assert found(look, image, **serving) == []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from slipway.planning.deployment import Rule
 from slipway.planning.families.lmi.handlers import OUR_HANDLERS
 from slipway.planning.families.lmi.rules import accelerators as lmi_accelerators
 from slipway.planning.families.lmi.rules import batching as lmi_batching
@@ -14,7 +15,6 @@ from slipway.planning.families.lmi.rules import image as lmi_image
 from slipway.planning.families.lmi.rules import model_families as lmi_families
 from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import serving as lmi
-from slipway.planning.situation import Rule
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, VLLM, sections
 from tests.unit.planning.rule_findings import findings
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from slipway.planning.deployment import Rule
 from slipway.planning.families import FAMILIES
 from slipway.planning.families.lmi.rules import partitioning as lmi_partition
-from slipway.planning.situation import Rule
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, sections
 from tests.unit.planning.rule_findings import findings

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from slipway.planning.deployment import Rule
 from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import variables as lmi_variables
 from slipway.planning.families.lmi.variables import variables
-from slipway.planning.situation import Rule
+from tests.support.deployments import lmi as deployment
 from tests.support.projects import model_config
-from tests.support.situations import lmi as situation
 from tests.unit.planning.lmi_findings import DEEPSPEED, NEURONX, TRTLLM, VLLM, sections
 from tests.unit.planning.rule_findings import every_rule, findings
 
@@ -165,7 +165,7 @@ class TestNames:
         assert found(rule, VLLM, environment=given, configuration="file") == []
 
     def test_every_variable_of_ours_is_refused_in_the_environment(self):
-        own = variables(situation(model_config(**sections(VLLM))).properties())
+        own = variables(deployment(model_config(**sections(VLLM))).properties())
         rule = lmi_options.environment_leaves_the_file_alone
         for name in own:
             assert len(found(rule, VLLM, environment={name: "1"})) == 1, name

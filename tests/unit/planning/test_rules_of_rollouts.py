@@ -7,7 +7,7 @@ import pytest
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.rollout import Rollout
 from slipway.planning.advice import Subject, rollout_hardly_watched, rollout_step_below_instance
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rollout import new_fleet_alarms
 from slipway.planning.rollout_text import describe_rollout
@@ -242,7 +242,7 @@ class TestAlarms:
 
 def advised(advice: Any, **sections: Any) -> list[PlanWarning]:
     artifact = ArtifactPlan("bucket", "0" * 64, 1, 1, "cpu", published=True)
-    return list(advice(Subject(situation_of(model_config(**sections), LOCAL), artifact)))
+    return list(advice(Subject(deployment_of(model_config(**sections), LOCAL), artifact)))
 
 
 def test_one_minute_more_than_the_alarms_need_is_advised():

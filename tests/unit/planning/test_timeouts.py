@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.planning.families import situation_of
+from slipway.planning.families import deployment_of
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 from tests.support.projects import LOCAL, model_config
 from tests.unit.planning.models import lmi, weights
@@ -15,7 +15,9 @@ NOT_GIVEN = {
 
 def subject_of(size_gb: float | None, *, endpoint: dict[str, int | None] | None = None, **sections):
     given = endpoint or NOT_GIVEN
-    return situation_of(model_config(artifacts=weights(size_gb), endpoint=given, **sections), LOCAL)
+    return deployment_of(
+        model_config(artifacts=weights(size_gb), endpoint=given, **sections), LOCAL
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.facts.instances import InstanceFacts
 from slipway.facts.neuron.drivers import neuron_driver_need, neuron_inference_ami
-from slipway.planning.families.custom.situation import Custom
+from slipway.planning.families.custom.deployment import Custom
 from slipway.planning.plan import PlanWarning
 
 # Servers that start a worker for each vCPU unless they are told otherwise.

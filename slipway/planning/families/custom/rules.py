@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.neuron.drivers import neuron_driver_need, neuron_inference_ami
-from slipway.planning.families.custom.situation import Custom
+from slipway.planning.deployment import problem
+from slipway.planning.families.custom.deployment import Custom
 from slipway.planning.families.neuron.hardware import (
     AN_INSTANCE_OF,
     FAMILIES_OF,
     devices,
     neuron_frameworks,
 )
-from slipway.planning.situation import problem
 
 
 def image_has_its_regions_domain(custom: Custom) -> Iterator[Problem]:

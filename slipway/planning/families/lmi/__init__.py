@@ -2,9 +2,9 @@
 
 from slipway.planning.families.family import Family
 from slipway.planning.families.lmi.advice import ADVICE
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.image import compiler_images, image_bases
 from slipway.planning.families.lmi.rules import RULES
-from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.families.lmi.variables import MODEL_VARIABLE
 
 FAMILY = Family(

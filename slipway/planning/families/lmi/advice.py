@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from slipway.errors import did_you_mean
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.setup import LmiSetup, rendered
-from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.plan import PlanWarning
 
 

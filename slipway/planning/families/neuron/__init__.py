@@ -2,8 +2,8 @@
 
 from slipway.planning.families.family import Family
 from slipway.planning.families.neuron.advice import ADVICE
+from slipway.planning.families.neuron.deployment import Neuron
 from slipway.planning.families.neuron.image import image_bases
 from slipway.planning.families.neuron.rules import RULES
-from slipway.planning.families.neuron.situation import Neuron
 
 FAMILY = Family(Neuron, RULES, ADVICE, image_bases)

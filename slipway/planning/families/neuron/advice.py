@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from slipway.planning.families.neuron.situation import Neuron
+from slipway.planning.families.neuron.deployment import Neuron
 from slipway.planning.plan import PlanWarning, counted
 
 

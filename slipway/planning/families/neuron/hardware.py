@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from slipway.facts.images import ImageFacts, frameworks, image, regions, versions
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.deployment import Deployment
 from slipway.planning.placements import Placement
-from slipway.planning.situation import Situation
 
 # Family of instances to what is compiled for it. trn1n differs from trn1 in its network alone.
 TARGETS: Mapping[str, str] = {"inf1": "inf1", "inf2": "inf2", "trn1": "trn1", "trn1n": "trn1"}
@@ -22,9 +22,9 @@ def instance_family(instance: InstanceFacts) -> str:
     return instance.name.split(".")[1]
 
 
-def neuron_frameworks(situation: Situation) -> Iterator[tuple[Placement, str]]:
+def neuron_frameworks(deployment: Deployment) -> Iterator[tuple[Placement, str]]:
     """Yields each placement on Neuron devices, with the kind of image that they need."""
-    for item in situation.placements:
+    for item in deployment.placements:
         accelerator = item.instance.accelerator
         if accelerator is not None and accelerator.neuron_generation is not None:
             yield item, "neuron" if accelerator.has_core_pipeline else "neuronx"

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.planning.deployment import problem
+from slipway.planning.families.neuron.deployment import Neuron
 from slipway.planning.families.neuron.hardware import (
     AN_INSTANCE_OF,
     FAMILIES_OF,
@@ -13,8 +15,6 @@ from slipway.planning.families.neuron.hardware import (
     instance_family,
     neuron_frameworks,
 )
-from slipway.planning.families.neuron.situation import Neuron
-from slipway.planning.situation import problem
 
 _ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta", "other")
 

@@ -1,8 +1,8 @@
 """TensorRT: Slipway's own container, which generates text with an engine for one kind of GPU."""
 
 from slipway.planning.families.family import Family
+from slipway.planning.families.tensorrt.deployment import TensorRT
 from slipway.planning.families.tensorrt.image import image_bases
 from slipway.planning.families.tensorrt.rules import RULES
-from slipway.planning.families.tensorrt.situation import TensorRT
 
 FAMILY = Family(TensorRT, RULES, image_bases=image_bases)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.tensorrt.releases import tensorrt_releases
-from slipway.planning.families.tensorrt.situation import TensorRT
-from slipway.planning.situation import problem
+from slipway.planning.deployment import problem
+from slipway.planning.families.tensorrt.deployment import TensorRT
 
 # `other` turns the check off.
 _FAMILIES = ("gpt2", "other")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slipway.facts.triton.releases import advisories_since, reads_nested_json, triton_releases
-from slipway.planning.families.triton.situation import Triton
+from slipway.planning.families.triton.deployment import Triton
 from slipway.planning.plan import PlanWarning
 
 

@@ -7,8 +7,8 @@ from slipway.config.sections.serving.triton import TritonServing
 from slipway.errors import Problem, did_you_mean
 from slipway.facts.images import versions
 from slipway.facts.triton.releases import TRITON, triton_bases, triton_releases
-from slipway.planning.families.triton.situation import Triton
-from slipway.planning.situation import problem
+from slipway.planning.deployment import problem
+from slipway.planning.families.triton.deployment import Triton
 
 _OWN_REPOSITORY_FAMILY = "t5"
 

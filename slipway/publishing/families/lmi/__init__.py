@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.situation import Situation
+from slipway.planning.deployment import Deployment
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.publishing.families.lmi.package import (
     LmiPackage,
     lmi_package,
@@ -19,22 +19,22 @@ from slipway.publishing.packaging import Inspection, Packaging
 class LmiPackaging(Packaging):
     """An LMI artifact: serving.properties and model.py, unless variables hold the settings."""
 
-    def read(self, situation: Situation, root: Path) -> Mapping[str, bytes]:
+    def read(self, deployment: Deployment, root: Path) -> Mapping[str, bytes]:
         """Returns the files of the user's directory: a model.py, or requirements.txt."""
-        return script_files(_lmi(situation).serving, root) if situation.has_code else {}
+        return script_files(_lmi(deployment).serving, root) if deployment.has_code else {}
 
-    def directory(self, situation: Situation) -> str | None:
+    def directory(self, deployment: Deployment) -> str | None:
         """Returns the directory with the user's model.py or requirements.txt."""
-        serving = _lmi(situation).serving
-        return (serving.script or serving.requirements) if situation.has_code else None
+        serving = _lmi(deployment).serving
+        return (serving.script or serving.requirements) if deployment.has_code else None
 
-    def inspection(self, situation: Situation) -> Inspection | None:
+    def inspection(self, deployment: Deployment) -> Inspection | None:
         """Returns the check of the parts that a job wrote."""
-        return parts_inspection(_lmi(situation))
+        return parts_inspection(_lmi(deployment))
 
-    def needs(self, situation: Situation) -> Collection[str]:
+    def needs(self, deployment: Deployment) -> Collection[str]:
         """Returns what a built-in handler loads; a model.py may load anything."""
-        serving = _lmi(situation).serving
+        serving = _lmi(deployment).serving
         if serving.script is not None:
             return ()
         own = {"skip_tokenizer_init", "tokenizer"}.isdisjoint(serving.options)
@@ -45,13 +45,15 @@ class LmiPackaging(Packaging):
         require_plain_weights(files)
 
     def package(
-        self, situation: Situation, files: Mapping[str, bytes], digest: str
+        self, deployment: Deployment, files: Mapping[str, bytes], digest: str
     ) -> LmiPackage | None:
         """Returns the package; None if variables hold the settings."""
-        return lmi_package(_lmi(situation), files, digest) if situation.has_code else None
+        return lmi_package(_lmi(deployment), files, digest) if deployment.has_code else None
 
 
-def _lmi(situation: Situation) -> Lmi:
-    if not isinstance(situation, Lmi):
-        raise TypeError(f"{situation.config.name} is served by the container {situation.container}")
-    return situation
+def _lmi(deployment: Deployment) -> Lmi:
+    if not isinstance(deployment, Lmi):
+        raise TypeError(
+            f"{deployment.config.name} is served by the container {deployment.container}"
+        )
+    return deployment

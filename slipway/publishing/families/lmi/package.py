@@ -20,7 +20,7 @@ from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.artifact_place import SHARED_ARTIFACTS, ArtifactPlace, files_prefix
-from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.publishing.packaging import Package
 
 BUCKET = "{artifact_bucket}"

@@ -14,8 +14,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.facts.lmi.partition import PartitionMethod
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.partitioning import PROPERTIES_FILE
-from slipway.planning.families.lmi.situation import Lmi
 from slipway.publishing.objects import ObjectPrefix, objects_under
 from slipway.publishing.packaging import Inspection
 from slipway.publishing.training import LOG_GROUP

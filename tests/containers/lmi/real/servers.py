@@ -30,8 +30,8 @@ from slipway.planning.families.lmi.handlers import our_handler
 from slipway.planning.families.lmi.setup import ordered
 from slipway.publishing.families.lmi.package import lmi_package, script_files
 from tests.support.accounts import connection_to
+from tests.support.deployments import lmi
 from tests.support.projects import LOCAL, PRODUCTION, model_config
-from tests.support.situations import lmi
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
@@ -166,8 +166,8 @@ def image_tag(config: ModelConfig) -> str:
 
 def package_for(config: ModelConfig, digest: str = WEIGHTS_DIGEST) -> dict[str, bytes]:
     """What `slipway publish` sends for it."""
-    situation = lmi(config, PRODUCTION)
-    return lmi_package(situation, script_files(situation.serving, ROOT), digest).rendered(PLACE)
+    deployment = lmi(config, PRODUCTION)
+    return lmi_package(deployment, script_files(deployment.serving, ROOT), digest).rendered(PLACE)
 
 
 def put_weights(

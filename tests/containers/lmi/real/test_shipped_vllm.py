@@ -23,7 +23,7 @@ from slipway.errors import UserError
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing
-from tests.support.situations import lmi
+from tests.support.deployments import lmi
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.vllm, pytest.mark.timeout(600)]
 

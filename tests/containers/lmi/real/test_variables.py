@@ -26,7 +26,7 @@ from tests.containers.lmi.real.endpoints import (
 )
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import DjlServing, Home
-from tests.support.situations import lmi
+from tests.support.deployments import lmi
 from tests.support.waiting import eventually
 
 pytestmark = [

@@ -15,7 +15,7 @@ from containers.tensorrt.engine_metadata import EngineMetadata, write_metadata
 from containers.tensorrt.generation import Prompt, generate
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.predictor import TextGenerationPredictor
-from slipway.planning.families.tensorrt.situation import CACHES
+from slipway.planning.families.tensorrt.deployment import CACHES
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import (
     SAMPLE,

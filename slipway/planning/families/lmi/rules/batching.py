@@ -10,9 +10,9 @@ from slipway.codes.code import Code
 from slipway.errors import Problem, did_you_mean
 from slipway.facts.images import frameworks, versions
 from slipway.facts.lmi.versions import lmi_version
+from slipway.planning.deployment import problem
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.setup import OFF, LmiSetup
-from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.situation import problem
 
 
 def dtype_is_accepted(lmi: Lmi) -> Iterator[Problem]:

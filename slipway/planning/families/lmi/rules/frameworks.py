@@ -16,10 +16,10 @@ from slipway.facts.lmi.frameworks import (
     images_with,
     partition_framework,
 )
+from slipway.planning.deployment import problem
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.frameworks import frameworks_of, may_roll
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
-from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.situation import problem
 
 _ACCELERATE = "accelerate"
 _NEURON_IMAGE = "djl-neuronx"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import OptionValue
 from slipway.errors import Problem, did_you_mean
+from slipway.planning.deployment import problem
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.handlers import OUR_HANDLERS
 from slipway.planning.families.lmi.setup import OFF, rendered
-from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.situation import problem
 
 _PATH_VARIABLE = "PYTHONPATH"
 # Options that the config has fields for.

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
+from slipway.planning.deployment import problem
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.setup import LmiSetup
-from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.situation import problem
 
 
 def family_is_supported(lmi: Lmi) -> Iterator[Problem]:

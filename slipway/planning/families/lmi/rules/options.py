@@ -15,10 +15,10 @@ from slipway.facts.images import versions
 from slipway.facts.lmi.options import OptionFacts
 from slipway.facts.lmi.versions import lmi_version
 from slipway.json_text import parse_json
+from slipway.planning.deployment import problem
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
-from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.situation import problem
 
 # There `batch_size` is the shape that is compiled, and none of the server's.
 _COMPILES_BATCHES = "transformers_neuronx"

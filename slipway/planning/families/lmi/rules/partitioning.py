@@ -15,9 +15,9 @@ from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.facts.lmi.frameworks import images_with
 from slipway.facts.lmi.options import CUSTOM
 from slipway.facts.lmi.partition import PartitionMethod, partition_method
+from slipway.planning.deployment import problem
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.partitioning import Partitioning, job_settings
-from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.situation import problem
 
 _FIELD = ("artifacts", "compile")
 # Of the parts, or of where they are: Slipway writes them.

@@ -10,9 +10,9 @@ from slipway.codes.code import Code
 from slipway.errors import Problem, did_you_mean
 from slipway.facts.images import UnknownVersionError
 from slipway.facts.lmi.versions import lmi_version
+from slipway.planning.deployment import problem
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.setup import LmiSetup, ordered, versions_whose
-from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.situation import problem
 from slipway.planning.timeouts import startup_timeout_seconds
 
 # SageMaker's own limit of a realtime request.

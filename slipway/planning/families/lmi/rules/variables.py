@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.lmi.versions import model_of_variables
+from slipway.planning.deployment import problem
+from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.setup import rendered, versions_whose
-from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.families.lmi.variables import (
     MAX_VALUE_LENGTH,
     MAX_VARIABLES,
@@ -14,7 +15,6 @@ from slipway.planning.families.lmi.variables import (
     option_variable,
     variables,
 )
-from slipway.planning.situation import problem
 
 
 def image_reads_variables(lmi: Lmi) -> Iterator[Problem]:

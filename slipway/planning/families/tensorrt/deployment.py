@@ -9,17 +9,17 @@ from slipway.facts.images import default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.tensorrt.releases import TensorRTRelease, newest_release_for, tensorrt_releases
 from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
+from slipway.planning.deployment import Deployment
 from slipway.planning.families.tensorrt.image import base_tag
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
-from slipway.planning.situation import Situation
 
 # As many as the container allocates: tests/containers/tensorrt/runtimes/test_start_on_standins.py
 CACHES = 3
 
 
-class TensorRT(Situation):
+class TensorRT(Deployment):
     """A deployment of Slipway's TensorRT container."""
 
     needs_compiled_model = True

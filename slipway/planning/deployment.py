@@ -1,9 +1,9 @@
-"""The situation: what planning knows of one deployment, derived once, before it decides anything.
+"""A deployment: a config in an environment, and what planning derives of both before it decides.
 
-`Situation` has what every deployment has. Each serving family has a subclass
+`Deployment` has what every family needs. Each serving family has a subclass
 (`slipway.planning.families`), which answers for its container: which image, which variables, how
-much memory, what is compiled. Rules, advice, memory, image and plan ask the situation. None of them
-names a family.
+much memory, what is compiled. Rules, advice, memory, image and plan ask the deployment. None of
+them names a family.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")
 
 
 @dataclass(frozen=True)
-class Situation(ABC):
+class Deployment(ABC):
     """A config, the instance types it names, and where it is to run.
 
     Args:
@@ -118,7 +118,7 @@ class Situation(ABC):
         return self.config.model.family in ENCODERS
 
     def with_serving(self, **changes: Any) -> Self:
-        """Returns the situation of another serving section."""
+        """Returns the deployment of another serving section."""
         serving = self.config.serving.model_copy(update=changes)
         return replace(self, config=self.config.model_copy(update={"serving": serving}))
 
@@ -233,7 +233,7 @@ class Situation(ABC):
         """Returns the quantisation method of the settings; None if they name none."""
         return None
 
-    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
+    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Deployment]]:
         """Yields changes of one number, the least first, that may make weights fit a type."""
         yield from ()
 
@@ -254,7 +254,7 @@ class Situation(ABC):
 
         Args:
             others: types that the container might run on.
-            fits: whether the weights of a situation fit a type.
+            fits: whether the weights of a deployment fit a type.
         """
         return None
 
@@ -385,8 +385,8 @@ class Situation(ABC):
         return None
 
 
-Rule = Callable[[Situation], Iterator[Problem]]
-Fits = Callable[[Situation, InstanceFacts], bool]
+Rule = Callable[[Deployment], Iterator[Problem]]
+Fits = Callable[[Deployment, InstanceFacts], bool]
 
 
 def problem(code: Code, message: str, remedy: str, field: FieldPath) -> Problem:

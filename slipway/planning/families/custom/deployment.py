@@ -7,14 +7,14 @@ from slipway.config.sections.serving.custom import CustomServing
 from slipway.facts.images import ImageFacts, default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.neuron.drivers import neuron_inference_ami
+from slipway.planning.deployment import Deployment
 from slipway.planning.families.neuron.hardware import aws_neuron_image, aws_neuron_sdk
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
 from slipway.planning.precision import precision_of_two_bytes
-from slipway.planning.situation import Situation
 
 
-class Custom(Situation):
+class Custom(Deployment):
     """A deployment of an image that Slipway knows nothing of but its address."""
 
     needs_accelerator = False

@@ -9,6 +9,7 @@ from slipway.config.sections.serving.triton import TritonServing
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.triton.releases import TRITON, triton_releases
 from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
+from slipway.planning.deployment import Deployment
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.families.triton.image import base_tag
 from slipway.planning.families.triton.kserve import KServeTexts
@@ -16,7 +17,6 @@ from slipway.planning.families.triton.repository import CONFIG_NAME, check_repos
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
-from slipway.planning.situation import Situation
 
 _MEBIBYTE: Final = 1024 * 1024
 # A token of text has some four bytes; four characters of four bytes each are far above that.
@@ -25,7 +25,7 @@ _TOKEN_BYTES: Final = 16
 _LEAST_SHARED_MEMORY_BYTES: Final = 4 * _MEBIBYTE
 
 
-class Triton(Situation):
+class Triton(Deployment):
     """A deployment of Slipway's Triton image, or of AWS's with a repository of the user's own."""
 
     needs_accelerator = False
@@ -135,7 +135,7 @@ class Triton(Situation):
             return "`repository` is your own, and its batches are not read"
         return self.serving.max_batch_size * self._longest_tokens
 
-    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
+    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Deployment]]:
         """Yields fewer copies on each GPU."""
         for count in range(self.serving.instance_group_count - 1, 0, -1):
             yield (

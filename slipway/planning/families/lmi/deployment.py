@@ -10,6 +10,7 @@ from slipway.facts.images import UnknownVersionError
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.lmi.frameworks import PartitionFramework
 from slipway.planning.compiling import CompilePlan
+from slipway.planning.deployment import Deployment, Fits
 from slipway.planning.families.lmi.frameworks import frameworks_of
 from slipway.planning.families.lmi.handlers import brings_handler
 from slipway.planning.families.lmi.partitioning import (
@@ -25,7 +26,6 @@ from slipway.planning.families.lmi.variables import variables
 from slipway.planning.memory_estimate import Layout, layout_over_cores
 from slipway.planning.plan import ImagePlan, PartitionPlan
 from slipway.planning.precision import precision_of_two_bytes
-from slipway.planning.situation import Fits, Situation
 from slipway.planning.timeouts import startup_timeout_seconds
 
 # The config's names of families, where Hugging Face's `model_type` is another.
@@ -47,7 +47,7 @@ def fits_key_value_heads(degree: int, heads: int) -> bool:
     return heads % degree == 0 or degree % heads == 0
 
 
-class Lmi(Situation):
+class Lmi(Deployment):
     """A deployment of AWS's LMI image, or of Slipway's image on top of it."""
 
     is_compiled_on_cpu = False
@@ -243,7 +243,7 @@ class Lmi(Situation):
                 return method
         return None
 
-    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
+    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Deployment]]:
         """Yields higher tensor parallel degrees that the instance has and the heads divide into."""
         accelerator = instance.accelerator
         if accelerator is None:
@@ -279,7 +279,7 @@ class Lmi(Situation):
 
         Args:
             others: types that the container might run on.
-            fits: whether the weights of a situation fit a type.
+            fits: whether the weights of a deployment fit a type.
         """
         if any(fits(each, other) for other in others for _, each in self.other_settings(other)):
             return "take a type with more accelerators and raise `tensor_parallel_degree`"

@@ -9,16 +9,16 @@ from slipway.config.sections.serving.neuron import NeuronServing
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.compiling import CPU, CompilePlan
+from slipway.planning.deployment import Deployment
 from slipway.planning.families.neuron.hardware import TARGETS, instance_family
 from slipway.planning.families.neuron.image import NEURON_BASES, base_tag
 from slipway.planning.families.neuron.placement import place
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout, layout_over_cores
 from slipway.planning.plan import ImagePlan, NeuronPlacement
-from slipway.planning.situation import Situation
 
 
-class Neuron(Situation):
+class Neuron(Deployment):
     """A deployment of Slipway's container for Inferentia and Trainium."""
 
     needs_compiled_model = True
@@ -127,7 +127,7 @@ class Neuron(Situation):
         """Returns 0: the container serves encoders."""
         return 0
 
-    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
+    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Deployment]]:
         """Yields fewer workers, or longer pipelines."""
         placement = self.place(instance)
         if placement is None:
