@@ -35,8 +35,8 @@ def engine() -> Iterator[Engine]:
 
 def test_podman_builds_an_image_and_runs_it_without_network_and_rights(engine: Engine) -> None:
     (image,) = (each for each in catalogue() if each.name == "lmi-0.27.0")
-    built = build(engine, image, lambda _: None, may_pull=False)
-    assert built.engine == "podman"
+    assert engine.name == "podman"
+    build(engine, image, lambda _: None, may_pull=False)
     options = ("--network=none", "--read-only", "--tmpfs=/tmp", "--user=1000", "--cap-drop=ALL")
     told = engine.answer("run", "--rm", *options, "--entrypoint=python3", image.tag, "-c", CODE)
     assert told == ("1000 lo /opt/slipway/handler/slipway_handler.py\nRead-only file system")
