@@ -51,7 +51,7 @@ from slipway.planning.sharing import (
 _MADE_LATER = "build/"
 
 NAMES_HOST = b"endpoint_of"
-"""The field by which a file names its host. A file without this word names none."""
+"""The field by which a config names its host. A config without these bytes names no host."""
 
 
 @dataclass(frozen=True)

