@@ -222,3 +222,19 @@ def test_programs_that_are_missing_are_all_named(
         "macOS: brew install openjdk@17)\n"
         "  jar (it comes with javac)\n"
     )
+
+
+def test_a_version_that_is_not_known(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["0.24.0", "0.23.0"], {})
+    assert caught.value.code == 2
+    assert capfd.readouterr().err.endswith(
+        "error: cannot build 0.24.0; can build 0.21.0, 0.23.0, 0.27.0, 0.33.0, 0.36.0\n"
+    )
+
+
+def test_no_place_to_keep_servers(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([], {}) == 1
+    assert capfd.readouterr().err == (
+        "Neither HOME nor XDG_CACHE_HOME says where servers are kept.\n"
+    )

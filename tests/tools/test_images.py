@@ -215,3 +215,15 @@ def test_a_python_is_found_by_its_version_and_runs_elsewhere(tmp_path: Path) -> 
             find_python(version, environ)
         return
     assert find_python(version, environ) == prefix
+
+
+def test_an_unknown_image_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["tensorflow"])
+    assert ended.value.code == 2
+    assert "no image is called tensorflow; there are tensorrt-10.4, " in capsys.readouterr().err
+
+
+def test_a_missing_python_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match=r"no Python 3\.9 in a folder of its own"):
+        find_python((3, 9), {"PATH": str(tmp_path), "HOME": str(tmp_path)})

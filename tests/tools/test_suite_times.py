@@ -17,6 +17,8 @@ JUNIT = """<?xml version="1.0" encoding="utf-8"?>
 </properties></testcase>
 </testsuite></testsuites>
 """
+FAILED = """<testsuites><testsuite time="1.25"><testcase classname="tests.test_x" name="test_it"
+time="1"><failure message="no">no</failure></testcase></testsuite></testsuites>"""
 
 
 @pytest.fixture
@@ -95,3 +97,12 @@ def test_no_junit_file(
     error = capsys.readouterr().err
     assert error.startswith(f"{path}: ")
     assert "`make test-all` writes build/junit/*.xml" in error
+
+
+def test_the_closing_line_is_of_all_runs(
+    junit: Path, budget: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "more.xml").write_text(FAILED)
+    suite_times.main([str(junit), str(tmp_path / "more.xml")])
+    closing = capsys.readouterr().out.splitlines()[-1]
+    assert closing.strip("=") == " 1 failed, 3 passed in 63.75s (0:01:03) "

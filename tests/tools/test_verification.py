@@ -143,3 +143,19 @@ def test_a_step_that_runs_alone_leaves_the_others_in_the_result(run: Run, tmp_pa
 def test_a_request_to_end_keeps_the_result_of_the_steps_before(run: Run, tmp_path: Path) -> None:
     assert run(verification(step("find"), step("interrupt"), step("differ"))) == 130
     assert outcomes(tmp_path) == {"find": "ok"}
+
+
+def test_an_unknown_step_is_named_with_those_that_exist(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(verification(step("find"), step("hang")), "find", "fnid", "bang")
+    assert caught.value.code == 1
+    assert capsys.readouterr().err.endswith(": no step fnid or bang; the steps are find, hang\n")
+    assert not result_of(tmp_path).exists()
+
+
+def test_single_steps_run_without_those_that_they_need(run: Run, tmp_path: Path) -> None:
+    given = verification(step("exit"), step("find", "exit"), step("differ"))
+    assert run(given, "find") == 0
+    assert outcomes(tmp_path) == {"find": "ok"}

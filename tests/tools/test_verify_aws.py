@@ -15,7 +15,7 @@ from slipway.project import Project
 from tests.support.projects import messages
 from tools.verify_aws import __main__ as program
 from tools.verify_aws import cost
-from tools.verify_aws.checks import BOOTSTRAP_PARAMETER, Caller, check, identify
+from tools.verify_aws.checks import BOOTSTRAP_PARAMETER, Caller, check, find_region, identify
 from tools.verify_aws.project import (
     ENVIRONMENT,
     MODEL,
@@ -138,6 +138,12 @@ def test_an_unknown_region_is_told_with_the_nearest() -> None:
     assert problem.remedy == "Name another one with `--region`. Did you mean eu-west-1?"
 
 
+def test_a_region_without_the_image_is_told() -> None:
+    with pytest.raises(UserError) as caught:
+        image_uri("us-iso-east-1")
+    assert "AWS publishes no image djl-inference:0.36.0-cpu-full" in messages(caught.value)[0]
+
+
 # What it costs
 
 
@@ -150,6 +156,13 @@ def test_the_cost_has_the_longest_time_and_the_key() -> None:
         "A KMS key costs 1 USD a month until you remove it. The command for that is printed at the "
         "end.",
     ]
+
+
+def test_a_price_that_is_unknown_is_said_to_be() -> None:
+    assert cost.estimate("ml.m5.large", "eu-west-3", 60).lines()[0] == (
+        "The price of ml.m5.large in eu-west-3 is not known. In us-east-1 it is 0.115 USD an hour. "
+        "See https://aws.amazon.com/sagemaker/ai/pricing/. It runs for 90 minutes at most."
+    )
 
 
 # What is refused before anything is made
@@ -179,6 +192,27 @@ def test_an_account_without_bootstrap_image_and_quota_is_told_all_three(folder: 
             "type.",
         ),
     ]
+
+
+def test_a_repository_without_the_tag_and_an_old_bootstrap_are_told(folder: Path) -> None:
+    account = Account(bootstrap="5", has_image=False, quotas={QUOTA: 1.0})
+    with pytest.raises(UserError) as caught:
+        check(caller(account), TARGET, folder)
+    assert messages(caught.value) == [
+        "the CDK's bootstrap in us-east-1 has version 5; templates need 6",
+        f"the image {image_uri('us-east-1')} is not there",
+    ]
+
+
+def test_the_named_region_comes_before_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    assert find_region("us-east-2", {"AWS_REGION": "eu-west-1"}) == "us-east-2"
+    assert find_region(None, {"AWS_REGION": "eu-west-1"}) == "eu-west-1"
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UserError) as caught:
+        find_region(None, {})
+    assert caught.value.problems[0].remedy == "Name one with `--region`, or set AWS_REGION."
 
 
 def test_a_ready_account_passes_and_what_it_does_not_say_is_noted(folder: Path) -> None:

@@ -2,9 +2,11 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,3 +54,22 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
     run = commands_of(tmp_path, tmp_path / "log", region="eu-west-1")
     with pytest.raises(CommandError, match="`no-such-program x` cannot be run: No such file"):
         run("no-such-program", "x", seconds=60)
+
+
+def test_an_interrupt_while_a_command_starts_ends_that_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[str]] = []
+
+    class Interrupted(subprocess.Popen[str]):
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            super().__init__(*arguments, **keywords)
+            started.append(self)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    run = commands_of(tmp_path, tmp_path / "log", region="eu-west-1")
+    with pytest.raises(KeyboardInterrupt):
+        run("sleep", "600", seconds=60)
+    (process,) = started
+    assert process.returncode == -signal.SIGKILL

@@ -59,3 +59,8 @@ def test_what_fails_leaves_no_server(
     built = VERSITYGW.place(variables)
     assert built is not None
     assert not built.exists()
+
+
+def test_a_machine_without_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main({"PATH": str(tmp_path), "HOME": str(tmp_path)}) == 69
+    assert "Go is not on the PATH" in capsys.readouterr().err
