@@ -42,11 +42,12 @@ class EndpointStack(ModelStack):
             queue=queue,
         )
         update = EndpointUpdate(
-            self, "EndpointUpdate", plan=plan, log_key_arn=self.surroundings.log_key_arn
+            self,
+            "EndpointUpdate",
+            plan=plan,
+            hosting=hosting,
+            log_key_arn=self.surroundings.log_key_arn,
         )
-        # The last step before the endpoint: if another step fails, nothing was deregistered.
-        update.before.node.add_dependency(hosting.log_group, hosting.config)
-        hosting.endpoint.node.add_dependency(update.before)
         alarms = {}
         for variant in plan.variants:
             # Alarms of a single variant have ids without its name, so that renaming the variant
@@ -72,24 +73,18 @@ class EndpointStack(ModelStack):
             )
             update.before.node.add_dependency(rollout)
         if plan.config.autoscaling is not None:
-            after = update.add_after()
-            after.node.add_dependency(hosting.endpoint)
-            step_alarms = []
             for variant in plan.variants:
                 # CloudFormation cannot register a target under a second logical id. The id
                 # therefore contains the variant's name, however many variants there are.
                 suffix = "" if variant.name == DEFAULT_VARIANT_NAME else variant.name
-                scaling = VariantScaling(
+                VariantScaling(
                     self,
                     f"{SCALING_ID}{suffix}",
                     scaling=plan.config.autoscaling,
                     endpoint=plan.endpoint_name,
                     variant=variant,
-                    after=after,
+                    after=update.after,
                 )
-                step_alarms += scaling.step_alarms
-            if step_alarms:
-                update.add_alarms().node.add_dependency(*step_alarms)
         if plan.component is not None:
             (variant,) = plan.variants
             scaled = ScaledComponent(

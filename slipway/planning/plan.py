@@ -366,9 +366,8 @@ class DeploymentPlan:
             "AWS::SageMaker::InferenceComponent": woken,
             "AWS::SageMaker::Model": 1,
             "AWS::SSM::Parameter": made * bool(self.guests),
-            # Two before the endpoint is updated. With autoscaling there is one after it, and with
-            # steps one after their alarms.
-            "Custom::SlipwayScaling": 2 * own + bool(scaled) + bool(stepped),
+            # Two before the endpoint is updated, and one after it.
+            "Custom::SlipwayScaling": 3 * own,
         }
         return {name: count for name, count in found.items() if count}
 

@@ -1,9 +1,6 @@
 """Resources around the update of an endpoint, so that autoscaling does not block the update."""
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import aws_cdk as cdk
@@ -11,11 +8,11 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from slipway.config.names import KEPT_LOGS
-from slipway.config.sections.scaling import Schedule
-from slipway.planning.plan import DeploymentPlan, VariantPlan
+from slipway.planning.plan import DeploymentPlan
 from slipway.planning.statements import allow
 from stacks.constructs.handler_function import add_handler_function
-from stacks.constructs.scaling_policies import policies_of, step_policies
+from stacks.constructs.hosting import HostedEndpoint
+from stacks.constructs.scaling_policies import digest_of
 from stacks.constructs.statements import acknowledge_wildcards
 
 RESOURCE_TYPE = "Custom::SlipwayScaling"
@@ -28,96 +25,63 @@ _SERVICE_TIMEOUT_SECONDS = 1200
 
 
 class EndpointUpdate(Construct):
-    """A function, and custom resources through which it is called before the endpoint is updated.
+    """A function, and custom resources through which it is called around an endpoint's update.
 
-    Every endpoint has it: an endpoint without autoscaling may have had autoscaling, and its targets
-    are still registered when it is updated. `add_after` adds the call after the update, which only
-    an endpoint with autoscaling needs. `add_alarms` adds the call after step policies' alarms.
+    Every endpoint has them: an endpoint without autoscaling may have had autoscaling, and its
+    targets are still registered when it is updated. Their properties are names alone, so that a
+    setting changes in one place of the template.
 
     Args:
+        hosting: the endpoint.
         log_key_arn: the key of the function's log group; None for CloudWatch Logs' own.
 
     Attributes:
-        undo: remembers the scalable targets; the first step of a deployment.
         before: the last step before the endpoint is updated.
+        after: the first step after it.
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, log_key_arn: str | None
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: DeploymentPlan,
+        hosting: HostedEndpoint,
+        log_key_arn: str | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self._plan = plan
         self._function = self._add_function(log_key_arn)
-        variants = [
-            (variant.name, variant.instance_types, plan.config.autoscaling is not None)
-            for variant in plan.variants
-        ]
+        is_scaled = plan.config.autoscaling is not None
+        variants = [(each.name, each.instance_types, is_scaled) for each in plan.variants]
         # A new resource for each change that deregisters targets. After a rollback, CloudFormation
         # deletes the new resource last of all, and its deletion registers the targets again.
-        digest = hashlib.sha256(json.dumps(variants).encode()).hexdigest()[:8]
-        self.undo = self._call(f"Undo{digest}", "Undo")
-        self.before = self._call("Before", "Before")
-        self.before.node.add_dependency(self.undo)
+        undo = self._call(f"Undo{digest_of(variants)}", "Undo", {})
+        names = {
+            "ConfigName": hosting.config.attr_endpoint_config_name,
+            "Scaled": [each.name for each in plan.variants if is_scaled],
+        }
+        self.before = self._call("Before", "Before", names)
+        # Undo comes first by way of the configuration, which changes whenever Undo is new: a
+        # difference then shows no further resource.
+        hosting.config.node.add_dependency(undo)
+        # The last step before the endpoint: if another step fails, nothing was deregistered.
+        self.before.node.add_dependency(hosting.log_group)
+        hosting.endpoint.node.add_dependency(self.before)
+        self.after = self._call("After", "After", names)
+        self.after.node.add_dependency(hosting.endpoint)
 
-    def add_after(self) -> cdk.CustomResource:
-        """Adds the call after the update and returns it."""
-        return self._call("After", "After")
-
-    def add_alarms(self) -> cdk.CustomResource:
-        """Adds the call after the alarms of step policies and returns it."""
-        return self._call("Alarms", "Alarms")
-
-    def _call(self, construct_id: str, step: str) -> cdk.CustomResource:
-        plan = self._plan
-        properties: dict[str, Any] = {"EndpointName": plan.endpoint_name, "Step": step}
-        if step != "Undo":
-            properties["Variants"] = [self._variant(variant) for variant in plan.variants]
-            if plan.config.autoscaling is not None:
-                # CloudFormation tags the targets that it creates; targets registered again get the
-                # same tags.
-                properties["TargetTags"] = dict(sorted(plan.tags.items()))
-        if step == "Alarms":
-            # CloudFormation calls the function whenever it may have put an alarm again.
-            properties["AlarmsDigest"] = self._alarms_digest()
+    def _call(
+        self, construct_id: str, step: str, properties: Mapping[str, Any]
+    ) -> cdk.CustomResource:
         return cdk.CustomResource(
             self,
             construct_id,
             service_token=self._function.attr_arn,
             resource_type=RESOURCE_TYPE,
             service_timeout=cdk.Duration.seconds(_SERVICE_TIMEOUT_SECONDS),
-            properties=properties,
+            properties={"EndpointName": self._plan.endpoint_name, "Step": step, **properties},
         )
-
-    def _variant(self, variant: VariantPlan) -> Mapping[str, Any]:
-        """Returns a variant in the form that the function compares with the live variant."""
-        described: dict[str, Any] = {
-            "Name": variant.name,
-            "InstanceTypes": list(variant.instance_types),
-        }
-        scaling = self._plan.config.autoscaling
-        if scaling is not None:
-            policies = policies_of(scaling, self._plan.endpoint_name, variant)
-            described["Scaling"] = {
-                "MinCapacity": scaling.min_instance_count,
-                "MaxCapacity": scaling.max_instance_count,
-                # As text, because CloudFormation would make every number in it a text.
-                "Policies": json.dumps([policy.as_request for policy in policies]),
-            }
-            if scaling.schedules:
-                described["Scaling"]["Schedules"] = [
-                    _schedule(schedule) for schedule in scaling.schedules
-                ]
-        return described
-
-    def _alarms_digest(self) -> str:
-        plan, scaling = self._plan, self._plan.config.autoscaling
-        policies = [
-            asdict(policy)
-            for variant in plan.variants
-            if scaling is not None
-            for policy in step_policies(scaling, plan.endpoint_name, variant)
-        ]
-        return hashlib.sha256(json.dumps(policies).encode()).hexdigest()[:8]
 
     def _add_function(self, log_key_arn: str | None) -> lambda_.CfnFunction:
         stack, plan = cdk.Stack.of(self), self._plan
@@ -135,7 +99,7 @@ class EndpointUpdate(Construct):
                 ["cloudformation:DescribeStacks", "cloudformation:ListStackResources"],
                 stack.stack_id,
             ),
-            allow("SeeWhatServes", ["sagemaker:DescribeEndpoint"], endpoint),
+            allow("SeeWhatServes", ["sagemaker:DescribeEndpoint", "sagemaker:ListTags"], endpoint),
             allow("SeeItsInstances", ["sagemaker:DescribeEndpointConfig"], configs),
             allow(
                 "SeeTargets",
@@ -213,18 +177,3 @@ class EndpointUpdate(Construct):
             },
         )
         return function.resource
-
-
-def _schedule(schedule: Schedule) -> Mapping[str, Any]:
-    """Returns a schedule in the form of PutScheduledAction."""
-    time_zone = schedule.zone_of_expression
-    zone = {"Timezone": time_zone} if time_zone else {}
-    return {
-        "ScheduledActionName": schedule.name,
-        "Schedule": schedule.at,
-        **zone,
-        "ScalableTargetAction": {
-            "MinCapacity": schedule.min_instance_count,
-            "MaxCapacity": schedule.max_instance_count,
-        },
-    }

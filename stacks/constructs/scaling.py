@@ -1,7 +1,6 @@
 """Autoscaling of a variant."""
 
 from aws_cdk import aws_applicationautoscaling as autoscaling
-from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IDependable
 
 from slipway.config.sections.scaling import Autoscaling
@@ -22,9 +21,6 @@ class VariantScaling(Construct):
 
     Args:
         after: resources that must exist before the variant is registered.
-
-    Attributes:
-        step_alarms: the alarms that carry step policies out.
     """
 
     def __init__(
@@ -51,10 +47,8 @@ class VariantScaling(Construct):
         # The variant must exist before it is registered, and is deregistered before it is deleted.
         target.node.add_dependency(after)
         add_policy(self, policy=tracking_policy(scaling, endpoint, variant), target_id=target.ref)
-        wake = wake_policy(scaling, endpoint)
+        wake = wake_policy(scaling, endpoint, variant)
         steps = {"Load": step_policy(scaling, endpoint, variant), "Zero": wake}
-        self.step_alarms: list[cloudwatch.CfnAlarm] = []
         for name, policy in steps.items():
             if policy is not None:
-                step_scaling = StepScaling(self, name, policy=policy, target_id=target.ref)
-                self.step_alarms.append(step_scaling.alarm)
+                StepScaling(self, name, policy=policy, target_id=target.ref)

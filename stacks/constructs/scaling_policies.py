@@ -1,7 +1,10 @@
-"""The scaling policies of a variant, in the form of Application Auto Scaling's API.
+"""The scaling policies of a variant.
 
-The template and the function around an endpoint's update both use this form. The function puts the
-policies again after it has registered a target again.
+A policy belongs to the variant's instance types: its name and its logical id have their digest. A
+variant is deregistered while its types change, and its policies go with it. CloudFormation would
+take them for unchanged. Under another id it makes new ones, and their alarms follow. The name
+differs too, because CloudFormation makes no policy under a name that is taken:
+https://github.com/pulumi/pulumi-aws-native/issues/1637
 
 Steps add to target tracking. Where two policies of a target would change the capacity, Application
 Auto Scaling takes the larger one. Sources, read 2026-11-24:
@@ -12,10 +15,12 @@ Auto Scaling takes the larger one. Sources, read 2026-11-24:
   https://docs.aws.amazon.com/autoscaling/application/userguide/target-tracking-scaling-policy-overview.html
 """
 
+import hashlib
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -59,32 +64,31 @@ class ScalingPolicy(ABC):
     """A policy of a variant.
 
     Args:
-        construct_id: id of the policy; its name follows from it.
+        kind: begins the policy's id and its name.
+        of_types: digest of the variant's instance types; empty for copies, which have none.
     """
 
     # PolicyType; the name of the configuration's member begins with it.
     policy_type: ClassVar[str]
-    construct_id: str
+    kind: str
     metric: ScalingMetric
+    of_types: str = field(default="", kw_only=True)
+
+    @property
+    def construct_id(self) -> str:
+        """Returns the id of the policy within its construct."""
+        return self.kind + self.of_types
 
     @property
     def name(self) -> str:
         """Returns PolicyName."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "-", self.construct_id).lower()
+        name = re.sub(r"(?<!^)(?=[A-Z])", "-", self.kind).lower()
+        return f"{name}-{self.of_types}" if self.of_types else name
 
     @property
     @abstractmethod
     def configuration(self) -> dict[str, Any]:
         """Returns the policy's configuration."""
-
-    @property
-    def as_request(self) -> dict[str, Any]:
-        """Returns the members of PutScalingPolicy beside the target."""
-        return {
-            "PolicyName": self.name,
-            "PolicyType": self.policy_type,
-            self.configuration_member: self.configuration,
-        }
 
     @property
     def configuration_member(self) -> str:
@@ -204,6 +208,7 @@ def tracking_policy(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -
         target,
         scaling.scale_in_cooldown_seconds,
         scaling.scale_out_cooldown_seconds,
+        of_types=digest_of(variant.instance_types),
     )
 
 
@@ -223,6 +228,7 @@ def step_policy(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -> St
         scaling.scale_out_cooldown_seconds,
         f"{endpoint}, {variant.name}: {lowest:g} times the load that autoscaling keeps, "
         "which adds instances",
+        of_types=tracking.of_types,
     )
 
 
@@ -231,7 +237,7 @@ def of_queue(endpoint: str) -> dict[str, str]:
     return {"EndpointName": endpoint}
 
 
-def wake_policy(scaling: Autoscaling, endpoint: str) -> StepPolicy | None:
+def wake_policy(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -> StepPolicy | None:
     """Returns the policy that starts the first instance; None for a fleet that never is empty.
 
     Target tracking alone starts no instance until the backlog is above the target. AWS's guide has
@@ -247,16 +253,10 @@ def wake_policy(scaling: Autoscaling, endpoint: str) -> StepPolicy | None:
         ((1, 1),),
         max(_WAKE_COOLDOWN_SECONDS, scaling.scale_out_cooldown_seconds),
         f"{endpoint}: requests in the queue and no instance, which starts one",
+        of_types=digest_of(variant.instance_types),
     )
 
 
-def step_policies(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -> list[StepPolicy]:
-    """Returns the policies of a variant that need an alarm."""
-    found = (step_policy(scaling, endpoint, variant), wake_policy(scaling, endpoint))
-    return [policy for policy in found if policy is not None]
-
-
-def policies_of(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -> list[ScalingPolicy]:
-    """Returns every policy of a variant."""
-    tracking = tracking_policy(scaling, endpoint, variant)
-    return [tracking, *step_policies(scaling, endpoint, variant)]
+def digest_of(value: object) -> str:
+    """Returns eight digits that differ with a value of JSON."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]

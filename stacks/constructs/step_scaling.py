@@ -19,7 +19,6 @@ def add_policy(
         policy_type=policy.policy_type,
         scaling_target_id=target_id,
     )
-    # In the API's own form, which the function around the endpoint's update has as well.
     resource.add_property_override(policy.configuration_member, policy.configuration)
     return resource
 
@@ -61,9 +60,6 @@ class StepScaling(Construct):
 
     The alarm's name begins with the stack's name and the ids of the constructs, as CloudFormation
     generates it. The function around the endpoint's update may change alarms of that name.
-
-    Attributes:
-        alarm: carries the policy out, once a minute while it is raised.
     """
 
     def __init__(
@@ -71,4 +67,4 @@ class StepScaling(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         resource = add_policy(self, policy=policy, target_id=target_id)
-        self.alarm = add_alarm(self, "Alarm", policy, resource)
+        add_alarm(self, "Alarm", policy, resource)

@@ -6,6 +6,7 @@ import json
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 Event = Mapping[str, Any]
@@ -20,6 +21,7 @@ Handle = Callable[[Event, Client, Answer, Wait], None]
 _PUT_TIMEOUT_SECONDS = 10
 # Responses have 4096 bytes at most; the rest of a response is identifiers.
 _LONGEST_REASON = 2000
+_DENIED_ATTEMPTS, _DENIED_PAUSE_SECONDS = 7, 10.0
 
 
 class Outcome(NamedTuple):
@@ -41,12 +43,17 @@ def run(handle: Handle, event: Event, _context: object) -> None:
     """Handles a call of Lambda; if the answer cannot be sent, the call fails and is tried again."""
     # Imported here, because only Lambda's own environment sets the client's region.
     import boto3
+    from botocore.config import Config
 
     client: Any = boto3.client  # its types list every service by name
-    handle(event, client, put, time.sleep)
+    # The mode also retries throttled calls.
+    config = Config(retries={"mode": "standard", "total_max_attempts": 10})
+    handle(event, partial(client, config=config), put, time.sleep)
 
 
-def respond(event: Event, answer: Answer, own_id: str, work: Callable[[], Outcome]) -> None:
+def respond(
+    event: Event, answer: Answer, own_id: str, work: Callable[[], Outcome], wait: Wait
+) -> None:
     """Does the work of a request and answers it.
 
     Args:
@@ -54,12 +61,13 @@ def respond(event: Event, answer: Answer, own_id: str, work: Callable[[], Outcom
         answer: sends the answer.
         own_id: the PhysicalResourceId of a new resource. An existing one keeps its id, because
             CloudFormation would take another id for a replacement.
-        work: does what the request asks for.
+        work: does what the request asks for; it is done again if it was denied.
+        wait: waits before that.
     """
     physical_id = event.get("PhysicalResourceId", own_id)
     status = "SUCCESS"
     try:
-        reason, made_id = work()
+        reason, made_id = _allowed(work, wait)
         physical_id = made_id or physical_id
     # Any error is answered, because without an answer the stack would hang.
     except Exception as error:
@@ -67,6 +75,22 @@ def respond(event: Event, answer: Answer, own_id: str, work: Callable[[], Outcom
     told = {name: event[name] for name in ("LogicalResourceId", "RequestType")}
     print(json.dumps({**told, "Status": status, "Reason": reason}))
     send(event, physical_id, status, reason, answer)
+
+
+def _allowed(work: Callable[[], Outcome], wait: Wait) -> Outcome:
+    """Does the work, again for a minute if it is denied.
+
+    A role that was just made is not known everywhere: https://github.com/aws/aws-cdk/issues/37675.
+    """
+    for _ in range(_DENIED_ATTEMPTS - 1):
+        try:
+            return work()
+        except Exception as error:
+            code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
+            if not code.startswith("AccessDenied"):
+                raise
+            wait(_DENIED_PAUSE_SECONDS)
+    return work()
 
 
 def send(request: Event, physical_id: str, status: str, reason: str, answer: Answer) -> None:

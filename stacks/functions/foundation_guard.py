@@ -23,14 +23,14 @@ from .answers import Answer, Client, Event, Outcome, RefusedError, Wait, respond
 _NO_KEY = ("NoSuchBucket", "ServerSideEncryptionConfigurationNotFoundError")
 
 
-def handle(event: Event, client: Client, answer: Answer, _wait: Wait) -> None:
+def handle(event: Event, client: Client, answer: Answer, wait: Wait) -> None:
     """Handles a request of CloudFormation and answers it."""
 
     def check() -> Outcome:
         _check(event, client)
         return Outcome("Nothing stands in the way.")
 
-    respond(event, answer, "foundation-guard", check)
+    respond(event, answer, "foundation-guard", check, wait)
 
 
 def _check(event: Event, client: Client) -> None:

@@ -14,7 +14,7 @@ from .answers import Answer, Client, Event, Outcome, Wait, respond, run
 _IN_PROGRESS = "IN_PROGRESS"
 
 
-def handle(event: Event, client: Client, answer: Answer, _wait: Wait) -> None:
+def handle(event: Event, client: Client, answer: Answer, wait: Wait) -> None:
     """Handles a request of CloudFormation and answers it."""
 
     def stop() -> Outcome:
@@ -22,7 +22,7 @@ def handle(event: Event, client: Client, answer: Answer, _wait: Wait) -> None:
             _stop_builds(event["ResourceProperties"]["ProjectName"], client("codebuild"))
         return Outcome("No build runs.")
 
-    respond(event, answer, "remote-publishing", stop)
+    respond(event, answer, "remote-publishing", stop, wait)
 
 
 def _stop_builds(project: str, codebuild: Any) -> None:

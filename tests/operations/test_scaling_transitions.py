@@ -81,10 +81,9 @@ def template(stack: SlipwayStack, tmp_path_factory: pytest.TempPathFactory) -> T
         EndpointStack(app, state, plan=plan, env=target)
     directory = Path(app.synth().directory)
 
-    def of(state: str, mode: str = "ok", **more: dict[str, Any]) -> dict[str, Any]:
+    def of(state: str, mode: str = "ok") -> dict[str, Any]:
         text = (directory / f"{state}.template.json").read_text("utf-8")
         content: dict[str, Any] = json.loads(text.replace(DIGEST, stack.publish(mode)))
-        content["Resources"] |= more
         publish_functions(stack.stacks, content)
         return content
 
@@ -125,7 +124,11 @@ class Fleet:
         """Limits of every variant that is registered and has its policies, which alarms name."""
         found = self.scaling.describe_scalable_targets(ServiceNamespace="sagemaker")
         policies = self.scaling.describe_scaling_policies(ServiceNamespace="sagemaker")
-        put = [(item["ResourceId"], item["PolicyName"]) for item in policies["ScalingPolicies"]]
+        # Each name ends with the digest of the variant's types.
+        put = [
+            (item["ResourceId"], item["PolicyName"].rpartition("-")[0])
+            for item in policies["ScalingPolicies"]
+        ]
         assert sorted(put) == sorted(
             (item["ResourceId"], name)
             for item in found["ScalableTargets"]
@@ -138,7 +141,7 @@ class Fleet:
             sorted(
                 item["PolicyARN"]
                 for item in policies["ScalingPolicies"]
-                if item["PolicyName"] == "steps"
+                if item["PolicyType"] == "StepScaling"
             )
         )
         actions = self.scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")
@@ -193,11 +196,16 @@ def deployed(stack: SlipwayStack, template: Template, fleet: Fleet) -> Iterator[
     assert fleet.targets() == {}
 
 
-FAILING = {
-    "Type": "AWS::KMS::Alias",
-    "DependsOn": "ScalingInvocationsPerInstanceD2169B84",
-    "Properties": {"AliasName": "alias/a", "TargetKeyId": "missing"},
-}
+def failing(template: dict[str, Any]) -> dict[str, Any]:
+    """A template with a last resource that fails."""
+    types = {resource["Type"]: name for name, resource in template["Resources"].items()}
+    scaled = types.get("AWS::ApplicationAutoScaling::ScalingPolicy")
+    alias = {
+        "Type": "AWS::KMS::Alias",
+        "DependsOn": scaled or types["AWS::SageMaker::Endpoint"],
+        "Properties": {"AliasName": "alias/a", "TargetKeyId": "missing"},
+    }
+    return template | {"Resources": template["Resources"] | {"Alias": alias}}
 
 
 def kept(state: str) -> int:
@@ -211,12 +219,7 @@ def test_a_failed_update_puts_the_targets_back(
     deployed: SlipwayStack, template: Template, fleet: Fleet, state: str, when: str
 ) -> None:
     fleet.scale(5)
-    if when == "in the endpoint":
-        broken = template(state, "dead")
-    else:
-        last = {"fixed": "HostingEndpointD164256E", "renamed": "ScalingTargetD18E316D"}
-        alias = {**FAILING, "DependsOn": last.get(state, FAILING["DependsOn"])}
-        broken = template(state, Alias=alias)
+    broken = template(state, "dead") if when == "in the endpoint" else failing(template(state))
     assert deployed.stacks.update(NAME, broken) == "UPDATE_ROLLBACK_COMPLETE"
     assert fleet.types() == {"AllTraffic": ONE}
     assert fleet.counts() == {"AllTraffic": 5 if when == "in the endpoint" else kept(state)}

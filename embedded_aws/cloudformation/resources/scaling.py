@@ -102,7 +102,15 @@ class ScalingPolicyHandler(ResourceHandler):
     attributes = frozenset({"Arn"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls PutScalingPolicy."""
+        """Calls PutScalingPolicy; a name that is taken is refused.
+
+        Source: https://github.com/pulumi/pulumi-aws-native/issues/1637 (read 2026-11-28)
+        """
+        if self._arn(context, properties) is not None:
+            raise ResourceFailedError(
+                f"Scaling Policy Already Exists: {properties['PolicyName']} "
+                "(HandlerErrorCode: AlreadyExists)"
+            )
         arn = self._put(context, properties)
         return Physical(arn, {"Arn": arn})
 
@@ -111,15 +119,12 @@ class ScalingPolicyHandler(ResourceHandler):
     ) -> Attributes:
         """Puts the policy again; a deleted policy stays deleted.
 
-        No operation of the service takes a policy's ARN, so the policy is looked up by its name.
+        CloudFormation's schema identifies a policy by its ARN. One that was deleted and put again
+        has another ARN, and is taken for another policy. No source says that AWS looks closer.
         """
-        target = _policy_target(new)
-        found = context.client(_SERVICE).describe_scaling_policies(**target)["ScalingPolicies"]
-        if not any(
-            (item["PolicyName"], item["ResourceId"]) == (new["PolicyName"], target["ResourceId"])
-            for item in found
-        ):
-            raise _not_found(self.type_name, f"{physical_id}|{target['ScalableDimension']}")
+        if self._arn(context, new) != physical_id:
+            dimension = _policy_target(new)["ScalableDimension"]
+            raise _not_found(self.type_name, f"{physical_id}|{dimension}")
         return {"Arn": self._put(context, new)}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -130,6 +135,13 @@ class ScalingPolicyHandler(ResourceHandler):
                 "DeleteScalingPolicy",
                 {"PolicyName": properties["PolicyName"], **_policy_target(properties)},
             )
+
+    def _arn(self, context: ResourceContext, properties: Properties) -> str | None:
+        """Returns the ARN of the policy with this name; None if there is none."""
+        client, target = context.client(_SERVICE), _policy_target(properties)
+        name = properties["PolicyName"]
+        found = client.describe_scaling_policies(PolicyNames=[name], **target)["ScalingPolicies"]
+        return next((str(item["PolicyARN"]) for item in found if item["PolicyName"] == name), None)
 
     def _put(self, context: ResourceContext, properties: Properties) -> str:
         client = context.client(_SERVICE)

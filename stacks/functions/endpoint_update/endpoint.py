@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..answers import Client, RefusedError, Wait
 from .alarms import point_alarms
-from .packing import pack, unpack
+from .memory import pack, unpack
 from .stack import Stack
 from .targets import Targets
 
@@ -20,121 +19,98 @@ _ENDPOINT_POLLS, _ENDPOINT_POLL_SECONDS = 80, 10.0
 class Endpoint:
     """A live endpoint and the scalable targets that its stack created."""
 
-    def __init__(self, name: str, stack_id: str, client: Client, wait: Wait) -> None:
+    def __init__(self, name: str, stack: Stack, client: Client, wait: Wait) -> None:
         self._name = name
         self._sagemaker = client("sagemaker")
         self._targets = Targets(name, client, wait)
-        self._stack = Stack(stack_id, client)
+        self._stack = stack
         self._client = client
         self._wait = wait
         self._polls_left = _ENDPOINT_POLLS
 
-    def settle(
-        self, variants: list[dict[str, Any]], tags: Mapping[str, str], *, is_first: bool
-    ) -> list[str]:
-        """Brings the targets into the state that the next step of the deployment needs.
+    def make_way(self, config_name: str, scaled: Collection[str]) -> list[str]:
+        """Makes the endpoint ready for its next configuration.
 
         Args:
-            variants: the template's variants: Name, InstanceTypes and, if it is scaled, Scaling.
-            tags: tags of every target.
-            is_first: whether the stack has had no such function before.
+            config_name: the next configuration.
+            scaled: the variants that the template scales.
 
         Returns:
             The finished changes, one sentence part each.
 
         Raises:
-            RefusedError: the endpoint is busy, or the stack's targets are older than this function.
+            RefusedError: the endpoint is busy, or has another mode.
         """
-        made = self._stack.resources()
-        owned = made.targets(self._name)
-        if not owned:
+        # SageMaker also refuses an update while instances are being added or removed.
+        described = self._at_rest()
+        if described is None or described["EndpointConfigName"] == config_name:
             return []
-        live = self._live_types()
-        if live is None:
-            return []
-        wanted = {item["Name"]: item for item in variants}
-        registered = self._targets.registered({*owned, *wanted})
+        live, wanted = self._config(described["EndpointConfigName"]), self._config(config_name)
+        mode = "AsyncInferenceConfig"
+        if (mode in live) != (mode in wanted) and not self._stack.is_rolled_back():
+            raise RefusedError(
+                f"SageMaker changes no endpoint from real-time to asynchronous, or back. Run "
+                f"`cdk destroy` for {self._name} when nobody uses it, then deploy."
+            )
+        before, after = _types(live), _types(wanted)
+        owned = self._stack.resources().targets(self._name)
         stale = [
             name
-            for name in sorted(owned & registered)
-            if live.get(name) != _types(wanted.get(name)) or "Scaling" not in wanted.get(name, {})
+            for name in sorted(self._targets.described(owned))
+            if name not in scaled or before.get(name) != after.get(name)
         ]
-        done: list[str] = []
-        if stale and is_first:
-            # Nothing would register them again: if this resource's creation is undone, the function
-            # does not learn which targets there were.
-            changed = [name for name in stale if live.get(name) != _types(wanted.get(name))]
-            if changed:
-                raise RefusedError(
-                    f"The autoscaling of {', '.join(changed)} was deployed by an older Slipway, "
-                    "which cannot be undone together with a change of instances or variants. "
-                    "Deploy once without that change, then deploy the change."
-                )
-            stale = []
         for name in stale:
             self._targets.deregister(name)
-            done.append(f"deregistered {name}")
         if stale:
             self._targets.await_gone(stale)
             # A scaling activity may have begun before.
-            self._described()
-        for name in sorted(owned & set(wanted)):
-            scaling = wanted[name].get("Scaling")
-            if scaling is not None and live.get(name) == _types(wanted[name]):
-                if name not in registered - set(stale):
-                    self._targets.register(
-                        name,
-                        MinCapacity=int(scaling["MinCapacity"]),
-                        MaxCapacity=int(scaling["MaxCapacity"]),
-                        **({"Tags": dict(tags)} if tags else {}),
-                    )
-                    self._targets.put_schedules(name, scaling.get("Schedules", []))
-                    done.append(f"registered {name}")
-                missing = made.policies(self._name, name) - self._targets.policy_names(name)
-                for policy in json.loads(scaling["Policies"]):
-                    # A policy that the stack has not created yet is left to CloudFormation.
-                    if policy["PolicyName"] in missing:
-                        self._targets.put_policy(name, policy)
-                        done.append(f"put the policy {policy['PolicyName']} of {name}")
-        return done
+            self._at_rest()
+        return [f"deregistered {name}" for name in stale]
 
-    def point_alarms(self) -> list[str]:
-        """Has the stack's alarms carry out the live step policies.
+    def follow(self, config_name: str, scaled: Collection[str], *, is_first: bool) -> list[str]:
+        """Checks what the endpoint serves, and registers the targets that `make_way` deregistered.
+
+        CloudFormation then changes the targets as the template does, and makes their new policies.
+
+        Args:
+            config_name: the configuration that the endpoint should serve.
+            scaled: the variants that the template scales.
+            is_first: whether the stack has had no such call before.
 
         Returns:
             The finished changes, one sentence part each.
+
+        Raises:
+            RefusedError: the endpoint is busy, or serves another configuration.
         """
-        made = self._stack.resources()
-        owned = made.targets(self._name)
-        live = {
-            policy["PolicyARN"]
-            for name in self._targets.registered(owned)
-            for policy in self._targets.policies(name)
-            if policy["PolicyType"] == "StepScaling"
-        }
-        return point_alarms(self._client("cloudwatch"), made.alarms(), live)
+        described = self._at_rest()
+        if described is None:
+            return []
+        is_rolled_back = self._stack.is_rolled_back()
+        if described["EndpointConfigName"] != config_name and not is_rolled_back:
+            raise RefusedError(
+                f"SageMaker undid the update without a failure: {self._name} still serves "
+                f"{described['EndpointConfigName']}, not {config_name}. The endpoint's log group "
+                "and the alarms of its rollout say why."
+            )
+        memory = self._stack.new_memory(self._name, is_first=is_first)
+        return self._register(unpack(memory), described, scaled, own_policies=is_rolled_back)
 
     def remembered(self, longest: int) -> str:
         """Returns the stack's registered targets as text, for `restore`; empty without any."""
-        made = self._stack.resources()
-        owned = made.targets(self._name)
-        if not owned:
-            return ""
-        kept = {}
-        for name, target in self._targets.described(owned).items():
-            owned_policies = made.policies(self._name, name)
-            kept[name] = {
-                "MinCapacity": target["MinCapacity"],
-                "MaxCapacity": target["MaxCapacity"],
-                "SuspendedState": target.get("SuspendedState"),
-                "Policies": [
-                    policy
-                    for policy in self._targets.definitions(name)
-                    if policy["PolicyName"] in owned_policies
-                ],
-                "Schedules": self._targets.schedules(name),
+        owned = self._stack.resources().targets(self._name)
+        packed = pack(
+            {
+                name: {
+                    "MinCapacity": target["MinCapacity"],
+                    "MaxCapacity": target["MaxCapacity"],
+                    "SuspendedState": target.get("SuspendedState"),
+                    "Policies": self._targets.policies(name),
+                    "Schedules": self._targets.schedules(name),
+                }
+                for name, target in self._targets.described(owned).items()
             }
-        packed = pack(kept)
+        )
         if len(packed) > longest:
             raise RefusedError(
                 f"The scaling policies and schedules of {self._name} are too long to be "
@@ -142,44 +118,81 @@ class Endpoint:
             )
         return packed
 
-    def restore(self, remembered: str) -> list[str]:
+    def restore(self, memory: str) -> list[str]:
         """Registers the targets that a deployment deregistered before it was rolled back.
 
         Args:
-            remembered: the text that `remembered` returned before the deployment.
+            memory: the text that `remembered` returned before the deployment.
 
         Returns:
             The finished changes, one sentence part each.
         """
-        if not remembered or not self._stack.status().startswith("UPDATE_ROLLBACK"):
-            return []
-        kept = unpack(remembered)
-        live = self._live_types()
-        missing = set(kept) & self._stack.resources().targets(self._name) & set(live or ())
-        done = []
-        for name in sorted(missing - self._targets.registered(missing)):
-            was = kept[name]
-            suspended = {"SuspendedState": was["SuspendedState"]} if was["SuspendedState"] else {}
-            self._targets.register(
-                name, MinCapacity=was["MinCapacity"], MaxCapacity=was["MaxCapacity"], **suspended
-            )
-            for policy in was["Policies"]:
-                self._targets.put_policy(name, policy)
-            self._targets.put_schedules(name, was["Schedules"])
-            done.append(f"registered {name} as it was")
-        return done + self.point_alarms()
-
-    def _live_types(self) -> dict[str, list[str]] | None:
-        """Returns the instance types of every live variant; None if there is no endpoint."""
-        described = self._described()
+        described = self._at_rest() if memory and self._stack.is_rolled_back() else None
         if described is None:
-            return None
-        config = self._sagemaker.describe_endpoint_config(
-            EndpointConfigName=described["EndpointConfigName"]
-        )
-        return {item["VariantName"]: _declared_types(item) for item in config["ProductionVariants"]}
+            return []
+        kept = unpack(memory)
+        done = self._register(kept, described, kept, own_policies=True)
+        made = self._stack.resources()
+        live = {
+            policy["PolicyARN"]
+            for name in self._targets.described(made.targets(self._name))
+            for policy in self._targets.described_policies(name)
+            if policy["PolicyType"] == "StepScaling"
+        }
+        return done + point_alarms(self._client("cloudwatch"), made.alarms(), live)
 
-    def _described(self) -> dict[str, Any] | None:
+    def _register(
+        self,
+        kept: Mapping[str, Any],
+        described: Mapping[str, Any],
+        names: Collection[str],
+        *,
+        own_policies: bool,
+    ) -> list[str]:
+        """Registers targets as they were, as far as they are missing.
+
+        Args:
+            kept: the targets, as `remembered` keeps them.
+            described: the endpoint.
+            names: the variants that may be registered.
+            own_policies: whether policies of the stack are put too. CloudFormation makes them anew
+                in a deployment, and takes them for unchanged in a rollback.
+        """
+        made = self._stack.resources()
+        served = _types(self._config(described["EndpointConfigName"]))
+        found = set(kept) & set(names) & set(served) & made.targets(self._name)
+        missing = sorted(found - set(self._targets.described(found)))
+        if not missing:
+            return []
+        tags = self._tags(described["EndpointArn"])
+        for name in missing:
+            was = kept[name]
+            self._targets.register(
+                name,
+                MinCapacity=was["MinCapacity"],
+                MaxCapacity=was["MaxCapacity"],
+                **({"SuspendedState": was["SuspendedState"]} if was["SuspendedState"] else {}),
+                **({"Tags": tags} if tags else {}),
+            )
+            own = made.policies(self._name, name)
+            for policy in was["Policies"]:
+                if own_policies or policy["PolicyName"] not in own:
+                    self._targets.put_policy(name, policy)
+            self._targets.put_schedules(name, was["Schedules"])
+        return [f"registered {name} as it was" for name in missing]
+
+    def _tags(self, arn: str) -> dict[str, str]:
+        """Returns the endpoint's tags. The template gives the same ones to its targets."""
+        tags = self._sagemaker.list_tags(ResourceArn=arn)["Tags"]
+        return {tag["Key"]: tag["Value"] for tag in tags if not tag["Key"].startswith("aws:")}
+
+    def _config(self, name: str) -> Mapping[str, Any]:
+        config: Mapping[str, Any] = self._sagemaker.describe_endpoint_config(
+            EndpointConfigName=name
+        )
+        return config
+
+    def _at_rest(self) -> dict[str, Any] | None:
         """Describes the endpoint once no change is in progress; returns None if there is none."""
         while True:
             try:
@@ -202,13 +215,11 @@ class Endpoint:
             self._wait(_ENDPOINT_POLL_SECONDS)
 
 
-def _types(variant: Mapping[str, Any] | None) -> list[str] | None:
-    return None if variant is None else list(variant["InstanceTypes"])
-
-
-def _declared_types(variant: Mapping[str, Any]) -> list[str]:
-    """Returns the instance types of a production variant, the preferred type first."""
-    if "InstanceType" in variant:
-        return [variant["InstanceType"]]
-    pools = sorted(variant["InstancePools"], key=lambda pool: int(pool["Priority"]))
-    return [pool["InstanceType"] for pool in pools]
+def _types(config: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Returns the instance types of every variant, the preferred type first."""
+    found = {}
+    for variant in config["ProductionVariants"]:
+        pools = sorted(variant.get("InstancePools", []), key=lambda pool: int(pool["Priority"]))
+        types = [pool["InstanceType"] for pool in pools]
+        found[variant["VariantName"]] = types or [variant["InstanceType"]]
+    return found

@@ -3,26 +3,22 @@
 SageMaker refuses to remove a variant that is a scalable target, or to change its instance types.
 CloudFormation updates the endpoint before it deletes targets, and does not create again a target
 that is unchanged in the template. Custom resources therefore surround the endpoint and call this
-function with the template's variants. Their property Step says which of them calls.
+function. Their property Step says which of them calls.
 
-Before and After do the same, and may be called any number of times. They compare the stack's
-scalable targets with the live endpoint:
+- Undo is a new resource with each change of the variants. CloudFormation creates it first, and it
+  stores the targets in its physical id. CloudFormation deletes it when the deployment is over.
+  After a rollback, that is the last step of all, and missing targets are registered again.
+- Before waits until the endpoint is at rest. It deregisters a target if its variant is removed,
+  gets other instance types, or is not scaled any more. Application Auto Scaling deletes the
+  target's policies and scheduled actions with it.
+- After fails unless the endpoint serves the template's configuration. SageMaker can undo an update
+  and report no failure. It then registers the targets again, as Undo remembers them.
 
-- A registered target is deregistered if its variant is removed, gets other instance types, or is
-  not scaled any more. Its scaling policies and scheduled actions are deleted with it.
-- A wanted target that is not registered is registered, with its policies and scheduled actions, as
-  soon as its variant runs as wanted.
+The properties are names alone. CloudFormation itself brings the template's limits, schedules and
+policies to the targets, which depend on After. A policy has another name with other instance types,
+so that CloudFormation makes it anew.
 
-A target that the stack has not created yet is left to CloudFormation, and so is a target that the
-stack does not own.
-
-Alarms comes after the alarms of step policies. A policy that is put again has another ARN, and
-CloudFormation keeps the earlier one. The alarms then get the ARN of the live policy.
-
-Undo is a new resource with each change of the variants. CloudFormation creates it first, and it
-then stores the targets in its physical id. CloudFormation deletes it when the deployment is over.
-After a rollback, that is the last step of all, and missing targets are registered again as they
-were.
+Targets that the stack does not own are left alone.
 """
 
 from __future__ import annotations
@@ -32,33 +28,35 @@ from functools import partial
 from ..answers import Answer, Client, Event, Outcome, Wait, respond, run
 from .endpoint import Endpoint
 from .log import settle_log
-from .stack import Stack
+from .stack import Stack, own_id
 
 _LONGEST_PHYSICAL_ID = 1024
 
 
 def handle(event: Event, client: Client, answer: Answer, wait: Wait) -> None:
     """Handles a request of CloudFormation and answers it."""
-    own_id = f"{event['ResourceProperties']['EndpointName']}-{event['LogicalResourceId']}-"
-    respond(event, answer, own_id, lambda: _settle(event, own_id, client, wait))
+    own = own_id(event["ResourceProperties"]["EndpointName"], event["LogicalResourceId"])
+    respond(event, answer, own, lambda: _settle(event, own, client, wait), wait)
 
 
-def _settle(event: Event, own_id: str, client: Client, wait: Wait) -> Outcome:
+def _settle(event: Event, own: str, client: Client, wait: Wait) -> Outcome:
     properties = event["ResourceProperties"]
     name, step = properties["EndpointName"], (properties["Step"], event["RequestType"])
-    endpoint = Endpoint(name, event["StackId"], client, wait)
+    stack = Stack(event["StackId"], client)
+    endpoint = Endpoint(name, stack, client, wait)
     done, made_id = list[str](), None
     if step == ("Undo", "Create"):
-        made_id = own_id + endpoint.remembered(_LONGEST_PHYSICAL_ID - len(own_id))
-    elif step == ("Undo", "Delete") and event["PhysicalResourceId"].startswith(own_id):
-        done = endpoint.restore(event["PhysicalResourceId"].removeprefix(own_id))
+        made_id = own + endpoint.remembered(_LONGEST_PHYSICAL_ID - len(own))
+    elif step == ("Undo", "Delete") and event["PhysicalResourceId"].startswith(own):
+        done = endpoint.restore(event["PhysicalResourceId"].removeprefix(own))
     elif step == ("Before", "Delete"):
-        done = settle_log(client("logs"), name, Stack(event["StackId"], client).status)
-    elif "Alarms" in step and "Delete" not in step:
-        done = endpoint.point_alarms()
-    elif "Undo" not in step and "Delete" not in step:
-        tags = properties.get("TargetTags", {})
-        done = endpoint.settle(properties["Variants"], tags, is_first="Create" in step)
+        done = settle_log(client("logs"), name, stack.status)
+    elif "Before" in step:
+        done = endpoint.make_way(properties["ConfigName"], properties["Scaled"])
+    elif "After" in step and "Delete" not in step:
+        done = endpoint.follow(
+            properties["ConfigName"], properties["Scaled"], is_first="Create" in step
+        )
     return Outcome("; ".join(done) or "Nothing to do.", made_id)
 
 

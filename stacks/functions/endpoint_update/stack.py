@@ -11,6 +11,8 @@ from .targets import DIMENSION, resource_id
 _TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
 _POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 _ALARM = "AWS::CloudWatch::Alarm"
+# Begins the logical ids of the resources that remember.
+_UNDO = "EndpointUpdateUndo"
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Resources:
 
 
 class Stack:
-    """A stack."""
+    """A stack, during a deployment."""
 
     def __init__(self, stack_id: str, client: Client) -> None:
         self._id = stack_id
@@ -59,9 +61,38 @@ class Stack:
         (stack,) = self._cloudformation.describe_stacks(StackName=self._id)["Stacks"]
         return str(stack["StackStatus"])
 
+    def is_rolled_back(self) -> bool:
+        """Returns whether an update is being taken back."""
+        return self.status().startswith("UPDATE_ROLLBACK")
+
     def resources(self) -> Resources:
         """Returns the resources that the stack has created."""
-        found: list[tuple[str, str]] = []
+        return Resources(
+            tuple((item["ResourceType"], item["PhysicalResourceId"]) for item in self._listed())
+        )
+
+    def new_memory(self, endpoint: str, *, is_first: bool) -> str:
+        """Returns what Undo remembered, if it is new in this deployment; otherwise nothing.
+
+        CloudFormation deletes the Undo of the deployment before only when a deployment is over.
+        Until then there are two.
+
+        Args:
+            endpoint: name of the endpoint.
+            is_first: whether the stack has had no Undo before.
+        """
+        found = sorted(
+            (item for item in self._listed() if item["LogicalResourceId"].startswith(_UNDO)),
+            key=lambda item: item["LastUpdatedTimestamp"],
+        )
+        if not found or (len(found) == 1 and not is_first):
+            return ""
+        newest = found[-1]
+        own = own_id(endpoint, newest["LogicalResourceId"])
+        return str(newest["PhysicalResourceId"]).removeprefix(own)
+
+    def _listed(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
         token: dict[str, Any] = {}
         while True:
             page = self._cloudformation.list_stack_resources(StackName=self._id, **token)
@@ -70,7 +101,12 @@ class Stack:
                 if "PhysicalResourceId" not in item or status.startswith("DELETE"):
                     continue
                 if status not in ("CREATE_IN_PROGRESS", "CREATE_FAILED"):
-                    found.append((item["ResourceType"], item["PhysicalResourceId"]))
+                    found.append(item)
             if "NextToken" not in page:
-                return Resources(tuple(found))
+                return found
             token = {"NextToken": page["NextToken"]}
+
+
+def own_id(endpoint: str, logical_id: str) -> str:
+    """Returns the PhysicalResourceId of a custom resource; Undo's goes on with its memory."""
+    return f"{endpoint}-{logical_id}-"

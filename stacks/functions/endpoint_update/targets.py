@@ -35,10 +35,6 @@ class Targets:
         self._scaling = client("application-autoscaling")
         self._wait = wait
 
-    def registered(self, names: set[str]) -> set[str]:
-        """Returns the registered ones among these variants."""
-        return set(self.described(names))
-
     def described(self, names: set[str]) -> dict[str, dict[str, Any]]:
         """Returns the descriptions of these variants, as far as they are registered."""
         if not names:
@@ -67,26 +63,21 @@ class Targets:
     def await_gone(self, names: list[str]) -> None:
         """Waits until no call returns the deregistered targets any more."""
         for _ in range(_POLLS):
-            if not self.registered(set(names)):
+            if not self.described(set(names)):
                 return
             self._wait(_POLL_SECONDS)
         raise RefusedError(f"The scalable targets of {', '.join(names)} do not go. Deploy again.")
 
-    def policies(self, name: str) -> list[dict[str, Any]]:
+    def described_policies(self, name: str) -> list[dict[str, Any]]:
         """Returns the descriptions of a variant's policies."""
-        target = self._target(name)
-        found = self._scaling.describe_scaling_policies(**target)["ScalingPolicies"]
-        return [item for item in found if item["ResourceId"] == target["ResourceId"]]
+        found = self._items("describe_scaling_policies", "ScalingPolicies", name)
+        return [item for item in found if item["ResourceId"] == self._target(name)["ResourceId"]]
 
-    def policy_names(self, name: str) -> set[str]:
-        """Returns the names of a variant's policies."""
-        return {policy["PolicyName"] for policy in self.policies(name)}
-
-    def definitions(self, name: str) -> list[dict[str, Any]]:
+    def policies(self, name: str) -> list[dict[str, Any]]:
         """Returns a variant's policies, in the form of `put_policy`."""
         return [
             {key: policy[key] for key in _POLICY if policy.get(key)}
-            for policy in self.policies(name)
+            for policy in self.described_policies(name)
         ]
 
     def put_policy(self, name: str, policy: Mapping[str, Any]) -> None:
@@ -111,17 +102,20 @@ class Targets:
 
     def schedules(self, name: str) -> list[dict[str, Any]]:
         """Returns a variant's scheduled actions, in the form of `put_schedules`."""
-        target = self._target(name)
-        actions: list[dict[str, Any]] = []
+        return [
+            {key: item[key] for key in (*_SCHEDULE, "ScalableTargetAction") if key in item}
+            for item in self._items("describe_scheduled_actions", "ScheduledActions", name)
+        ]
+
+    def _items(self, operation: str, key: str, name: str) -> list[dict[str, Any]]:
+        """Returns the items of every page of an operation that describes a variant's target."""
+        items: list[dict[str, Any]] = []
         token: dict[str, str] = {}
         while True:
-            page = self._scaling.describe_scheduled_actions(**target, **token)
-            actions += page["ScheduledActions"]
+            page = getattr(self._scaling, operation)(**self._target(name), **token)
+            items += page[key]
             if "NextToken" not in page:
-                return [
-                    {key: item[key] for key in (*_SCHEDULE, "ScalableTargetAction") if key in item}
-                    for item in actions
-                ]
+                return items
             token = {"NextToken": page["NextToken"]}
 
     def _target(self, name: str) -> dict[str, str]:
