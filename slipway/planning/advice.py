@@ -145,7 +145,7 @@ def rollout_step_below_instance(subject: Subject) -> Iterator[PlanWarning]:
     counts = [variant.instance_count for variant in config.endpoint.variants]
     smallest = min(count or config.endpoint.instance_count for count in counts or [None])
     if scaling is not None:
-        smallest = min(smallest, scaling.min_instance_count)
+        smallest = scaling.min_instance_count
     if step * smallest < 100:
         yield PlanWarning(
             "rollout-step-below-instance",

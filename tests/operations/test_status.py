@@ -135,7 +135,7 @@ def test_preflight_says_what_autoscaling_means_for_a_change(deployed: SlipwaySta
     found, problems = parted(compare_scaling(planned("ml.g4dn.2xlarge"), deployed.access))
     assert found == [
         "autoscaling: AllTraffic does not scale while it goes from ml.g4dn.xlarge to "
-        "ml.g4dn.2xlarge; it is deregistered before the update and registered anew after it"
+        "ml.g4dn.2xlarge; it is deregistered before the update and registered again after it"
     ]
     assert problems == []
     dropped = with_config(plan, autoscaling=None)

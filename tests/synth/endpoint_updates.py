@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -28,12 +27,7 @@ POLICY = {
         "ScaleOutCooldown": 60,
     },
 }
-SCALING = {"MinCapacity": "2", "MaxCapacity": "6", "Policies": json.dumps([POLICY])}
-
-
-def variant(name: str, *types: str, scaled: bool = True) -> dict[str, Any]:
-    scaling = {"Scaling": SCALING} if scaled else {}
-    return {"Name": name, "InstanceTypes": list(types), **scaling}
+TAGS = {"slipway:model": "tiny"}
 
 
 def resource_id(name: str) -> str:
@@ -41,10 +35,17 @@ def resource_id(name: str) -> str:
 
 
 class Account:
-    """SageMaker, Application Auto Scaling, CloudFormation and CloudWatch, as far as needed."""
+    """SageMaker, Application Auto Scaling, CloudFormation and CloudWatch, as far as needed.
+
+    Attributes:
+        configs: the instance types of each variant of each endpoint configuration.
+        served: the endpoint's configuration.
+    """
 
     def __init__(self, **live: str) -> None:
-        self.live = live
+        self.configs = {"now": live}
+        self.asynchronous: set[str] = set()
+        self.served = "now"
         self.statuses = ["InService"]
         self.stack_status = "UPDATE_IN_PROGRESS"
         self.targets: dict[str, dict[str, Any]] = {}
@@ -56,8 +57,47 @@ class Account:
         self.calls: list[str] = []
         self.waits: list[float] = []
         self.concurrent_updates = 0
+        self.denied = 0
+        self.clock = itertools.count()
         for name in live:
             self.make(name)
+        self._remember("EndpointUpdateUndo", f"{ENDPOINT}-EndpointUpdateUndo-")
+
+    def begin(self, config: str = "next", **variants: str) -> str:
+        """Begins a deployment of another configuration; returns the name of its Undo."""
+        self.configs[config] = variants
+        self.stack_status = "UPDATE_IN_PROGRESS"
+        name = f"EndpointUpdateUndo{next(self.clock)}"
+        answer = ask(self, "Create", step="Undo", LogicalResourceId=name)
+        self._remember(name, answer["PhysicalResourceId"])
+        return name
+
+    def finish(self, undo: str, status: str = "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS") -> str:
+        """Deletes an Undo, as CloudFormation does at the end; returns the answer's reason."""
+        self.stack_status = status
+        (item,) = [each for each in self.made if each.get("LogicalResourceId") == undo]
+        physical_id = item["PhysicalResourceId"]
+        answer = ask(
+            self,
+            "Delete",
+            step="Undo",
+            LogicalResourceId=undo,
+            PhysicalResourceId=physical_id,
+        )
+        assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", physical_id)
+        self.made.remove(item)
+        return answer["Reason"]
+
+    def _remember(self, logical_id: str, physical_id: str) -> None:
+        self.made.append(
+            {
+                "ResourceType": "Custom::SlipwayScaling",
+                "LogicalResourceId": logical_id,
+                "PhysicalResourceId": physical_id,
+                "ResourceStatus": "CREATE_COMPLETE",
+                "LastUpdatedTimestamp": next(self.clock),
+            }
+        )
 
     def make(self, name: str) -> None:
         """Has the stack make a target and its policy."""
@@ -67,6 +107,7 @@ class Account:
             0,
             {
                 "ResourceType": "AWS::ApplicationAutoScaling::ScalableTarget",
+                "LogicalResourceId": f"ScalingTarget{name}",
                 "PhysicalResourceId": f"{resource_id(name)}|{DIMENSION}|sagemaker",
                 "ResourceStatus": "CREATE_COMPLETE",
             },
@@ -78,6 +119,7 @@ class Account:
         self.made.append(
             {
                 "ResourceType": "AWS::ApplicationAutoScaling::ScalingPolicy",
+                "LogicalResourceId": f"Scaling{policy['PolicyName']}{name}",
                 "PhysicalResourceId": arn,
                 "ResourceStatus": "UPDATE_COMPLETE",
             }
@@ -111,6 +153,7 @@ class Account:
         self.made.append(
             {
                 "ResourceType": "AWS::CloudWatch::Alarm",
+                "LogicalResourceId": name,
                 "PhysicalResourceId": name,
                 "ResourceStatus": "CREATE_COMPLETE",
             }
@@ -132,6 +175,11 @@ class Account:
     # CloudFormation
 
     def describe_stacks(self, **_: Any) -> dict[str, Any]:
+        if self.denied:
+            self.denied -= 1
+            raise ClientError(
+                {"Error": {"Code": "AccessDenied", "Message": "not authorized"}}, "DescribeStacks"
+            )
         return {"Stacks": [{"StackStatus": self.stack_status}]}
 
     def list_stack_resources(self, *, StackName: str, NextToken: str = "") -> dict[str, Any]:
@@ -144,7 +192,7 @@ class Account:
 
     def describe_endpoint(self, *, EndpointName: str) -> dict[str, Any]:
         assert EndpointName == ENDPOINT
-        if not self.live:
+        if not self.configs[self.served]:
             raise ClientError(
                 {
                     "Error": {
@@ -155,11 +203,20 @@ class Account:
                 "DescribeEndpoint",
             )
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
-        return {"EndpointStatus": status, "EndpointConfigName": "c"}
+        return {
+            "EndpointArn": "arn:endpoint",
+            "EndpointStatus": status,
+            "EndpointConfigName": self.served,
+        }
 
-    def describe_endpoint_config(self, **_: Any) -> dict[str, Any]:
+    def list_tags(self, *, ResourceArn: str) -> dict[str, Any]:
+        assert ResourceArn == "arn:endpoint"
+        tags = {**TAGS, "aws:cloudformation:stack-name": "tiny-local"}
+        return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+
+    def describe_endpoint_config(self, *, EndpointConfigName: str) -> dict[str, Any]:
         variants: list[dict[str, Any]] = []
-        for name, types in self.live.items():
+        for name, types in self.configs[EndpointConfigName].items():
             first, *others = types.split()
             pools = [
                 {"InstanceType": kind, "Priority": number}
@@ -167,7 +224,9 @@ class Account:
             ]
             kinds = {"InstancePools": pools[::-1]} if others else {"InstanceType": first}
             variants.append({"VariantName": name, **kinds})
-        return {"ProductionVariants": variants}
+        is_async = EndpointConfigName in self.asynchronous
+        queue = {"AsyncInferenceConfig": {}} if is_async else {}
+        return {"ProductionVariants": variants, **queue}
 
     # Application Auto Scaling
 
@@ -178,9 +237,13 @@ class Account:
         ]
         return {"ScalableTargets": found}
 
-    def describe_scaling_policies(self, *, ResourceId: str, **_: Any) -> dict[str, Any]:
-        policies = self.policies.get(ResourceId, {}).values()
-        return {"ScalingPolicies": [{"ResourceId": ResourceId, **policy} for policy in policies]}
+    def describe_scaling_policies(
+        self, *, ResourceId: str, NextToken: str = "", **_: Any
+    ) -> dict[str, Any]:
+        page, policies = int(NextToken or 0), list(self.policies.get(ResourceId, {}).values())
+        more = {"NextToken": str(page + 1)} if page + 1 < len(policies) else {}
+        found = [{"ResourceId": ResourceId, **each} for each in policies[page : page + 1]]
+        return {"ScalingPolicies": found, **more}
 
     def deregister_scalable_target(self, *, ResourceId: str, **_: Any) -> None:
         if self.concurrent_updates:
@@ -237,7 +300,12 @@ class Account:
 
 
 def ask(
-    account: Account, kind: str, *variants: dict[str, Any], step: str = "Before", **fields: Any
+    account: Account,
+    kind: str,
+    step: str = "Before",
+    config: str = "next",
+    scaled: tuple[str, ...] = ("a",),
+    **fields: Any,
 ) -> dict[str, str]:
     """Calls the function as CloudFormation does and returns its answer."""
     event = {
@@ -249,7 +317,7 @@ def ask(
         "ResourceProperties": {
             "EndpointName": ENDPOINT,
             "Step": step,
-            "Variants": list(variants),
+            **({} if step == "Undo" else {"ConfigName": config, "Scaled": list(scaled)}),
         },
         **fields,
     }

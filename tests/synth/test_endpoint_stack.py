@@ -126,33 +126,25 @@ def test_with_autoscaling_an_update_keeps_the_fleets_size(assembly: Assembly):
 def test_an_update_of_the_endpoint_is_surrounded(assembly: Assembly, model: str):
     """What fails before the endpoint fails before anything is deregistered."""
     endpoint_id, endpoint = assembly.named(model, "AWS::SageMaker::Endpoint", "Hosting")
-    undo_id, undo = assembly.named(model, "Custom::SlipwayScaling", "EndpointUpdateUndo")
     before_id, before = assembly.named(model, "Custom::SlipwayScaling", "EndpointUpdateBefore")
+    undo_id, undo = assembly.named(model, "Custom::SlipwayScaling", "EndpointUpdateUndo")
+    after_id, after = assembly.named(model, "Custom::SlipwayScaling", "EndpointUpdateAfter")
+    config_id, config = assembly.named(model, "AWS::SageMaker::EndpointConfig", "Hosting")
     assert before_id in endpoint["DependsOn"]
-    resources = assembly.template(model)["Resources"]
-    # Everything that depends neither on the function's calls nor on the endpoint.
-    earlier = {
-        name
-        for name, resource in resources.items()
-        if resource["Type"] in ("AWS::CloudWatch::Alarm", "AWS::SageMaker::EndpointConfig")
-    }
-    assert {*earlier, undo_id} < set(before["DependsOn"])
-    assert "Variants" not in undo["Properties"]
-    last = {
-        name
-        for name, resource in resources.items()
-        if resource["Type"].startswith("AWS::ApplicationAutoScaling::")
-    }
-    if model == "fixed":
-        assert last == set()
-        assert len(assembly.resources(model, "Custom::SlipwayScaling")) == 2
-    else:
-        after_id, after = assembly.named(model, "Custom::SlipwayScaling", "EndpointUpdateAfter")
-        assert after["DependsOn"] == [endpoint_id]
+    assert after["DependsOn"] == [endpoint_id]
+    # The alarms that watch the endpoint, and its configuration, which comes after Undo.
+    assert set(assembly.resources(model, "AWS::CloudWatch::Alarm")) < set(before["DependsOn"])
+    assert config["DependsOn"] == [undo_id]
+    assert before["Properties"]["ConfigName"] == {"Fn::GetAtt": [config_id, "EndpointConfigName"]}
+    # They are told names alone: a setting is in one place of the template.
+    names = {"ServiceTimeout", "ServiceToken", "EndpointName", "Step"}
+    assert set(undo["Properties"]) == names
+    for each in (before, after):
+        assert set(each["Properties"]) == names | {"ConfigName", "Scaled"}
+        assert each["Properties"]["Scaled"] == ([] if model == "fixed" else ["AllTraffic"])
+    if model == "scaled":
         target = assembly.only(model, "AWS::ApplicationAutoScaling::ScalableTarget")
         assert target["DependsOn"] == [after_id]
-        same = [{**each["Properties"], "Step": ""} for each in (before, after)]
-        assert same[0] == same[1]
 
 
 def test_dropping_autoscaling_makes_a_new_endpoint_configuration(assembly: Assembly):

@@ -32,7 +32,7 @@ def answer_to(event: dict[str, str], outcome: Outcome | Exception) -> dict[str, 
             raise outcome
         return outcome
 
-    respond(event, lambda *answer: answers.append(answer), "own", work)
+    respond(event, lambda *answer: answers.append(answer), "own", work, lambda _: None)
     ((url, answer),) = answers
     assert url == "https://answer"
     assert answer.items() >= {key: EVENT[key] for key in EVENT if key.endswith("Id")}.items()

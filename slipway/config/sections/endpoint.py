@@ -250,7 +250,8 @@ class Endpoint(Section):
         1,
         ge=1,
         le=1000,
-        description="Instances at creation. With `autoscaling` the count changes from there.",
+        description="Instances. With `autoscaling`, those at creation, which `min_instance_count` "
+        "raises at once.",
         examples=[2],
     )
     model_data_download_timeout_seconds: int | None = Field(

@@ -7,6 +7,7 @@ from botocore.exceptions import ClientError
 
 from slipway.access import Access, paged
 from slipway.codes.code import Code
+from slipway.config.sections.scaling import Autoscaling
 from slipway.deployed.calls import describe_endpoint, scaling_items
 from slipway.deployed.described import INSTANCES
 from slipway.deployed.served import served_by
@@ -15,15 +16,16 @@ from slipway.operations.preflight.findings import Finding, wrong
 from slipway.planning.plan import DeploymentPlan
 
 _NAMESPACE = "sagemaker"
-# What deregisters targets while their endpoint is updated.
-_CUSTOM_RESOURCE = "Custom::SlipwayScaling"
+_TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
+_POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 
 
 def compare_scaling(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
     """Compares the live endpoint's scalable targets with a plan.
 
     SageMaker refuses to remove a variant that is registered with Application Auto Scaling, or to
-    change its instance types. The stack deregisters the targets that it made.
+    change its instance types. The stack deregisters the targets that it made, and their policies
+    with them.
     """
     if plan.host is not None:
         return  # the stack changes no variant
@@ -33,24 +35,40 @@ def compare_scaling(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
         return
     _, live = served_by(sagemaker, described["EndpointConfigName"])
     registered = _registered(access, plan.endpoint_name, list(live))
-    if not registered:
-        return
     planned = {variant.name: variant.instance_types for variant in plan.variants}
-    resources = list(_stack_resources(access.client("cloudformation"), plan.stack_name))
-    is_guarded = any(kind == _CUSTOM_RESOURCE for kind, _ in resources)
-    for name in registered:
+    resources = set(_stack_resources(access.client("cloudformation"), plan.stack_name))
+    for name in live:
         resource_id = _resource_id(plan.endpoint_name, name)
+        is_ours = (_TARGET, f"{resource_id}|{INSTANCES}|{_NAMESPACE}") in resources
         is_changed = planned.get(name) != live[name]
-        if not is_changed and plan.config.autoscaling is not None:
-            continue
-        if f"{resource_id}|{INSTANCES}|{_NAMESPACE}" not in (item for _, item in resources):
-            if is_changed:
-                yield _not_ours(name, resource_id)
-        elif not is_guarded:
-            if is_changed:
-                yield _too_old(plan, name)
-        else:
+        if name not in registered:
+            if is_ours and plan.config.autoscaling is not None and name in planned:
+                yield _gone(plan.config.autoscaling, name, resource_id)
+        elif is_ours and (is_changed or plan.config.autoscaling is None):
             yield f"autoscaling: {name} {_fate(plan, name, live[name])}"
+        elif is_ours:
+            yield from _put_again(access, resource_id, resources)
+        elif is_changed:
+            yield _not_ours(name, resource_id)
+
+
+def _put_again(access: Access, resource_id: str, resources: set[tuple[str, str]]) -> Iterator[str]:
+    """Tells of policies that CloudFormation knows by an ARN that they no longer have."""
+    policies = scaling_items(
+        access.client("application-autoscaling"),
+        "describe_scaling_policies",
+        ResourceId=resource_id,
+        ScalableDimension=INSTANCES,
+    )
+    own = {physical_id.rpartition("/")[2] for kind, physical_id in resources if kind == _POLICY}
+    for policy in policies:
+        arn, name = policy["PolicyARN"], policy["PolicyName"]
+        if name in own and (_POLICY, arn) not in resources:
+            yield (
+                f"autoscaling: the policy {name} was put again when a deployment was taken back, "
+                "and CloudFormation may refuse to change it. Another instance type makes new "
+                "policies, and so do two deployments: one without `autoscaling`, one with it"
+            )
 
 
 def _fate(plan: DeploymentPlan, name: str, live: tuple[str, ...]) -> str:
@@ -61,7 +79,7 @@ def _fate(plan: DeploymentPlan, name: str, live: tuple[str, ...]) -> str:
         return "is deregistered first, since the files do not scale it any more"
     return (
         f"does not scale while it goes from {', '.join(live)} to {', '.join(planned)}; "
-        "it is deregistered before the update and registered anew after it"
+        "it is deregistered before the update and registered again after it"
     )
 
 
@@ -76,13 +94,15 @@ def _not_ours(name: str, resource_id: str) -> Problem:
     )
 
 
-def _too_old(plan: DeploymentPlan, name: str) -> Problem:
+def _gone(scaling: Autoscaling, name: str, resource_id: str) -> Problem:
     return wrong(
-        Code.OLD_SCALING,
-        f"the autoscaling of {name} was deployed by an older Slipway, which cannot be undone "
-        "together with a change of instances or variants",
-        f"Deploy once without that change (`cdk deploy {plan.config.name} "
-        f"-c models={plan.config.name} -c env={plan.environment.name}`), then deploy the change.",
+        Code.LOST_SCALABLE_TARGET,
+        f"the stack made {name} a scalable target, which it no longer is: it does not scale, and "
+        "CloudFormation cannot change it",
+        "Run `aws application-autoscaling register-scalable-target --service-namespace "
+        f"{_NAMESPACE} --scalable-dimension {INSTANCES} --resource-id {resource_id} "
+        f"--min-capacity {scaling.min_instance_count} --max-capacity "
+        f"{scaling.max_instance_count}`, then deploy.",
     )
 
 

@@ -139,7 +139,12 @@ def scaling_target_fits_mode(deployment: Deployment) -> Iterator[Problem]:
 
 
 def scaling_bounds(deployment: Deployment) -> Iterator[Problem]:
-    """The instance count at creation lies between the scalable target's bounds."""
+    """The scalable target's bounds are in order, and the count at creation is not above them.
+
+    A count below them is brought up to the minimum when the target is registered, so that another
+    minimum changes the target alone. Source, read 2026-11-28:
+    https://docs.aws.amazon.com/autoscaling/application/userguide/getting-started.html
+    """
     config, scaling = deployment.config, deployment.config.autoscaling
     if scaling is None:
         return
@@ -161,12 +166,11 @@ def scaling_bounds(deployment: Deployment) -> Iterator[Problem]:
         if variant.instance_count is not None
     ]
     for field, count in counts:
-        if not low <= count <= high:
+        if count > high:
             yield problem(
                 Code.SCALING_RANGE,
-                f"{count} instances at creation lie outside the autoscaling range of {low} to "
-                f"{high}",
-                f"Use a count from {low} to {high}.",
+                f"{count} instances at creation are more than the autoscaling maximum of {high}",
+                "Remove the count: autoscaling starts the minimum.",
                 field,
             )
 

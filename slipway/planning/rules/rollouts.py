@@ -49,6 +49,18 @@ def rollout_has_capacity(deployment: Deployment) -> Iterator[Problem]:
     # A component is updated copy by copy.
     if rollout.strategy == ALL_AT_ONCE or config.endpoint.mode == SCALE_TO_ZERO:
         return
+    scaling = config.autoscaling
+    if scaling is not None:
+        # An update keeps the size that autoscaling gave the fleet.
+        if scaling.min_instance_count < _SMALLEST_GUARDED_FLEET:
+            yield problem(
+                Code.ROLLOUT_STRATEGY,
+                f"`{rollout.strategy}` needs 2 instances at least; autoscaling may leave "
+                f"{scaling.min_instance_count} when the update begins",
+                "Set `min_instance_count: 2`, or `strategy: all_at_once`.",
+                ("autoscaling", "min_instance_count"),
+            )
+        return
     for _, name, variant in variants_of(config):
         count = (variant.instance_count if variant else None) or config.endpoint.instance_count
         if count < _SMALLEST_GUARDED_FLEET:
@@ -59,16 +71,6 @@ def rollout_has_capacity(deployment: Deployment) -> Iterator[Problem]:
                 "Use 2 instances or more, or set `strategy: all_at_once`.",
                 ("rollout", "strategy"),
             )
-    scaling = config.autoscaling
-    # An update keeps the size that autoscaling gave the fleet.
-    if scaling is not None and scaling.min_instance_count < _SMALLEST_GUARDED_FLEET:
-        yield problem(
-            Code.ROLLOUT_STRATEGY,
-            f"`{rollout.strategy}` needs 2 instances at least; autoscaling may leave "
-            f"{scaling.min_instance_count} when the update begins",
-            "Set `min_instance_count: 2`, or `strategy: all_at_once`.",
-            ("autoscaling", "min_instance_count"),
-        )
 
 
 def rollout_has_steps(deployment: Deployment) -> Iterator[Problem]:

@@ -56,7 +56,7 @@ class TestVariants:
         assert messages(capacity.scaling_bounds, endpoint=endpoint, autoscaling=scaling(2, 4)) == [
             (
                 "endpoint.variants[1].instance_count",
-                "9 instances at creation lie outside the autoscaling range of 2 to 4",
+                "9 instances at creation are more than the autoscaling maximum of 4",
             )
         ]
 
