@@ -6,6 +6,7 @@ and a bucket, a key or a repository would be empty.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -75,6 +76,58 @@ def test_an_upgraded_endpoint_is_the_same_and_answers(released: Path, tmp_path: 
         assert [each["kmsKeyId"] for each in found] == [artifact_key_arn(stack)] * len(groups)
         assert sagemaker.describe_endpoint(EndpointName=NAME) == second | {"ResponseMetadata": ANY}
         assert stack.invoke("x") == "x"
+
+
+@pytest.mark.parametrize(
+    "released",
+    [path for path in RELEASED if path.stem == MODEL],
+    ids=lambda path: path.parent.name,
+)
+def test_an_upgrade_may_change_instances_and_goes_back(released: Path, tmp_path: Path) -> None:
+    """The released stack may have no function yet that deregisters its targets."""
+    with slipway_stack(tmp_path, time_scale=0.005) as stack:
+        before = stack.template("ok", released)
+        assert stack.stacks.create(NAME, before) == "CREATE_COMPLETE"
+        kept = identities(stack)
+        broken = with_another_type(stack.template("dead"))
+        assert stack.stacks.update(NAME, broken) == "UPDATE_ROLLBACK_COMPLETE"
+        assert identities(stack) == kept
+        assert stack.stacks.update(NAME, with_another_type(stack.template("ok"))) == (
+            "UPDATE_COMPLETE"
+        )
+        assert identities(stack) == kept
+        assert stack.stacks.update(NAME, stack.template("ok")) == "UPDATE_COMPLETE"
+        assert stack.stacks.update(NAME, before) == "UPDATE_COMPLETE"
+        assert identities(stack) == kept
+        assert stack.invoke("x") == "x"
+
+
+def with_another_type(template: dict[str, Any]) -> dict[str, Any]:
+    """Returns the template with what another instance type changes in it."""
+    text = json.dumps(template).replace('"ml.g4dn.xlarge"', '"ml.g4dn.2xlarge"')
+    text = re.sub(r"EndpointUpdateUndo\w+", "EndpointUpdateUndoOther", text)
+    found: dict[str, Any] = json.loads(text)
+    for name in list(found["Resources"]):
+        resource = found["Resources"][name]
+        if resource["Type"] == "AWS::ApplicationAutoScaling::ScalingPolicy":
+            resource["Properties"]["PolicyName"] += "-other"
+            found["Resources"][f"{name}Other"] = found["Resources"].pop(name)
+    return found
+
+
+def identities(stack: SlipwayStack) -> list[Any]:
+    """What a replacement of the endpoint, its log group or its targets would change."""
+    found = stack.stacks.client("application-autoscaling").describe_scalable_targets(
+        ServiceNamespace="sagemaker"
+    )["ScalableTargets"]
+    groups = stack.stacks.client("logs").describe_log_groups(
+        logGroupNamePrefix="/aws/sagemaker/Endpoints/"
+    )["logGroups"]
+    return [
+        stack.stacks.client("sagemaker").describe_endpoint(EndpointName=NAME)["CreationTime"],
+        [(target["ResourceId"], target["MaxCapacity"]) for target in found],
+        [group["creationTime"] for group in groups],
+    ]
 
 
 def artifact_key_arn(stack: SlipwayStack) -> str:

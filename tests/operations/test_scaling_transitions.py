@@ -8,6 +8,11 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
+from embedded_aws.hosting.fleets.endpoint import Endpoint as HostedEndpoint
+from slipway.codes.code import Code
+from slipway.operations.preflight.findings import parted
+from slipway.operations.preflight.scaling import compare_scaling
+from slipway.planning.plan import DeploymentPlan
 from stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, model_config
@@ -59,6 +64,14 @@ STEPS = [
     ("fixed-one", "autoscaling dropped with another type"),
 ]
 
+
+def planned(state: str) -> DeploymentPlan:
+    endpoint, is_scaled = STATES[state]
+    return plan_for(
+        model_config("moving", endpoint=endpoint, autoscaling=SCALING if is_scaled else None)
+    )
+
+
 Template = Callable[..., dict[str, Any]]
 
 
@@ -73,12 +86,8 @@ def template(stack: SlipwayStack, tmp_path_factory: pytest.TempPathFactory) -> T
     """Gives the template of a state, with weights that behave as a mode says."""
     app = new_app(tmp_path_factory.mktemp("cdk.out"))
     target = cdk.Environment(account=LOCAL.account, region=LOCAL.region)
-    for state, (endpoint, is_scaled) in STATES.items():
-        config = model_config(
-            "moving", endpoint=endpoint, autoscaling=SCALING if is_scaled else None
-        )
-        plan = plan_for(config)
-        EndpointStack(app, state, plan=plan, env=target)
+    for state in STATES:
+        EndpointStack(app, state, plan=planned(state), env=target)
     directory = Path(app.synth().directory)
 
     def of(state: str, mode: str = "ok") -> dict[str, Any]:
@@ -224,6 +233,101 @@ def test_a_failed_update_puts_the_targets_back(
     assert fleet.types() == {"AllTraffic": ONE}
     assert fleet.counts() == {"AllTraffic": 5 if when == "in the endpoint" else kept(state)}
     assert fleet.targets() == {"AllTraffic": (2, 6)}
+
+
+def test_an_update_that_sagemaker_undoes_in_silence_is_undone(
+    deployed: SlipwayStack, template: Template, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = fleet.sagemaker.describe_endpoint(EndpointName=NAME)["EndpointConfigName"]
+    with monkeypatch.context() as silent:
+        silent.setattr(
+            HostedEndpoint, "failure_reason", property(lambda _: None, lambda _, __: None)
+        )
+        broken = template("other", "dead")
+        assert deployed.stacks.update(NAME, broken) == "UPDATE_ROLLBACK_COMPLETE"
+    after = next(name for name in broken["Resources"] if name.startswith("EndpointUpdateAfter"))
+    reason = deployed.stacks.reason(NAME, after, "UPDATE_FAILED")
+    assert f"{NAME} still serves {served}, not " in reason
+    # The configuration that serves is still there.
+    assert fleet.types() == {"AllTraffic": ONE}
+    assert fleet.targets() == {"AllTraffic": (2, 6)}
+
+
+def test_a_change_of_instances_keeps_what_was_set_by_hand(
+    deployed: SlipwayStack, template: Template, fleet: Fleet
+) -> None:
+    """And CloudFormation applies the template's own change to the target."""
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"endpoint/{NAME}/variant/AllTraffic",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    suspended = {"DynamicScalingInSuspended": True}
+    fleet.scaling.register_scalable_target(**target, MinCapacity=3, SuspendedState=suspended)
+    changed = template("other")
+    assert deployed.stacks.update(NAME, changed) == "UPDATE_COMPLETE"
+    assert fleet.targets() == {"AllTraffic": (3, 6)}
+    assert described(fleet)["SuspendedState"]["DynamicScalingInSuspended"] is True
+    back = template("one")
+    for resource in back["Resources"].values():
+        if resource["Type"] == "AWS::ApplicationAutoScaling::ScalableTarget":
+            resource["Properties"]["MaxCapacity"] = 9
+    assert deployed.stacks.update(NAME, back) == "UPDATE_COMPLETE"
+    assert (described(fleet)["MinCapacity"], described(fleet)["MaxCapacity"]) == (2, 9)
+    assert deployed.stacks.update(NAME, template("one")) == "UPDATE_COMPLETE"
+    assert fleet.targets() == {"AllTraffic": (2, 6)}
+
+
+def test_preflight_tells_of_a_policy_that_was_put_again(
+    deployed: SlipwayStack, template: Template, fleet: Fleet
+) -> None:
+    """A rollback leaves CloudFormation with the ARN of a policy that is gone."""
+    plan = planned("one")
+    assert parted(compare_scaling(plan, deployed.access)) == ([], [])
+    broken = template("other", "dead")
+    assert deployed.stacks.update(NAME, broken) == "UPDATE_ROLLBACK_COMPLETE"
+    found, problems = parted(compare_scaling(plan, deployed.access))
+    assert problems == []
+    assert [line.partition("-per-instance")[0].partition("steps")[0] for line in found] == [
+        "autoscaling: the policy invocations",
+        "autoscaling: the policy ",
+    ]
+    # Another type makes new policies, and so the way out.
+    assert deployed.stacks.update(NAME, template("other")) == "UPDATE_COMPLETE"
+    assert deployed.stacks.update(NAME, template("one")) == "UPDATE_COMPLETE"
+    assert parted(compare_scaling(plan, deployed.access)) == ([], [])
+
+
+def test_preflight_names_a_target_that_somebody_deregistered(
+    deployed: SlipwayStack, fleet: Fleet
+) -> None:
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"endpoint/{NAME}/variant/AllTraffic",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    fleet.scaling.deregister_scalable_target(**target)
+    _, (problem,) = parted(compare_scaling(planned("one"), deployed.access))
+    assert problem.code == Code.LOST_SCALABLE_TARGET
+    assert problem.remedy.endswith("--min-capacity 2 --max-capacity 6`, then deploy.")
+    command = problem.remedy.partition("`")[2].partition("`")[0]
+    options = dict(zip(command.split()[3::2], command.split()[4::2], strict=True))
+    fleet.scaling.register_scalable_target(
+        **{
+            "".join(part.title() for part in name.removeprefix("--").split("-")): (
+                int(value) if value.isdigit() else value
+            )
+            for name, value in options.items()
+        }
+    )
+    assert parted(compare_scaling(planned("one"), deployed.access))[1] == []
+
+
+def described(fleet: Fleet) -> dict[str, Any]:
+    (target,) = fleet.scaling.describe_scalable_targets(ServiceNamespace="sagemaker")[
+        "ScalableTargets"
+    ]
+    return dict(target)
 
 
 def test_a_cancelled_update_puts_the_targets_back(

@@ -20,8 +20,6 @@ _LEFT_OUT = (
     "  policy ",
     "  alarm ",
 )
-# The diff's other resources are functions around an update, with the same values once more.
-_RESOURCE = "  [~] AWS::"
 # Each part of the summary, and the beginning of the command that said it.
 _SAID_BY = {"the diff": "$ cdk --no-color diff ", "the account": "$ slipway leftovers "}
 _COLUMNS = 100
@@ -99,15 +97,6 @@ def _summary(summary: str) -> dict[str, list[str]]:
         if title.startswith("In short"):
             title, *lines = lines
         if title in _SAID_BY:
-            parts[_SAID_BY[title]] = list(_wanted(lines))
+            parts[_SAID_BY[title]] = lines
     return parts
 
-
-def _wanted(lines: list[str]) -> Iterator[str]:
-    """Yields the lines without the diff's resources that the picture leaves out."""
-    is_wanted = True
-    for each in lines:
-        if each.startswith("  [~] "):
-            is_wanted = each.startswith(_RESOURCE)
-        if is_wanted:
-            yield each
