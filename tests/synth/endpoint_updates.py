@@ -58,6 +58,7 @@ class Account:
         self.waits: list[float] = []
         self.concurrent_updates = 0
         self.denied = 0
+        self.calls_to_live: float = float("inf")
         self.clock = itertools.count()
         for name in live:
             self.make(name)
@@ -169,8 +170,8 @@ class Account:
             for resource, policies in self.policies.items()
         }
 
-    def client(self, _service: str) -> Account:
-        return self
+    def client(self, _service: str) -> Any:
+        return _Mortal(self)
 
     # CloudFormation
 
@@ -297,6 +298,31 @@ class Account:
     def put_metric_alarm(self, *, AlarmName: str, **definition: Any) -> None:
         self.calls.append(f"put the alarm {AlarmName}")
         self.alarms[AlarmName] = {"AlarmName": AlarmName, **definition}
+
+
+class KilledError(BaseException):
+    """The function ended without an answer."""
+
+
+class _Mortal:
+    """An account whose caller is killed after some calls, each of which has an effect."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    def __getattr__(self, name: str) -> Any:
+        operation = getattr(self._account, name)
+        if not callable(operation):
+            return operation
+
+        def call(**members: Any) -> Any:
+            answer = operation(**members)
+            self._account.calls_to_live -= 1
+            if self._account.calls_to_live < 0:
+                raise KilledError
+            return answer
+
+        return call
 
 
 def ask(

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from stacks.functions.endpoint_update.memory import pack, unpack
-from tests.synth.endpoint_updates import POLICY, TAGS, Account, ask, resource_id
+from tests.synth.endpoint_updates import (
+    POLICY,
+    TAGS,
+    Account,
+    KilledError,
+    ask,
+    resource_id,
+)
 
 ONE, OTHER = "ml.g5.xlarge", "ml.g5.2xlarge"
 STEPS = {
@@ -367,6 +374,46 @@ class TestMemory:
     def test_a_text_of_a_later_format_is_refused(self):
         with pytest.raises(Exception, match=r"A later release .* Deploy it\."):
             unpack(pack({"": 2, **KEPT}))
+
+
+@pytest.mark.parametrize("step", ["Before", "After", "Undo"])
+def test_a_call_that_was_killed_is_finished_by_the_next(step: str):
+    """Lambda calls the function again with the same request."""
+
+    def life(calls: float) -> tuple[Any, bool]:
+        account = Account(a=ONE, b=ONE)
+        account.schedules[resource_id("a")] = copy.deepcopy(SCHEDULES)
+        account.make_policy("a", STEPS)
+        undo = account.begin(a=OTHER, b=OTHER)
+        was_killed = False
+
+        def do(name: str) -> None:
+            nonlocal was_killed
+            for lives in (calls if name == step else float("inf"), float("inf")):
+                account.calls_to_live = lives
+                try:
+                    if name == "Undo":
+                        account.finish(undo, ROLLED_BACK)
+                    else:
+                        assert ask(account, "Update", name, scaled=("a", "b"))["Status"] == (
+                            "SUCCESS"
+                        )
+                    return
+                except KilledError:
+                    was_killed = True
+
+        do("Before")
+        if step == "After":
+            account.served = "next"
+            do("After")
+        else:
+            do("Undo")
+        return (account.targets, account.definitions(), account.schedules), was_killed
+
+    whole, _ = life(float("inf"))
+    lives = [life(calls) for calls in range(40)]
+    assert all(outcome == whole for outcome, _ in lives)
+    assert (lives[0][1], lives[-1][1]) == (True, False)
 
 
 def test_an_error_is_an_answer():

@@ -149,7 +149,7 @@ class Endpoint:
         *,
         own_policies: bool,
     ) -> list[str]:
-        """Registers targets as they were, as far as they are missing.
+        """Registers targets as they were, as far as they or their parts are missing.
 
         Args:
             kept: the targets, as `remembered` keeps them.
@@ -161,25 +161,32 @@ class Endpoint:
         made = self._stack.resources()
         served = _types(self._config(described["EndpointConfigName"]))
         found = set(kept) & set(names) & set(served) & made.targets(self._name)
-        missing = sorted(found - set(self._targets.described(found)))
-        if not missing:
-            return []
-        tags = self._tags(described["EndpointArn"])
-        for name in missing:
-            was = kept[name]
-            self._targets.register(
-                name,
-                MinCapacity=was["MinCapacity"],
-                MaxCapacity=was["MaxCapacity"],
-                **({"SuspendedState": was["SuspendedState"]} if was["SuspendedState"] else {}),
-                **({"Tags": tags} if tags else {}),
-            )
-            own = made.policies(self._name, name)
+        registered = self._targets.described(found)
+        done = []
+        for name in sorted(found):
+            was, own = kept[name], made.policies(self._name, name)
+            # Each part is looked for: an earlier call may have been killed in between.
+            if name not in registered:
+                tags, suspended = self._tags(described["EndpointArn"]), was["SuspendedState"]
+                self._targets.register(
+                    name,
+                    MinCapacity=was["MinCapacity"],
+                    MaxCapacity=was["MaxCapacity"],
+                    **({"SuspendedState": suspended} if suspended else {}),
+                    **({"Tags": tags} if tags else {}),
+                )
+                done.append(f"registered {name} as it was")
+            there = {each["PolicyName"] for each in self._targets.policies(name)}
             for policy in was["Policies"]:
-                if own_policies or policy["PolicyName"] not in own:
+                policy_name = policy["PolicyName"]
+                if policy_name not in there and (own_policies or policy_name not in own):
                     self._targets.put_policy(name, policy)
-            self._targets.put_schedules(name, was["Schedules"])
-        return [f"registered {name} as it was" for name in missing]
+            there = {each["ScheduledActionName"] for each in self._targets.schedules(name)}
+            self._targets.put_schedules(
+                name,
+                [each for each in was["Schedules"] if each["ScheduledActionName"] not in there],
+            )
+        return done
 
     def _tags(self, arn: str) -> dict[str, str]:
         """Returns the endpoint's tags. The template gives the same ones to its targets."""
