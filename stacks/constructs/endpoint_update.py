@@ -15,6 +15,7 @@ from slipway.config.sections.scaling import Schedule
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 from slipway.planning.statements import allow
 from stacks.constructs.handler_function import add_handler_function
+from stacks.constructs.hosting import Surroundings
 from stacks.constructs.scaling_policies import policies_of, step_policies
 from stacks.constructs.statements import acknowledge_wildcards
 
@@ -35,7 +36,7 @@ class EndpointUpdate(Construct):
     an endpoint with autoscaling needs. `add_alarms` adds the call after step policies' alarms.
 
     Args:
-        log_key_arn: the key of the function's log group; None for CloudWatch Logs' own.
+        surroundings: what the endpoint has in the account, and the key of the function's log.
 
     Attributes:
         undo: remembers the scalable targets; the first step of a deployment.
@@ -43,11 +44,17 @@ class EndpointUpdate(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, log_key_arn: str | None
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: DeploymentPlan,
+        surroundings: Surroundings,
     ) -> None:
         super().__init__(scope, construct_id)
         self._plan = plan
-        self._function = self._add_function(log_key_arn)
+        self._held = _held(plan, surroundings)
+        self._function = self._add_function(surroundings.log_key_arn)
         variants = [
             (variant.name, variant.instance_types, plan.config.autoscaling is not None)
             for variant in plan.variants
@@ -76,6 +83,8 @@ class EndpointUpdate(Construct):
                 # CloudFormation tags the targets that it creates; targets registered again get the
                 # same tags.
                 properties["TargetTags"] = dict(sorted(plan.tags.items()))
+        if step == "Before" and self._held:
+            properties["Held"] = self._held
         if step == "Alarms":
             # CloudFormation calls the function whenever it may have put an alarm again.
             properties["AlarmsDigest"] = self._alarms_digest()
@@ -184,6 +193,10 @@ class EndpointUpdate(Construct):
                 kept,
             ),
         ]
+        if "SubnetIds" in self._held:
+            statements.append(allow("SeeInterfaces", ["ec2:DescribeNetworkInterfaces"], "*"))
+        if "VolumeKeyArn" in self._held:
+            statements.append(allow("SeeGrants", ["kms:ListGrants"], self._held["VolumeKeyArn"]))
         # No other stack has alarms of such names: a capital letter never follows a stack's name.
         step_alarms = (
             f"arn:{stack.partition}:cloudwatch:{place}:alarm:{plan.stack_name}-{SCALING_ID}*"
@@ -213,6 +226,23 @@ class EndpointUpdate(Construct):
             },
         )
         return function.resource
+
+
+def _held(plan: DeploymentPlan, surroundings: Surroundings) -> Mapping[str, Any]:
+    """Returns what SageMaker gives back after the endpoint, with a role that goes with the stack.
+
+    A role that stays needs no wait, so its stack has nothing in it.
+    """
+    held: dict[str, Any] = {}
+    if surroundings.vpc is not None:
+        held["SubnetIds"] = surroundings.vpc.subnets
+        held["SecurityGroupIds"] = surroundings.vpc.security_group_ids
+    if plan.config.endpoint.volume_key_arn is not None:
+        held["VolumeKeyArn"] = plan.config.endpoint.volume_key_arn
+    if not held or surroundings.role_id is None:
+        return {}
+    # With the role's id, CloudFormation deletes the custom resource before the role.
+    return {"RoleArn": surroundings.role_arn, "RoleId": surroundings.role_id, **held}
 
 
 def _schedule(schedule: Schedule) -> Mapping[str, Any]:

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
+from moto.ec2.models import ec2_backends
 
-from embedded_aws.iam.permissions import may
+from embedded_aws.iam.permissions import may, unique_id
 from embedded_aws.iam.s3_access import denial
 from embedded_aws.identity import ACCOUNT_ID
 
@@ -25,9 +26,10 @@ _DESCRIBE = (
     "ec2:DescribeVpcs",
 )
 _CREATE = "ec2:CreateNetworkInterface"
+_DELETE = "ec2:DeleteNetworkInterface"
 _CHANGE = (
     "ec2:CreateNetworkInterfacePermission",
-    "ec2:DeleteNetworkInterface",
+    _DELETE,
     "ec2:DeleteNetworkInterfacePermission",
 )
 # EC2's message of UnauthorizedOperation; how SageMaker frames it is not documented.
@@ -47,7 +49,7 @@ class VpcError(Exception):
 def network_interface(
     ec2: Any, config: Mapping[str, Any], role: str | None, description: str
 ) -> Iterator[None]:
-    """Makes an interface in the first subnet, and deletes it at the end; AWS takes minutes for it.
+    """Makes an interface in the first subnet, and deletes it at the end, if the role still may.
 
     Args:
         ec2: EC2's client.
@@ -69,14 +71,18 @@ def network_interface(
         )
     except ClientError as error:
         raise VpcError(error.response["Error"]["Message"]) from error
+    region, made_id = ec2.meta.region_name, made["NetworkInterface"]["NetworkInterfaceId"]
+    if role is not None:
+        # moto has one requester for all. EC2 has the caller: a role's session begins with its id.
+        interface = ec2_backends[ACCOUNT_ID][region].enis[made_id]
+        interface.requester_id = f"{unique_id(role)}:SageMaker"
     try:
         yield
     finally:
-        # Somebody may have deleted it meanwhile.
-        with contextlib.suppress(ClientError):
-            ec2.delete_network_interface(
-                NetworkInterfaceId=made["NetworkInterface"]["NetworkInterfaceId"]
-            )
+        if role is None or may(role, _DELETE, _interface_arn(region, made_id)):
+            # Somebody may have deleted it meanwhile.
+            with contextlib.suppress(ClientError):
+                ec2.delete_network_interface(NetworkInterfaceId=made_id)
 
 
 def require_s3(ec2: Any, config: Mapping[str, Any], uri: str) -> None:
@@ -96,9 +102,13 @@ def require_s3(ec2: Any, config: Mapping[str, Any], uri: str) -> None:
         )
 
 
+def _interface_arn(region: str, interface_id: str) -> str:
+    return f"arn:aws:ec2:{region}:{ACCOUNT_ID}:network-interface/{interface_id}"
+
+
 def _needed(region: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     prefix = f"arn:aws:ec2:{region}:{ACCOUNT_ID}"
-    interface = f"{prefix}:network-interface/eni-0"
+    interface = _interface_arn(region, "eni-0")
     for action in _DESCRIBE:
         yield action, "*"
     yield _CREATE, interface

@@ -32,6 +32,7 @@ from functools import partial
 from ..answers import Answer, Client, Event, Outcome, Wait, respond, run
 from .endpoint import Endpoint
 from .log import settle_log
+from .removal import await_release
 from .stack import Stack
 
 _LONGEST_PHYSICAL_ID = 1024
@@ -54,6 +55,7 @@ def _settle(event: Event, own_id: str, client: Client, wait: Wait) -> Outcome:
         done = endpoint.restore(event["PhysicalResourceId"].removeprefix(own_id))
     elif step == ("Before", "Delete"):
         done = settle_log(client("logs"), name, Stack(event["StackId"], client).status)
+        done += await_release(properties["Held"], client, wait) if "Held" in properties else []
     elif "Alarms" in step and "Delete" not in step:
         done = endpoint.point_alarms()
     elif "Undo" not in step and "Delete" not in step:
