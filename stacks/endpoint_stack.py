@@ -41,7 +41,7 @@ class EndpointStack(ModelStack):
             capture=capture,
             queue=queue,
         )
-        update = EndpointUpdate(self, "EndpointUpdate", plan=plan, surroundings=self.surroundings)
+        update = EndpointUpdate(self, "EndpointUpdate", plan=plan, given=self.surroundings)
         # The last step before the endpoint: if another step fails, nothing was deregistered.
         update.before.node.add_dependency(hosting.log_group, hosting.config)
         hosting.endpoint.node.add_dependency(update.before)

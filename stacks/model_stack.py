@@ -48,8 +48,8 @@ class ModelStack(cdk.Stack):
         self.key_arn = self._artifact_key_arn(plan) if _uses_artifact_key(plan) else None
         self.topic_arn = read_id(self, plan.environment.parameter_prefix, NOTIFICATION_TOPIC_ARN)
         log_key_arn, vpc = self._log_key_arn(plan), self._vpc(plan)
-        role_arn, role_id, rights = self._role(plan, vpc)
-        self.surroundings = Surroundings(role_arn, role_id, rights, vpc, log_key_arn)
+        role_arn, rights = self._role(plan, vpc)
+        self.surroundings = Surroundings(role_arn, rights, vpc, log_key_arn)
 
     def conclude(self) -> None:
         """Adds the plan's warnings, and the outputs that every stack of a model has."""
@@ -100,14 +100,14 @@ class ModelStack(cdk.Stack):
 
     def _role(
         self, plan: DeploymentPlan, vpc: sagemaker.CfnModel.VpcConfigProperty | None
-    ) -> tuple[str, str | None, list[ModeRights]]:
-        """Returns the role's ARN, and if the stack makes it, its id and its rights for settings."""
+    ) -> tuple[str, list[ModeRights]]:
+        """Returns the ARN of the role, and what it may do for settings if the stack makes it."""
         if plan.config.endpoint.execution_role_arn is not None:
-            return plan.config.endpoint.execution_role_arn, None, []
+            return plan.config.endpoint.execution_role_arn, []
         if plan.host is not None:
             # SageMaker runs every copy on the endpoint with this role.
             parameter = plan.role_parameter
-            return self._read("HostExecutionRoleArn", parameter, "host's", plan.host), None, []
+            return self._read("HostExecutionRoleArn", parameter, "host's", plan.host), []
         groups = () if vpc is None else tuple(vpc.security_group_ids)
         context = RoleContext(self.partition, Key(self.key_arn or ""), groups)
         serving, *modes = execution_rights(plan, context)
@@ -116,11 +116,7 @@ class ModelStack(cdk.Stack):
         # is created before the update, and the old one is deleted after it.
         role_id = "OwnExecutionRole" if plan.artifact_place.is_isolated else "ExecutionRole"
         role = ExecutionRole(self, role_id, plan=plan, serving=serving).role
-        return (
-            role.role_arn,
-            role.role_id,
-            [ModeRights(self, policy, role=role) for policy in modes],
-        )
+        return role.role_arn, [ModeRights(self, policy, role=role) for policy in modes]
 
     def _read(self, construct_id: str, name: str, whose: str, stack_id: str) -> str:
         """Returns the value of a parameter in SSM that another model's or key's stack writes."""

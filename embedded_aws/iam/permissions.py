@@ -52,12 +52,6 @@ def decision(role_arn: str, action: str, resource: str, context: Context) -> str
     return _decided(_boundary(boundary), *request)
 
 
-def unique_id(role_arn: str) -> str:
-    """Returns the id of a role, which no later role of its name has."""
-    role_id: str = iam_backends[ACCOUNT_ID]["aws"].get_role(role_arn.rpartition("/")[2]).id
-    return role_id
-
-
 def _decided(
     documents: Iterable[Mapping[str, Any]], action: str, resource: str, context: Context
 ) -> str:

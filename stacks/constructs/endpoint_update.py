@@ -36,7 +36,7 @@ class EndpointUpdate(Construct):
     an endpoint with autoscaling needs. `add_alarms` adds the call after step policies' alarms.
 
     Args:
-        surroundings: what the endpoint has in the account, and the key of the function's log.
+        given: what the endpoint has in the account, and the key of the function's log group.
 
     Attributes:
         undo: remembers the scalable targets; the first step of a deployment.
@@ -44,17 +44,12 @@ class EndpointUpdate(Construct):
     """
 
     def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        plan: DeploymentPlan,
-        surroundings: Surroundings,
+        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, given: Surroundings
     ) -> None:
         super().__init__(scope, construct_id)
         self._plan = plan
-        self._held = _held(plan, surroundings)
-        self._function = self._add_function(surroundings.log_key_arn)
+        self._held = _held(plan, given)
+        self._function = self._add_function(given.log_key_arn)
         variants = [
             (variant.name, variant.instance_types, plan.config.autoscaling is not None)
             for variant in plan.variants
@@ -228,21 +223,16 @@ class EndpointUpdate(Construct):
         return function.resource
 
 
-def _held(plan: DeploymentPlan, surroundings: Surroundings) -> Mapping[str, Any]:
-    """Returns what SageMaker gives back after the endpoint, with a role that goes with the stack.
-
-    A role that stays needs no wait, so its stack has nothing in it.
-    """
-    held: dict[str, Any] = {}
-    if surroundings.vpc is not None:
-        held["SubnetIds"] = surroundings.vpc.subnets
-        held["SecurityGroupIds"] = surroundings.vpc.security_group_ids
-    if plan.config.endpoint.volume_key_arn is not None:
-        held["VolumeKeyArn"] = plan.config.endpoint.volume_key_arn
-    if not held or surroundings.role_id is None:
+def _held(plan: DeploymentPlan, given: Surroundings) -> Mapping[str, Any]:
+    """Returns what SageMaker gives back after the endpoint, and the role that it needs for it."""
+    key = plan.config.endpoint.volume_key_arn
+    # Without rights, the role is not the stack's, and outlives it.
+    if not given.rights or (given.vpc is None and key is None):
         return {}
-    # With the role's id, CloudFormation deletes the custom resource before the role.
-    return {"RoleArn": surroundings.role_arn, "RoleId": surroundings.role_id, **held}
+    held: dict[str, Any] = {"RoleArn": given.role_arn, "RoleId": given.rights[0].role.role_id}
+    if given.vpc is not None:
+        held |= {"SubnetIds": given.vpc.subnets, "SecurityGroupIds": given.vpc.security_group_ids}
+    return held if key is None else {**held, "VolumeKeyArn": key}
 
 
 def _schedule(schedule: Schedule) -> Mapping[str, Any]:

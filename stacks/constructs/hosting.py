@@ -20,14 +20,12 @@ class Surroundings:
 
     Args:
         role_arn: the role that SageMaker runs them with.
-        role_id: its unique id; None if another stack or a person made it.
         rights: what the role may do for settings of this endpoint.
         vpc: their network; None for SageMaker's own.
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
     """
 
     role_arn: str
-    role_id: str | None
     rights: Sequence[ModeRights]
     vpc: sagemaker.CfnModel.VpcConfigProperty | None
     log_key_arn: str | None

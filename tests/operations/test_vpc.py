@@ -10,9 +10,10 @@ import aws_cdk as cdk
 import pytest
 
 from slipway.config.sections.network import Network as NetworkSection
+from slipway.operations.leftovers import find_leftovers
 from stacks.foundation_stack import FoundationStack
 from tests.support.networks import Network, make_network
-from tests.support.projects import DIGEST, LOCAL
+from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 
 pytestmark = pytest.mark.size("all")
@@ -112,6 +113,9 @@ def test_the_role_is_deleted_after_the_interfaces(stack: SlipwayStack, network: 
     assert stacks.create(NAME, made) == "CREATE_COMPLETE"
     assert stacks.delete(NAME) == "DELETE_COMPLETE"
     (left,) = network.interfaces()
+    config = model_config("vpc", endpoint={"vpc": {"subnet_ids": network.subnet_ids}})
+    (found,) = find_leftovers("vpc", LOCAL, stack.access, config)
+    assert (found.kind, found.name) == ("network interface", left["NetworkInterfaceId"])
     network.ec2.delete_network_interface(NetworkInterfaceId=left["NetworkInterfaceId"])
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 from moto.ec2.models import ec2_backends
+from moto.iam.models import iam_backends
 
-from embedded_aws.iam.permissions import may, unique_id
+from embedded_aws.iam.permissions import may
 from embedded_aws.iam.s3_access import denial
 from embedded_aws.identity import ACCOUNT_ID
 
@@ -26,10 +27,9 @@ _DESCRIBE = (
     "ec2:DescribeVpcs",
 )
 _CREATE = "ec2:CreateNetworkInterface"
-_DELETE = "ec2:DeleteNetworkInterface"
 _CHANGE = (
     "ec2:CreateNetworkInterfacePermission",
-    _DELETE,
+    "ec2:DeleteNetworkInterface",
     "ec2:DeleteNetworkInterfacePermission",
 )
 # EC2's message of UnauthorizedOperation; how SageMaker frames it is not documented.
@@ -72,16 +72,17 @@ def network_interface(
     except ClientError as error:
         raise VpcError(error.response["Error"]["Message"]) from error
     region, made_id = ec2.meta.region_name, made["NetworkInterface"]["NetworkInterfaceId"]
+    arn = f"arn:aws:ec2:{region}:{ACCOUNT_ID}:network-interface/{made_id}"
     if role is not None:
         # moto has one requester for all. EC2 has the caller: a role's session begins with its id.
-        interface = ec2_backends[ACCOUNT_ID][region].enis[made_id]
-        interface.requester_id = f"{unique_id(role)}:SageMaker"
+        role_id = iam_backends[ACCOUNT_ID]["aws"].get_role(role.rpartition("/")[2]).id
+        ec2_backends[ACCOUNT_ID][region].enis[made_id].requester_id = f"{role_id}:SageMaker"
     try:
         yield
     finally:
-        if role is None or may(role, _DELETE, _interface_arn(region, made_id)):
-            # Somebody may have deleted it meanwhile.
-            with contextlib.suppress(ClientError):
+        # Somebody may have deleted it meanwhile.
+        with contextlib.suppress(ClientError):
+            if role is None or may(role, "ec2:DeleteNetworkInterface", arn):
                 ec2.delete_network_interface(NetworkInterfaceId=made_id)
 
 
@@ -102,13 +103,9 @@ def require_s3(ec2: Any, config: Mapping[str, Any], uri: str) -> None:
         )
 
 
-def _interface_arn(region: str, interface_id: str) -> str:
-    return f"arn:aws:ec2:{region}:{ACCOUNT_ID}:network-interface/{interface_id}"
-
-
 def _needed(region: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     prefix = f"arn:aws:ec2:{region}:{ACCOUNT_ID}"
-    interface = _interface_arn(region, "eni-0")
+    interface = f"{prefix}:network-interface/eni-0"
     for action in _DESCRIBE:
         yield action, "*"
     yield _CREATE, interface

@@ -54,7 +54,7 @@ def volume_grant(kms: Any, key_id: str, role: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        if role is None or may(role, "kms:CreateGrant", arn):
-            # Somebody may have revoked it meanwhile.
-            with contextlib.suppress(ClientError):
+        # Somebody may have revoked it meanwhile.
+        with contextlib.suppress(ClientError):
+            if role is None or may(role, "kms:CreateGrant", arn):
                 kms.revoke_grant(KeyId=arn, GrantId=made["GrantId"])
