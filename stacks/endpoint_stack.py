@@ -46,7 +46,7 @@ class EndpointStack(ModelStack):
             "EndpointUpdate",
             plan=plan,
             hosting=hosting,
-            log_key_arn=self.surroundings.log_key_arn,
+            given=self.surroundings,
         )
         alarms = {}
         for variant in plan.variants:

@@ -1,5 +1,6 @@
 """`slipway leftovers`."""
 
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from slipway.cli.output import (
     current_project,
     print_json,
 )
+from slipway.errors import UserError
 
 
 def leftovers(
@@ -35,12 +37,17 @@ def leftovers(
         if name is None:
             found, kept = list(find_stacks(environment, access, project.files)), []
         else:
-            found = find_leftovers(name, environment, access)
+            config = None
+            with suppress(UserError):  # its file may be removed, or be in the middle of a change
+                config = project.config(name, env).config
+            found = find_leftovers(name, environment, access, config)
             kept = find_kept(name, environment, access)
             nothing = (
                 f"Nothing is left of {name} in {env}: no endpoint, config, model, alarm, scalable "
                 "target or log group."
             )
+            if config is None:
+                nothing += " Without a valid file, its network and key were not looked at."
     if as_json:
         print_json(
             {

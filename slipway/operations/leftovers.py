@@ -9,9 +9,11 @@ from botocore.exceptions import ClientError
 from slipway.access import Access, paged
 from slipway.config.environments import Environment
 from slipway.config.names import KEPT_LOGS
+from slipway.config.schema import ModelConfig
 from slipway.deployed.calls import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.planning.artifact_place import own_place
+from slipway.planning.vpc import vpc_plan
 
 _MODEL = "slipway:model"
 _NO_PROJECT = {"slipway:project": ""}
@@ -28,8 +30,10 @@ class Leftover:
     note: str = ""
 
 
-def find_leftovers(name: str, environment: Environment, access: Access) -> list[Leftover]:
-    """Looks for everything that a model's stack makes.
+def find_leftovers(
+    name: str, environment: Environment, access: Access, config: ModelConfig | None = None
+) -> list[Leftover]:
+    """Looks for everything that a model's stack makes; with its config, in its network and key too.
 
     Models and endpoint configs have generated names and are told by their tags; the artifact
     bucket and the lock are meant to stay.
@@ -43,30 +47,23 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
     found = [
         *([Leftover("stack", endpoint, _state(stack))] if stack else []),
         *(
-            Leftover("endpoint", item["EndpointName"])
-            for item in paged(sagemaker, "list_endpoints", "Endpoints", NameContains=endpoint)
-            if item["EndpointName"] == endpoint
-        ),
-        *(
-            # SageMaker keeps a component whose endpoint was deleted by hand.
-            Leftover("inference component", item["InferenceComponentName"])
-            for item in paged(
-                sagemaker,
-                "list_inference_components",
-                "InferenceComponents",
-                NameContains=endpoint,
+            Leftover(kind, item[f"{key}Name"])
+            for kind, key, operation in (
+                ("endpoint", "Endpoint", "list_endpoints"),
+                # SageMaker keeps a component whose endpoint was deleted by hand.
+                ("inference component", "InferenceComponent", "list_inference_components"),
             )
-            if item["InferenceComponentName"] == endpoint
+            for item in paged(sagemaker, operation, f"{key}s", NameContains=endpoint)
+            if item[f"{key}Name"] == endpoint
         ),
         *(
-            Leftover("endpoint config", item["EndpointConfigName"])
-            for item in paged(sagemaker, "list_endpoint_configs", "EndpointConfigs")
-            if _is_ours(sagemaker, item["EndpointConfigArn"], tags)
-        ),
-        *(
-            Leftover("model", item["ModelName"])
-            for item in paged(sagemaker, "list_models", "Models")
-            if _is_ours(sagemaker, item["ModelArn"], tags)
+            Leftover(kind, item[f"{key}Name"])
+            for kind, key, operation in (
+                ("endpoint config", "EndpointConfig", "list_endpoint_configs"),
+                ("model", "Model", "list_models"),
+            )
+            for item in paged(sagemaker, operation, f"{key}s")
+            if _is_ours(sagemaker, item[f"{key}Arn"], tags)
         ),
         *(
             Leftover("alarm", item["AlarmName"])
@@ -98,6 +95,7 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
             )
             if item["logGroupName"] == f"{prefix}{endpoint}"
         ),
+        *(_without_role(config, environment, access) if config is not None else ()),
     ]
     return sorted(found, key=lambda item: (item.kind, item.name))
 
@@ -139,6 +137,35 @@ def find_kept(name: str, environment: Environment, access: Access) -> list[Lefto
         return []
     files = Leftover("artifacts", f"s3://{place.bucket}/{place.root}")
     return [files, *(Leftover("key", key) for key in sorted(keys - {""}))]
+
+
+def _without_role(
+    config: ModelConfig, environment: Environment, access: Access
+) -> Iterator[Leftover]:
+    """Yields what SageMaker cannot give back any more, because the role that made it is gone."""
+    vpc, key = vpc_plan(config, environment), config.endpoint.volume_key_arn
+    if vpc is None and key is None:
+        return
+    roles = list(paged(access.client("iam"), "list_roles", "Roles"))
+    ids, arns = ({role[member] for role in roles} for member in ("RoleId", "Arn"))
+    if vpc is not None:
+        filters = [{"Name": "subnet-id", "Values": list(vpc.subnet_ids)}]
+        ec2, operation = access.client("ec2"), "describe_network_interfaces"
+        for item in paged(ec2, operation, "NetworkInterfaces", Filters=filters):
+            role_id, _, session = item.get("RequesterId", "").partition(":")
+            is_own = session == "SageMaker" and item["OwnerId"] == environment.account
+            if is_own and role_id not in ids:
+                found = item["NetworkInterfaceId"]
+                way = f"aws ec2 delete-network-interface --network-interface-id {found}"
+                yield Leftover("network interface", found, f"its role is gone: run `{way}`")
+    if key is not None:
+        for item in paged(access.client("kms"), "list_grants", "Grants", KeyId=key):
+            grantee = item.get("GranteePrincipal", "")
+            # IAM shows a principal that is gone as its id, and KMS may show its ARN.
+            is_role = grantee.startswith("AROA") or f":{environment.account}:role/" in grantee
+            if is_role and grantee not in arns | ids:
+                way = f"aws kms revoke-grant --key-id {key} --grant-id {item['GrantId']}"
+                yield Leftover("key grant", item["GrantId"], f"its role is gone: run `{way}`")
 
 
 def _state(stack: Deployment) -> str:

@@ -124,17 +124,16 @@ def _publish(
         )
     if plan.vpc is not None:
         # EC2's calls that describe have no resources.
-        calls = ["ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"]
-        statements.append(allow("FindNetwork", calls, "*"))
+        kinds = ("NetworkInterfaces", "RouteTables", "SecurityGroups", "Subnets")
+        statements.append(allow("FindNetwork", [f"ec2:Describe{kind}" for kind in kinds], "*"))
     if plan.capture is not None and plan.capture.bucket != plan.artifact.bucket:
         captured = f"arn:{place.partition}:s3:::{plan.capture.bucket}"
         statements.append(allow("FindCaptureBucket", ["s3:ListBucket"], captured))
     if plan.config.endpoint.queue is not None:
         statements += find_queue(plan.config.endpoint.queue, place)
     if plan.config.endpoint.volume_key_arn is not None:
-        statements.append(
-            allow("FindVolumeKey", ["kms:DescribeKey"], plan.config.endpoint.volume_key_arn)
-        )
+        calls = ["kms:DescribeKey", "kms:ListGrants"]
+        statements.append(allow("FindVolumeKey", calls, plan.config.endpoint.volume_key_arn))
     if not environment.is_local and plan.image.repository.startswith(_OURS):
         repository = place.arn("ecr", f"repository/{plan.image.repository}")
         actions = ["ecr:DescribeImages"]
@@ -265,6 +264,8 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
                 *(["cloudwatch:DescribeAlarmHistory"] if plan.rollout else []),
                 "application-autoscaling:DescribeScheduledActions",
                 "cloudwatch:DescribeAlarms",
+                # Which of them still exist, of those that made interfaces and grants.
+                *(["iam:ListRoles"] if plan.vpc or plan.config.endpoint.volume_key_arn else []),
                 "logs:DescribeLogGroups",
                 "sagemaker:ListEndpointConfigs",
                 "sagemaker:ListEndpoints",

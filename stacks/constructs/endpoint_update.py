@@ -11,7 +11,7 @@ from slipway.config.names import KEPT_LOGS
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.statements import allow
 from stacks.constructs.handler_function import add_handler_function
-from stacks.constructs.hosting import HostedEndpoint
+from stacks.constructs.hosting import HostedEndpoint, Surroundings
 from stacks.constructs.scaling_policies import digest_of
 from stacks.constructs.statements import acknowledge_wildcards
 
@@ -33,7 +33,7 @@ class EndpointUpdate(Construct):
 
     Args:
         hosting: the endpoint.
-        log_key_arn: the key of the function's log group; None for CloudWatch Logs' own.
+        given: what the endpoint has in the account, and the key of the function's log group.
 
     Attributes:
         before: the last step before the endpoint is updated.
@@ -47,11 +47,12 @@ class EndpointUpdate(Construct):
         *,
         plan: DeploymentPlan,
         hosting: HostedEndpoint,
-        log_key_arn: str | None,
+        given: Surroundings,
     ) -> None:
         super().__init__(scope, construct_id)
         self._plan = plan
-        self._function = self._add_function(log_key_arn)
+        held = _held(plan, given)
+        self._function = self._add_function(held, given.log_key_arn)
         is_scaled = plan.config.autoscaling is not None
         variants = [(each.name, each.instance_types, is_scaled) for each in plan.variants]
         # A new resource for each change that deregisters targets. After a rollback, CloudFormation
@@ -61,7 +62,7 @@ class EndpointUpdate(Construct):
             "ConfigName": hosting.config.attr_endpoint_config_name,
             "Scaled": [each.name for each in plan.variants if is_scaled],
         }
-        self.before = self._call("Before", "Before", names)
+        self.before = self._call("Before", "Before", {**names, "Held": held} if held else names)
         # Undo comes first by way of the configuration, which changes whenever Undo is new: a
         # difference then shows no further resource.
         hosting.config.node.add_dependency(undo)
@@ -83,7 +84,9 @@ class EndpointUpdate(Construct):
             properties={"EndpointName": self._plan.endpoint_name, "Step": step, **properties},
         )
 
-    def _add_function(self, log_key_arn: str | None) -> lambda_.CfnFunction:
+    def _add_function(
+        self, held: Mapping[str, Any], log_key_arn: str | None
+    ) -> lambda_.CfnFunction:
         stack, plan = cdk.Stack.of(self), self._plan
         place = f"{plan.environment.region}:{plan.environment.account}"
         endpoint = f"arn:{stack.partition}:sagemaker:{place}:endpoint/{plan.endpoint_name.lower()}"
@@ -148,6 +151,10 @@ class EndpointUpdate(Construct):
                 kept,
             ),
         ]
+        if "SubnetIds" in held:
+            statements.append(allow("SeeInterfaces", ["ec2:DescribeNetworkInterfaces"], "*"))
+        if "VolumeKeyArn" in held:
+            statements.append(allow("SeeGrants", ["kms:ListGrants"], held["VolumeKeyArn"]))
         # No other stack has alarms of such names: a capital letter never follows a stack's name.
         step_alarms = (
             f"arn:{stack.partition}:cloudwatch:{place}:alarm:{plan.stack_name}-{SCALING_ID}*"
@@ -177,3 +184,15 @@ class EndpointUpdate(Construct):
             },
         )
         return function.resource
+
+
+def _held(plan: DeploymentPlan, given: Surroundings) -> Mapping[str, Any]:
+    """Returns what SageMaker gives back after the endpoint, and the role that it needs for it."""
+    key = plan.config.endpoint.volume_key_arn
+    # Without rights, the role is not the stack's, and outlives it.
+    if not given.rights or (given.vpc is None and key is None):
+        return {}
+    held: dict[str, Any] = {"RoleArn": given.role_arn, "RoleId": given.rights[0].role.role_id}
+    if given.vpc is not None:
+        held |= {"SubnetIds": given.vpc.subnets, "SecurityGroupIds": given.vpc.security_group_ids}
+    return held if key is None else {**held, "VolumeKeyArn": key}

@@ -21,10 +21,12 @@ class ModeRights(Construct):
 
     Attributes:
         policy: what the model must depend on.
+        role: the role that has the rights.
     """
 
     def __init__(self, scope: Construct, policy: RolePolicy, *, role: iam.Role) -> None:
         super().__init__(scope, policy.name)
+        self.role = role
         document = document_of(policy.statements)
         rendered = json.dumps(cdk.Stack.of(self).resolve(document.to_json()), sort_keys=True)
         name = f"{policy.name}{hashlib.sha256(rendered.encode()).hexdigest()[:8]}"

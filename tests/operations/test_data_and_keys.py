@@ -92,4 +92,5 @@ def test_another_volume_key_takes_its_right_along(stack: SlipwayStack) -> None:
     assert kms.list_grants(KeyId=first)["Grants"] == []
     assert len(kms.list_grants(KeyId=second)["Grants"]) == 1
     assert stacks.delete(name) == "DELETE_COMPLETE"
+    # The role was kept until the grant was gone.
     assert kms.list_grants(KeyId=second)["Grants"] == []

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from moto.ec2.models import ec2_backends
 
 from slipway.access import Access
 from slipway.operations.leftovers import Leftover, find_kept, find_leftovers, find_stacks
 from tests.support.accounts import access_to, embedded_aws
-from tests.support.projects import DIGEST, LOCAL
+from tests.support.networks import make_network
+from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.roles import make_role
 
 
@@ -79,6 +81,52 @@ def test_what_is_left_of_a_model_is_told_from_its_neighbours(access):
     for name in ("tiny-local", "tiny-local-2"):
         logs.delete_log_group(logGroupName=f"/aws/sagemaker/Endpoints/{name}")
     alarms.delete_alarms(AlarmNames=["tiny-local-Latency", "tiny-local-2-Latency"])
+    assert find_leftovers("tiny", LOCAL, access) == []
+
+
+def test_what_sagemaker_cannot_give_back_without_its_role_is_left_over(access):
+    ec2, iam, kms = (access.client(service) for service in ("ec2", "iam", "kms"))
+    subnet, other = make_network(ec2).subnet_ids
+    key = kms.create_key()["KeyMetadata"]["Arn"]
+    config = model_config(
+        endpoint={
+            "vpc": {"subnet_ids": [subnet]},
+            "volume_key_arn": key,
+        }
+    )
+    roles = {name: make_role(iam, name) for name in ("lives", "gone")}
+    ids = {name: iam.get_role(RoleName=name)["Role"]["RoleId"] for name in roles}
+    interfaces, grants = {}, {}
+    for requester, place in (
+        (f"{ids['lives']}:SageMaker", subnet),
+        (f"{ids['gone']}:SageMaker", subnet),
+        (f"{ids['gone']}:somebody", subnet),
+        (f"{ids['gone']}:SageMaker", other),
+        ("amazon-elb", subnet),
+    ):
+        made = ec2.create_network_interface(SubnetId=place)["NetworkInterface"]
+        interfaces[requester, place] = made["NetworkInterfaceId"]
+        backend = ec2_backends[LOCAL.account][LOCAL.region]
+        backend.enis[made["NetworkInterfaceId"]].requester_id = requester
+    for principal in (*roles.values(), ids["gone"], "arn:aws:iam::999999999999:role/gone"):
+        made = kms.create_grant(KeyId=key, GranteePrincipal=principal, Operations=["Decrypt"])
+        grants[principal] = made["GrantId"]
+    iam.delete_role_policy(RoleName="gone", PolicyName="p")
+    iam.delete_role(RoleName="gone")
+    left = interfaces[f"{ids['gone']}:SageMaker", subnet]
+    revoke = f"its role is gone: run `aws kms revoke-grant --key-id {key} --grant-id"
+    assert find_leftovers("tiny", LOCAL, access, config) == [
+        *(
+            Leftover("key grant", grant, f"{revoke} {grant}`")
+            for grant in sorted([grants[roles["gone"]], grants[ids["gone"]]])
+        ),
+        Leftover(
+            "network interface",
+            left,
+            "its role is gone: run `aws ec2 delete-network-interface --network-interface-id "
+            f"{left}`",
+        ),
+    ]
     assert find_leftovers("tiny", LOCAL, access) == []
 
 

@@ -161,10 +161,12 @@ def test_networks_keys_and_buckets_may_be_looked_at(tmp_path: Path) -> None:
         publish(project, MODEL, environment, access, Progress())
         plan = project.plan(MODEL, environment)
         passed = preflight(plan, access)
+        assert find_leftovers(MODEL, environment, access, plan.config) == []
     assert {f"SSM parameter {parameter}", "network of 2 subnets"} <= set(passed)
     assert {f"volume key {key}", "bucket my-capture"} <= set(passed)
     policy = least_policy(plan, environment, compiling=None, weights=None)
     assert recorded.denied_by(policy) == set()
+    assert ("ListWhatHasNoNarrowerResource", "iam:ListRoles") not in recorded.unused_of(policy)
     looking = {"FindNetwork", "FindVolumeKey", "FindCaptureBucket", "FindFoundation"}
     assert {pair for pair in recorded.unused_of(policy) if pair[0] in looking} == set()
     (found,) = (each for each in policy["Statement"] if each["Sid"] == "FindFoundation")

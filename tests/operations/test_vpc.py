@@ -1,5 +1,6 @@
 """A model enters a VPC and leaves it while its fleet serves, and the foundation makes the way."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,10 @@ import aws_cdk as cdk
 import pytest
 
 from slipway.config.sections.network import Network as NetworkSection
+from slipway.operations.leftovers import find_leftovers
 from stacks.foundation_stack import FoundationStack
 from tests.support.networks import Network, make_network
-from tests.support.projects import DIGEST, LOCAL
+from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 
 pytestmark = pytest.mark.size("all")
@@ -88,6 +90,33 @@ def test_rights_come_before_the_new_fleet_and_go_after_the_old_one(
     assert policies(stack) == []
     assert network.interfaces() == []
     assert stacks.delete(NAME) == "DELETE_COMPLETE"
+
+
+def test_the_role_is_deleted_after_the_interfaces(stack: SlipwayStack, network: Network) -> None:
+    stacks = stack.stacks
+    made = template(stack, network, network.group("goes"))
+    assert stacks.create(NAME, made) == "CREATE_COMPLETE"
+    stack_id = stacks.describe(NAME)["StackId"]
+    assert len(network.interfaces()) == 1
+    assert stacks.delete(NAME) == "DELETE_COMPLETE"
+    assert network.interfaces() == []
+    deleted = [
+        next(name for name in made["Resources"] if name.startswith(prefix))
+        for prefix in ("HostingEndpoint", "EndpointUpdateBefore", POLICY, "ExecutionRole")
+    ]
+    history = stacks.history(stack_id, "DELETE_IN_PROGRESS")
+    for earlier, later in itertools.pairwise(deleted):
+        ended = history.index(f"{earlier} DELETE_COMPLETE")
+        assert ended < history.index(f"{later} DELETE_IN_PROGRESS")
+    # What the previous release did: nothing waits between the endpoint and the role.
+    del made["Resources"][deleted[1]]["Properties"]["Held"]
+    assert stacks.create(NAME, made) == "CREATE_COMPLETE"
+    assert stacks.delete(NAME) == "DELETE_COMPLETE"
+    (left,) = network.interfaces()
+    config = model_config("vpc", endpoint={"vpc": {"subnet_ids": network.subnet_ids}})
+    (found,) = find_leftovers("vpc", LOCAL, stack.access, config)
+    assert (found.kind, found.name) == ("network interface", left["NetworkInterfaceId"])
+    network.ec2.delete_network_interface(NetworkInterfaceId=left["NetworkInterfaceId"])
 
 
 def test_copies_of_a_component_run_in_the_network(stack: SlipwayStack, network: Network) -> None:

@@ -27,6 +27,7 @@ _ARNS = {
     "sagemaker:ListTags": "ResourceArn",
     "cloudformation:GetTemplate": "StackName",
     "kms:DescribeKey": "KeyId",
+    "kms:ListGrants": "KeyId",
     "sns:GetTopicAttributes": "TopicArn",
 }
 # The parameter that names an operation's resource, and the resource's form.

@@ -4,12 +4,14 @@ A change returns at once. A thread starts the new fleet beside the old one, move
 stops the fleet that is no longer needed. A failure leaves the endpoint on its previous fleet.
 """
 
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from embedded_aws.api import Caller, ValidationError
+from embedded_aws.clock import Deadline
 from embedded_aws.hosting.asynchronous.queue import AsyncQueues
 from embedded_aws.hosting.components.service import Components
 from embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
@@ -34,6 +36,9 @@ _IN_PROGRESS = ("Creating", "Updating", "Deleting", "RollingBack", "SystemUpdati
 # Longer than any request may take, so that a fleet is never stopped during a request.
 _DRAIN_SECONDS = 65.0
 _ALARM_POLL_SECONDS = 1.0
+# AWS takes minutes to give back interfaces and grants. Like the waits of functions, which look for
+# them, this wait does not follow the time scale; a minute that is passed over ends it.
+_RELEASE_SECONDS = 2.0
 # An asynchronous request may take an hour (InvocationTimeoutSeconds).
 _ASYNC_DRAIN_SECONDS = 3600.0
 
@@ -327,10 +332,7 @@ class Endpoints:
             self._set_status(endpoint, "InService")
         else:
             self._set_status(endpoint, "InService")
-            deadline = self._context.deadline(rollout.termination_wait_seconds)
-            while (remaining := deadline.remaining_seconds()) > 0:
-                if self._closing.wait(min(remaining, _ALARM_POLL_SECONDS)):
-                    break
+            self._await(self._context.deadline(rollout.termination_wait_seconds))
             self._retire(endpoint, old)
 
     def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: TimeLimit) -> None:
@@ -358,10 +360,21 @@ class Endpoints:
 
     def _tear_down(self, endpoint: Endpoint) -> None:
         self._queues.drop(endpoint)
-        for fleet in endpoint.fleets():
-            fleet.stop()
-        self._components.abandon(endpoint)
-        self._records.remove(endpoint.region, endpoint)
+        with contextlib.ExitStack() as attached:
+            for fleet in endpoint.fleets():
+                for variant in fleet.every_variant.values():
+                    if isinstance(variant, RunningVariant):
+                        attached.push(variant.attached.pop_all())
+                fleet.stop()
+            self._components.abandon(endpoint)
+            self._records.remove(endpoint.region, endpoint)
+            self._await(Deadline(self._context.clock, _RELEASE_SECONDS, time_scale=1.0))
+
+    def _await(self, deadline: Deadline) -> None:
+        """Waits until then, or until the server stops."""
+        while (remaining := deadline.remaining_seconds()) > 0:
+            if self._closing.wait(min(remaining, _ALARM_POLL_SECONDS)):
+                break
 
     def _set_status(self, endpoint: Endpoint, status: str) -> None:
         with endpoint.lock:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
+from moto.ec2.models import ec2_backends
+from moto.iam.models import iam_backends
 
 from embedded_aws.iam.permissions import may
 from embedded_aws.iam.s3_access import denial
@@ -47,7 +49,7 @@ class VpcError(Exception):
 def network_interface(
     ec2: Any, config: Mapping[str, Any], role: str | None, description: str
 ) -> Iterator[None]:
-    """Makes an interface in the first subnet, and deletes it at the end; AWS takes minutes for it.
+    """Makes an interface in the first subnet, and deletes it at the end, if the role still may.
 
     Args:
         ec2: EC2's client.
@@ -69,14 +71,19 @@ def network_interface(
         )
     except ClientError as error:
         raise VpcError(error.response["Error"]["Message"]) from error
+    region, made_id = ec2.meta.region_name, made["NetworkInterface"]["NetworkInterfaceId"]
+    arn = f"arn:aws:ec2:{region}:{ACCOUNT_ID}:network-interface/{made_id}"
+    if role is not None:
+        # moto has one requester for all. EC2 has the caller: a role's session begins with its id.
+        role_id = iam_backends[ACCOUNT_ID]["aws"].get_role(role.rpartition("/")[2]).id
+        ec2_backends[ACCOUNT_ID][region].enis[made_id].requester_id = f"{role_id}:SageMaker"
     try:
         yield
     finally:
         # Somebody may have deleted it meanwhile.
         with contextlib.suppress(ClientError):
-            ec2.delete_network_interface(
-                NetworkInterfaceId=made["NetworkInterface"]["NetworkInterfaceId"]
-            )
+            if role is None or may(role, "ec2:DeleteNetworkInterface", arn):
+                ec2.delete_network_interface(NetworkInterfaceId=made_id)
 
 
 def require_s3(ec2: Any, config: Mapping[str, Any], uri: str) -> None:

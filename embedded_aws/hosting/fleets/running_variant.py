@@ -85,6 +85,7 @@ class RunningVariant(Variant):
 
     Attributes:
         role: ARN of the model's execution role.
+        attached: what the role has in the account: an interface and a grant.
         home: the directory that stands for the instance's disk.
         source: instance and container, as metrics name them.
         connections: connections to the container; valid once `start` returned.
@@ -124,6 +125,7 @@ class RunningVariant(Variant):
         self._volume_key = volume_key
         # Everything that `stop` gives back: log, port, network interface, grant, directory.
         self._held = contextlib.ExitStack()
+        self.attached = contextlib.ExitStack()
         self._process: SupervisedProcess | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -233,6 +235,7 @@ class RunningVariant(Variant):
         if self._keeper is not None:
             self._keeper.join()
         self._held.close()
+        self.attached.close()
 
     @property
     def _named(self) -> str:
@@ -243,11 +246,11 @@ class RunningVariant(Variant):
         clients, network = self._context.clients, self._model.get("VpcConfig")
         if self._volume_key is not None:
             kms = clients.client("kms", self._region)
-            self._held.enter_context(volume_grant(kms, self._volume_key, self.role))
+            self.attached.enter_context(volume_grant(kms, self._volume_key, self.role))
         if network is not None:
             ec2 = clients.client("ec2", self._region)
             description = f"{self.log_group} {self.name}"
-            self._held.enter_context(network_interface(ec2, network, self.role, description))
+            self.attached.enter_context(network_interface(ec2, network, self.role, description))
         source = ModelSource.of(self._container)
         if source is None:
             return

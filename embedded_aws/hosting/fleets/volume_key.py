@@ -26,7 +26,7 @@ class VolumeKeyError(Exception):
 
 @contextlib.contextmanager
 def volume_grant(kms: Any, key_id: str, role: str | None) -> Iterator[None]:
-    """Makes the grant on the key of one variant's volumes, and revokes it at the end.
+    """Makes the grant on one variant's key, and revokes it at the end, if the role still may.
 
     Args:
         kms: KMS's client.
@@ -56,4 +56,5 @@ def volume_grant(kms: Any, key_id: str, role: str | None) -> Iterator[None]:
     finally:
         # Somebody may have revoked it meanwhile.
         with contextlib.suppress(ClientError):
-            kms.revoke_grant(KeyId=arn, GrantId=made["GrantId"])
+            if role is None or may(role, "kms:CreateGrant", arn):
+                kms.revoke_grant(KeyId=arn, GrantId=made["GrantId"])

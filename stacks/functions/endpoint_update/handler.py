@@ -28,6 +28,7 @@ from functools import partial
 from ..answers import Answer, Client, Event, Outcome, Wait, respond, run
 from .endpoint import Endpoint
 from .log import settle_log
+from .removal import await_release
 from .stack import Stack, own_id
 
 _LONGEST_PHYSICAL_ID = 1024
@@ -51,6 +52,8 @@ def _settle(event: Event, own: str, client: Client, wait: Wait) -> Outcome:
         done = endpoint.restore(event["PhysicalResourceId"].removeprefix(own))
     elif step == ("Before", "Delete"):
         done = settle_log(client("logs"), name, stack.status)
+        if "Held" in properties and stack.is_deleted():
+            done += await_release(properties["Held"], client, wait)
     elif "Before" in step:
         done = endpoint.make_way(properties["ConfigName"], properties["Scaled"])
     elif "After" in step and "Delete" not in step:

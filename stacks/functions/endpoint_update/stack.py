@@ -65,6 +65,10 @@ class Stack:
         """Returns whether an update is being taken back."""
         return self.status().startswith("UPDATE_ROLLBACK")
 
+    def is_deleted(self) -> bool:
+        """Returns whether the whole stack goes, also because its creation failed."""
+        return self.status() in ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
+
     def resources(self) -> Resources:
         """Returns the resources that the stack has created."""
         return Resources(

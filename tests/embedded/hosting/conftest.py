@@ -190,12 +190,17 @@ class Role:
         self._iam = account.clients.client("iam", REGION)
         self.name = f"role-{account.name()}"
         self.arn = make_role(self._iam, self.name)
+        self.id = self._iam.get_role(RoleName=self.name)["Role"]["RoleId"]
 
     def allow(self, *statements: dict[str, Any]) -> None:
         document = {"Version": "2012-10-17", "Statement": statements}
         self._iam.put_role_policy(
             RoleName=self.name, PolicyName="p", PolicyDocument=json.dumps(document)
         )
+
+    def delete(self) -> None:
+        self._iam.delete_role_policy(RoleName=self.name, PolicyName="p")
+        self._iam.delete_role(RoleName=self.name)
 
     def denied(self, action: str) -> str:
         """The beginning of IAM's message of a denial."""

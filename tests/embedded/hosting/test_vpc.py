@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 from tests.embedded.hosting.conftest import Account, Role, refused
 from tests.support.networks import Network, make_network
 from tests.support.roles import MAY_USE_OBJECTS
+from tests.support.waiting import eventually
 
 RIGHTS = (
     "ec2:CreateNetworkInterface",
@@ -58,7 +59,7 @@ def variant(account: Account, subnets: Any, groups: list[str]) -> dict[str, Any]
     return account.variant(name)
 
 
-def test_it_has_a_network_interface_while_it_runs(
+def test_its_network_interface_outlives_it(
     account: Account, connected: Network, role: Role
 ) -> None:
     allow(role, *RIGHTS)
@@ -68,12 +69,33 @@ def test_it_has_a_network_interface_while_it_runs(
     assert interface["SubnetId"] == connected.subnet_ids[0]
     assert [each["GroupId"] for each in interface["Groups"]] == [group]
     assert interface["Description"] == f"/aws/sagemaker/Endpoints/{name} AllTraffic"
+    assert interface["RequesterId"] == f"{role.id}:SageMaker"
     assert account.invoke(name, "hello") == "hello"
     with pytest.raises(ClientError, match=f"resource {group} has a dependent object"):
         connected.ec2.delete_security_group(GroupId=group)
     account.delete(name)
-    assert connected.interfaces() == []
+    eventually(lambda: connected.interfaces() == [])
     connected.ec2.delete_security_group(GroupId=group)
+
+
+def test_its_network_interface_stays_if_its_role_was_deleted(
+    account: Account, connected: Network, role: Role
+) -> None:
+    group = connected.group("stays")
+    allow(role, *RIGHTS)
+    left = account.serve(variant(account, connected.subnet_ids, [group]))
+    kept = Role(account)
+    allow(kept, *RIGHTS)
+    account.role = kept.arn
+    gone = account.serve(variant(account, connected.subnet_ids, [group]))
+    role.delete()
+    for name in (left, gone):
+        account.delete(name)
+    # The other role's endpoint was deleted later, and its interface goes.
+    eventually(lambda: len(connected.interfaces()) == 1)
+    (interface,) = connected.interfaces()
+    assert interface["Description"] == f"/aws/sagemaker/Endpoints/{left} AllTraffic"
+    connected.ec2.delete_network_interface(NetworkInterfaceId=interface["NetworkInterfaceId"])
 
 
 @pytest.mark.parametrize("missing", RIGHTS)

@@ -85,6 +85,9 @@ def test_a_model_whose_file_was_removed_can_be_found_and_destroyed(account: Work
         account.must("slipway", "leftovers")
         == "Every model that has a stack in local has its file.\n"
     )
+    assert account.must("slipway", "leftovers", "gone").endswith(
+        "target or log group. Without a valid file, its network and key were not looked at.\n"
+    )
 
 
 def test_nothing_is_there_yet(empty_account: Workbench) -> None:
