@@ -19,8 +19,8 @@ else:
 class Rollout(Section):
     """How an update moves the traffic to the new fleet.
 
-    SageMaker's default moves it at once, watches no alarm and stops the old fleet. Each field but
-    `strategy` asks for more than that.
+    SageMaker's default moves it at once, watches no alarm and stops the old fleet. Each field asks
+    for more than that: the alarms are watched, also with `strategy: all_at_once` alone.
     """
 
     strategy: Literal["all_at_once", "canary", "linear", "rolling"] = Field(
@@ -70,8 +70,8 @@ class Rollout(Section):
 
     @property
     def is_guarded(self) -> bool:
-        """Whether more is asked for than SageMaker's default: another strategy, or any field."""
-        return self.strategy != "all_at_once" or bool(self.model_fields_set - {"strategy"})
+        """Whether a file has the section: each field asks for more than SageMaker's default."""
+        return bool(self.model_fields_set)
 
     @property
     def shares_percent(self) -> tuple[int, ...]:
