@@ -106,6 +106,13 @@ class Endpoints:
             live = self._require_in_service(endpoint)
             # SageMaker refuses in these words if a configuration was deleted too early.
             self._configs.get(caller, live.config.name)
+            if config.name == live.config.name:
+                # https://github.com/mikegc-aws/strands-decider-triton, deploy/create_endpoint.py
+                # quotes it (read 2026-11-28).
+                raise ValidationError(
+                    "Cannot update endpoint with the currently in use endpoint configuration "
+                    f'"{config.name}"'
+                )
             check_update(
                 self._scaling(caller.region), endpoint.name, live.declared(), fleet.declared()
             )
