@@ -314,7 +314,7 @@ class Endpoints:
         limit = TimeLimit(rollout.limit_seconds, self._context.time_scale, new)
         try:
             new.start()
-            self._shift(endpoint, rollout, limit)
+            self._shift(endpoint, new, rollout, limit)
         except VariantStartError as error:
             limit.cancel()
             with endpoint.lock:
@@ -340,7 +340,7 @@ class Endpoints:
                     break
             self._retire(endpoint, old)
 
-    def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: TimeLimit) -> None:
+    def _shift(self, endpoint: Endpoint, new: Fleet, rollout: Rollout, limit: TimeLimit) -> None:
         """Moves the traffic step by step, and watches the alarms."""
         for share in rollout.shares:
             with endpoint.lock:
@@ -348,6 +348,7 @@ class Endpoints:
             watch(
                 self._context,
                 endpoint.region,
+                new.role,
                 rollout.alarms,
                 rollout.wait_seconds,
                 self._closing,

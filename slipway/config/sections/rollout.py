@@ -62,9 +62,8 @@ class Rollout(Section):
     rollback_alarms: Annotated[tuple[AlarmName, ...], Field(strict=False)] = Field(
         ("server_error_rate",),
         max_length=10,
-        description="Alarms that undo the update. The role that deploys needs "
-        "`cloudwatch:DescribeAlarms`; without that right SageMaker watches no "
-        "alarm.",
+        description="Alarms that undo the update. The role that deploys and the execution role "
+        "need `cloudwatch:DescribeAlarms`; without that right SageMaker watches no alarm.",
         examples=[["server_error_rate"]],
     )
 

@@ -147,7 +147,8 @@ def test_a_problem_of_types_that_variants_share_is_said_once():
 
 
 def test_sagemakers_own_rollout_needs_no_settings():
-    assert plan_for(model_config()).rollout is None
+    plan = plan_for(model_config())
+    assert (plan.rollout, plan.watched_stacks) == (None, ())
 
 
 @pytest.mark.parametrize(
