@@ -75,6 +75,8 @@ def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RolePol
         policies.append(_capture(plan, plan.capture, context))
     if plan.config.endpoint.queue is not None:
         policies.append(_queue(plan.config.endpoint.queue, context))
+    if plan.watched_stacks:
+        policies.append(_rollback_alarms(plan, context))
     return policies
 
 
@@ -211,3 +213,21 @@ def _rights_to_keys(queue: AsyncInference) -> Iterator[Statement]:
         yield allow("EncryptAnswers", both, queue.output_key_arn)
     if queue.topic_key_arn is not None:
         yield allow("EncryptNotices", both, queue.topic_key_arn)
+
+
+def _rollback_alarms(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
+    """Reads the alarms that undo an update; without this right SageMaker watches none of them.
+
+    AWS names the right for updates of endpoints. For updates of inference components it names none.
+    DescribeAlarms without composite alarms takes alarms as resources. Sources, read 2026-11-28:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-configuration.html
+    https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarms.html
+    """
+    environment = plan.environment
+    prefix = f"arn:{context.partition}:cloudwatch:{environment.region}:{environment.account}:alarm"
+    alarms = [f"{prefix}:{stack}-*" for stack in plan.watched_stacks]
+    return RolePolicy(
+        "RollbackAlarms",
+        (allow("WatchRollbackAlarms", ["cloudwatch:DescribeAlarms"], *alarms),),
+        dict.fromkeys(alarms, "CloudFormation chooses how the names of a stack's alarms end."),
+    )

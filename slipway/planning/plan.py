@@ -194,12 +194,14 @@ class GuestPlan:
         image: which the copies run.
         log_group_name: of the copies.
         max_instance_count: instances that hold the guest's most copies.
+        watched_stacks: stacks with the alarms that undo an update of the copies.
     """
 
     name: str
     image: ImagePlan
     log_group_name: str
     max_instance_count: int
+    watched_stacks: tuple[str, ...]
 
 
 def most_instances(component: ComponentPlan, guests: Sequence[GuestPlan]) -> int:
@@ -304,6 +306,13 @@ class DeploymentPlan:
         return self.config.rollout if self.config.rollout.is_guarded else None
 
     @property
+    def watched_stacks(self) -> tuple[str, ...]:
+        """Returns the stacks whose alarms undo an update of the endpoint or of copies on it."""
+        watches = self.rollout is not None and bool(self.rollout.rollback_alarms)
+        of_guests = (stack for guest in self.guests for stack in guest.watched_stacks)
+        return (*((self.stack_name,) if watches else ()), *of_guests)
+
+    @property
     def at_max_capacity(self) -> int | None:
         """Returns the instances or copies whose number raises an alarm; None without the alarm."""
         if not self.config.alarms.at_max_capacity:
@@ -349,15 +358,13 @@ class DeploymentPlan:
         own = int(self.host is None)
         # An existing role gets no policies.
         made = own * int(endpoint.execution_role_arn is None)
+        key, queue = endpoint.volume_key_arn, endpoint.queue
+        with_rights = (self.vpc, key, self.capture, queue, self.watched_stacks)
         found = {
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled + woken,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + 2 * woken,
             "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant + stepped + woken,
-            "AWS::IAM::Policy": made
-            * sum(
-                setting is not None
-                for setting in (self.vpc, endpoint.volume_key_arn, self.capture, endpoint.queue)
-            ),
+            "AWS::IAM::Policy": made * sum(map(bool, with_rights)),
             "AWS::IAM::Role": own + made,
             "AWS::Lambda::Function": own,
             "AWS::Logs::LogGroup": 1 + own,

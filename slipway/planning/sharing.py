@@ -28,8 +28,8 @@ def guest_plan(plan: DeploymentPlan) -> GuestPlan:
     """
     if plan.component is None:
         raise ValueError(f"{plan.config.name} has no copies")
-    most = plan.component.max_instance_count
-    return GuestPlan(plan.config.name, plan.image, plan.log_group_name, most)
+    most, watched = plan.component.max_instance_count, plan.watched_stacks
+    return GuestPlan(plan.config.name, plan.image, plan.log_group_name, most, watched)
 
 
 def unknown_host(host: str, guest: str, names: Collection[str]) -> Problem | None:

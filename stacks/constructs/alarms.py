@@ -62,7 +62,8 @@ class VariantAlarms(Construct):
                 continue
             description = f"{subject}: {_description(watch, variant)}"
             self.by_name[name] = self._alarm(watch, plan, description, threshold, topic_arn)
-        if (maximum := plan.at_max_capacity) is not None:
+        # AWS publishes no size of a single fleet.
+        if config_name is None and (maximum := plan.at_max_capacity) is not None:
             watch = CAPACITY_WATCHES[plan.config.endpoint.mode]
             description = f"{subject}: {watch.description}, of at most {maximum}"
             self._alarm(watch, plan, description, maximum - MARGIN, topic_arn)

@@ -104,9 +104,8 @@ class HostedEndpoint(HostedModel):
         self.config = sagemaker.CfnEndpointConfig(
             self,
             # Two ids, so that adding or dropping autoscaling makes a new configuration even if
-            # nothing else changes. It is not documented what UpdateEndpoint does with the
-            # endpoint's present configuration, and a fleet that was scaled out must shrink to the
-            # file's count.
+            # nothing else changes. UpdateEndpoint refuses the endpoint's present configuration, and
+            # a fleet that was scaled out must shrink to the file's count.
             "FixedEndpointConfig" if plan.config.autoscaling is None else "EndpointConfig",
             production_variants=[
                 production_variant(plan, variant, self.model) for variant in plan.variants

@@ -1,5 +1,7 @@
 """How an update of the endpoint moves the traffic, and the alarms that undo it."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 
 import aws_cdk as cdk
@@ -57,7 +59,13 @@ class GuardedRollout(Construct):
             )
             by_name = {**alarms[variant.name].by_name, **new_fleet.by_name}
             undoing += [by_name[name] for name in rollout.rollback_alarms]
-        hosting.endpoint.deployment_config = _deployment_config(rollout, undoing)
+        hosting.endpoint.deployment_config = deployment = _deployment_config(rollout, undoing)
+        # UpdateEndpoint refuses the configuration that the endpoint serves already. Another rollout
+        # alone therefore makes another configuration.
+        stack = cdk.Stack.of(self)
+        digest = hashlib.sha256(json.dumps(stack.resolve(deployment), sort_keys=True).encode())
+        own_id = f"{stack.get_logical_id(hosting.config)}{digest.hexdigest()[:8]}"
+        hosting.config.override_logical_id(own_id)
         # `cdk diff` and `cdk deploy` print it beside the changes.
         cdk.Annotations.of(hosting.endpoint).add_info(
             f"Rollout of the next change: {'; '.join(describe_rollout(plan.config))}."

@@ -8,6 +8,7 @@ shows. A golden report has problems of several rules, or one that no other test 
 `pytest tests/golden --update-golden` writes the results anew.
 """
 
+import collections
 import hashlib
 import json
 from collections.abc import Callable
@@ -115,6 +116,15 @@ def test_plan_as_json(golden: Callable[[str, str], None]):
 @pytest.mark.parametrize("case", TEMPLATES)
 def test_template(case: str, templates: dict[str, Path], golden: Callable[[str, str], None]):
     golden(f"templates/{case}.json", templates[case].read_text("utf-8") + "\n")
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_the_plan_counts_the_resources_of_the_template(
+    case: str, templates: dict[str, Path], tmp_path: Path
+):
+    resources = json.loads(templates[case].read_text("utf-8"))["Resources"].values()
+    found = collections.Counter(resource["Type"] for resource in resources)
+    assert make_plan(case, tmp_path).resources == found
 
 
 def test_the_foundations_version_is_that_of_its_template(

@@ -80,7 +80,7 @@ def examined(stack: SlipwayStack, access: Access | None = None) -> tuple[list[st
 
 def test_an_endpoint_runs_with_the_printed_rights_alone(stack: SlipwayStack, iam: Any) -> None:
     assert examined(stack) == (
-        [f"execution role {ROLE}, which trusts SageMaker", "the 8 rights of the execution role"],
+        [f"execution role {ROLE}, which trusts SageMaker", "the 9 rights of the execution role"],
         [],
     )
     assert stack.create("ok") == "CREATE_COMPLETE"
@@ -119,6 +119,11 @@ def test_an_endpoint_runs_with_the_printed_rights_alone(stack: SlipwayStack, iam
         ("LogInToRegistry", "ecr:GetAuthorizationToken on *"),
         ("PublishMachineMetrics", "cloudwatch:PutMetricData on *"),
         ("WriteCaptured", f"s3:PutObject on arn:aws:s3:::my-capture/tiny/{NAME}/*"),
+        (
+            "WatchRollbackAlarms",
+            "cloudwatch:DescribeAlarms on "
+            f"arn:aws:cloudwatch:us-east-1:123456789012:alarm:{NAME}-*",
+        ),
     ],
 )  # fmt: skip
 def test_a_right_that_the_role_lacks_is_named(

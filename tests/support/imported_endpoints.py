@@ -1,6 +1,7 @@
 """Endpoints that Slipway deployed, imported from their live state."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,10 @@ def told(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields of a plan that an endpoint tells."""
     rollout = COMPONENT_NOT_TOLD if "component" in plan else {}
     found = _without(plan, {**NOT_TOLD, **rollout})
+    if rollout and "rollout" in plan:
+        # The right to read the alarms of a rollout that is not told.
+        counted = Counter(plan["resources"]) - Counter({"AWS::IAM::Policy": 1})
+        found["resources"] = dict(counted)
     config = _without(found["config"], {**SECTIONS_NOT_TOLD, **rollout})
     endpoint = _without(config["endpoint"], ENDPOINT_NOT_TOLD)
     if "async_inference" in endpoint:

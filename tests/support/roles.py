@@ -13,14 +13,14 @@ TRUST = {
         }
     ],
 }
-# What SageMaker does with model data and with the input and output of jobs.
+# What SageMaker does with model data, with the input and output of jobs, and with rollback alarms.
 MAY_USE_OBJECTS = {
     "Version": "2012-10-17",
     "Statement": [
         {
             "Effect": "Allow",
             "Action": [
-                "kms:Decrypt", "kms:GenerateDataKey",
+                "cloudwatch:DescribeAlarms", "kms:Decrypt", "kms:GenerateDataKey",
                 "s3:GetObject", "s3:ListBucket", "s3:PutObject",
             ],
             "Resource": "*",

@@ -199,10 +199,11 @@ def test_the_plan_tells_its_reviewer(field_path: str):
     assert before != after
 
 
-@pytest.mark.size("all")
-def test_the_template_has_every_change_of_a_plan(tmp_path: Path):
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The template of each row's plans, by the plan."""
     rows = _rows("template")
-    app = new_app(tmp_path)
+    app = new_app(tmp_path_factory.mktemp("fields"))
     ids: dict[str, str] = {}
     for field_path in rows:
         for plan in _plans(field_path):
@@ -227,12 +228,46 @@ def test_the_template_has_every_change_of_a_plan(tmp_path: Path):
 
     templates = {key: template(construct_id) for key, construct_id in ids.items()}
     assert template("again") == templates[_key(first)]
+    return templates
+
+
+@pytest.mark.size("all")
+def test_the_template_has_every_change_of_a_plan(templates: dict[str, str]):
     unseen = [
         field_path
-        for field_path in rows
+        for field_path in _rows("template")
         if len({templates[_key(plan)] for plan in _plans(field_path)}) == 1
     ]
     assert unseen == []
+
+
+@pytest.mark.size("all")
+def test_an_endpoint_that_changes_has_another_configuration(templates: dict[str, str]):
+    """UpdateEndpoint refuses the configuration that the endpoint serves already."""
+
+    def parts(plan: DeploymentPlan) -> list[str]:
+        """Returns what makes CloudFormation call UpdateEndpoint, and the configuration's name."""
+        text = templates[_key(plan)]
+        resources = json.JSONDecoder().raw_decode(text)[0]["Resources"]
+        found = {"Endpoint": "", "EndpointConfig": ""}
+        for name, resource in resources.items():
+            kind = resource["Type"].removeprefix("AWS::SageMaker::")
+            if kind in found:
+                content = {**resource["Properties"], "Tags": None}
+                of_config = name if kind == "EndpointConfig" else ""
+                found[kind] = of_config + json.dumps(content, sort_keys=True)
+        return list(found.values())
+
+    refused, changed = [], set()
+    for field_path in _rows("template"):
+        (old, old_config), (new, new_config) = map(parts, _plans(field_path))
+        if old != new:
+            changed.add(field_path.partition(".")[0])
+            # Another name replaces the endpoint, which is created instead.
+            if old_config == new_config and field_path != "name":
+                refused.append(field_path)
+    assert refused == []
+    assert changed >= {"endpoint", "rollout"}
 
 
 def _key(plan: DeploymentPlan) -> str:

@@ -23,6 +23,7 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceFailedError,
     ResourceHandler,
     TagStyle,
+    changed,
     random_suffix,
 )
 
@@ -224,13 +225,21 @@ class EndpointHandler(ServingHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Calls UpdateEndpoint if it would change anything, and waits for its outcome."""
+        """Calls UpdateEndpoint unless only tags change, and waits for its outcome.
+
+        AWS's schema of the type lets tags be updated, with AddTags and DeleteTags. A handler that
+        called UpdateEndpoint for them would be refused each time.
+        """
         update_sagemaker_tags(context, physical_id, old, new)
+        if not changed(old, new, *self.properties - {"Tags"}):
+            return context.attributes
         name, wanted = context.attributes["EndpointName"], new["EndpointConfigName"]
         before = self.wait_until_settled(context, name)
         serves = before["EndpointStatus"] == "InService"
-        # SageMaker may have rolled back by itself; then there is nothing left to update.
-        if before["EndpointConfigName"] != wanted or not serves:
+        # SageMaker may have rolled back by itself; then there is nothing left to update. Where the
+        # template names no other configuration, SageMaker refuses the one that it serves.
+        is_another = changed(old, new, "EndpointConfigName")
+        if before["EndpointConfigName"] != wanted or not serves or not is_another:
             request = selected(
                 new,
                 "DeploymentConfig",

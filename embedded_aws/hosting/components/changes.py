@@ -217,6 +217,7 @@ class ComponentChanges:
         watch(
             self._context,
             component.region,
+            component.model.get("ExecutionRoleArn"),
             rollout.alarms,
             rollout.wait_seconds,
             self._background.closing,

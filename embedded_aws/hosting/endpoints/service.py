@@ -111,6 +111,13 @@ class Endpoints:
             live = self._require_in_service(endpoint)
             # SageMaker refuses in these words if a configuration was deleted too early.
             self._configs.get(caller, live.config.name)
+            if config.name == live.config.name:
+                # https://github.com/mikegc-aws/strands-decider-triton, deploy/create_endpoint.py
+                # quotes it (read 2026-11-28).
+                raise ValidationError(
+                    "Cannot update endpoint with the currently in use endpoint configuration "
+                    f'"{config.name}"'
+                )
             check_update(
                 self._scaling(caller.region), endpoint.name, live.declared(), fleet.declared()
             )
@@ -312,7 +319,7 @@ class Endpoints:
         limit = TimeLimit(rollout.limit_seconds, self._context.time_scale, new)
         try:
             new.start()
-            self._shift(endpoint, rollout, limit)
+            self._shift(endpoint, new, rollout, limit)
         except VariantStartError as error:
             limit.cancel()
             with endpoint.lock:
@@ -335,7 +342,7 @@ class Endpoints:
             self._await(self._context.deadline(rollout.termination_wait_seconds))
             self._retire(endpoint, old)
 
-    def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: TimeLimit) -> None:
+    def _shift(self, endpoint: Endpoint, new: Fleet, rollout: Rollout, limit: TimeLimit) -> None:
         """Moves the traffic step by step, and watches the alarms."""
         for share in rollout.shares:
             with endpoint.lock:
@@ -343,6 +350,7 @@ class Endpoints:
             watch(
                 self._context,
                 endpoint.region,
+                new.role,
                 rollout.alarms,
                 rollout.wait_seconds,
                 self._closing,

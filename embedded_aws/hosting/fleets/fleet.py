@@ -52,6 +52,11 @@ class Fleet:
         return {**self.variants, **shadows}
 
     @property
+    def role(self) -> str | None:
+        """Returns the execution role of the first variant; None for a model without one."""
+        return next(iter(self.variants.values())).role
+
+    @property
     def groups(self) -> dict[str, InstanceGroup]:
         """Returns the variants that host inference components, by name."""
         found = self.variants.items()

@@ -51,6 +51,7 @@ class InstanceGroup(Variant):
             for name in ("ExecutionRoleArn", "VpcConfig", "EnableNetworkIsolation")
             if name in config
         }
+        self.role = config.get("ExecutionRoleArn")
         self.volume_key: str | None = config.get("KmsKeyId")
         routing = declared.get("RoutingConfig", {})
         self.is_least_outstanding = routing.get("RoutingStrategy") == "LEAST_OUTSTANDING_REQUESTS"

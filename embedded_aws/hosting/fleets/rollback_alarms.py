@@ -1,11 +1,16 @@
 """The alarms that undo an update, and the waits in which they are watched."""
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from embedded_aws.hosting.fleets.running_variant import HostingContext
 from embedded_aws.hosting.fleets.variant import VariantStartError
+from embedded_aws.iam.permissions import may
+from embedded_aws.identity import ACCOUNT_ID
+
+logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = 1.0
 
@@ -19,6 +24,7 @@ def alarm_names(deployment: Mapping[str, Any]) -> tuple[str, ...]:
 def watch(
     context: HostingContext,
     region: str,
+    role: str | None,
     alarms: Sequence[str],
     wait_seconds: float,
     closing: threading.Event,
@@ -29,6 +35,8 @@ def watch(
     Args:
         context: has the account's clock, and CloudWatch.
         region: the alarms' region.
+        role: ARN of the execution role, which reads the alarms; None for a model without one, which
+            is allowed everything.
         alarms: names.
         wait_seconds: length of the wait on the account's clock.
         closing: set when the server stops.
@@ -38,14 +46,29 @@ def watch(
         VariantStartError: the message says why the update is undone.
     """
     deadline = context.deadline(wait_seconds)
+    watched = [name for name in alarms if role is None or _may_read(role, region, name)]
     while True:
-        _require_calm(context, region, alarms)
+        _require_calm(context, region, watched)
         check_limit()
         remaining = deadline.remaining_seconds()
         if remaining <= 0:
             return
         if closing.wait(min(remaining, _POLL_SECONDS)):
             raise VariantStartError("The embedded AWS was stopped.")
+
+
+def _may_read(role: str, region: str, name: str) -> bool:
+    """Returns whether a role may read an alarm, without which SageMaker does not watch it.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-configuration.html
+    """
+    arn = f"arn:aws:cloudwatch:{region}:{ACCOUNT_ID}:alarm:{name}"
+    if may(role, "cloudwatch:DescribeAlarms", arn):
+        return True
+    logger.warning(
+        "alarm %s undoes no update, because %s may not cloudwatch:DescribeAlarms.", name, role
+    )
+    return False
 
 
 def time_limit_error(seconds: float) -> str:

@@ -114,7 +114,7 @@ class RunningVariant(Variant):
             self.log_group = f"/aws/sagemaker/InferenceComponents/{component_name}"
             self._subject = f"inference component {component_name}"
         self._model = model
-        self.role: str | None = model.get("ExecutionRoleArn")
+        self.role = model.get("ExecutionRoleArn")
         self._container = primary_container(model)
         self._image: str = self._container["Image"]
         self.images = (self._image,)

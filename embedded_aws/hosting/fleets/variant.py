@@ -26,9 +26,11 @@ class Variant:
         weight: share of the requests, relative to the other variants' weights.
         instance_count: as declared or scaled since.
         images: the images that run on the variant's instances by themselves.
+        role: ARN of the execution role; None for a model without one.
     """
 
     images: tuple[str, ...] = ()
+    role: str | None = None
 
     def __init__(
         self, declared: Mapping[str, Any], config_name: str, without_capacity: Collection[str]

@@ -19,8 +19,8 @@ else:
 class Rollout(Section):
     """How an update moves the traffic to the new fleet.
 
-    SageMaker's default moves it at once, watches no alarm and stops the old fleet. Each field but
-    `strategy` asks for more than that.
+    SageMaker's default moves it at once, watches no alarm and stops the old fleet. Each field asks
+    for more than that: the alarms are watched, also with `strategy: all_at_once` alone.
     """
 
     strategy: Literal["all_at_once", "canary", "linear", "rolling"] = Field(
@@ -62,16 +62,15 @@ class Rollout(Section):
     rollback_alarms: Annotated[tuple[AlarmName, ...], Field(strict=False)] = Field(
         ("server_error_rate",),
         max_length=10,
-        description="Alarms that undo the update. The role that deploys needs "
-        "`cloudwatch:DescribeAlarms`; without that right SageMaker watches no "
-        "alarm.",
+        description="Alarms that undo the update. The role that deploys and the execution role "
+        "need `cloudwatch:DescribeAlarms`; without that right SageMaker watches no alarm.",
         examples=[["server_error_rate"]],
     )
 
     @property
     def is_guarded(self) -> bool:
-        """Whether more is asked for than SageMaker's default: another strategy, or any field."""
-        return self.strategy != "all_at_once" or bool(self.model_fields_set - {"strategy"})
+        """Whether a file has the section: each field asks for more than SageMaker's default."""
+        return bool(self.model_fields_set)
 
     @property
     def shares_percent(self) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ def rollout_has_guardrails(deployment: Deployment) -> Iterator[Problem]:
         yield problem(
             Code.ROLLOUT_STRATEGY,
             f"SageMaker moves inf1 fleets all at once; there is no `{rollout.strategy}` there",
-            "Set `strategy: all_at_once`.",
+            "Remove `rollout`.",
             ("rollout", "strategy"),
         )
     elif config.endpoint.variants and rollout.strategy == ROLLING:
@@ -95,9 +95,16 @@ def rollout_has_steps(deployment: Deployment) -> Iterator[Problem]:
 
 
 def settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
-    """Refuses fields of `rollout` that nothing reads."""
+    """Refuses fields of `rollout` that nothing reads, and a section without fields."""
     config = deployment.config
     rollout = config.rollout
+    if "rollout" in config.model_fields_set and not rollout.is_guarded:
+        yield problem(
+            Code.ROLLOUT_SETTING,
+            "`rollout` has no field and would have no effect",
+            "Remove it, or set `strategy: all_at_once`, which watches `server_error_rate`.",
+            ("rollout",),
+        )
     if rollout.strategy == ROLLING and "termination_wait_seconds" in rollout.model_fields_set:
         # RollingUpdatePolicy has no such member.
         yield problem(
@@ -117,7 +124,7 @@ def settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
             ("rollout", "step_percent"),
         )
     inf1 = next((i.name for i in deployment.instances if i.name.startswith("ml.inf1.")), None)
-    for name in sorted(rollout.model_fields_set - {"strategy", "step_percent"}):
+    for name in sorted(rollout.model_fields_set - {"step_percent"}):
         if inf1 is not None:
             yield problem(
                 Code.ROLLOUT_SETTING,

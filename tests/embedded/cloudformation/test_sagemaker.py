@@ -144,6 +144,55 @@ def test_life_of_an_endpoint(stacks):
     assert [made(kind) for kind in kinds] == [set(), set(), set()]
 
 
+def test_tags_alone_move_no_requests(stacks):
+    content = endpoint("tagged", "one")
+    assert stacks.create("tagged", content) == "CREATE_COMPLETE"
+    sagemaker = stacks.client("sagemaker")
+    before = sagemaker.describe_endpoint(EndpointName="tagged")
+    for value in ("first", "second"):
+        tags = [{"Key": "team", "Value": value}]
+        assert stacks.update("tagged", content, Tags=tags) == "UPDATE_COMPLETE"
+        arns = [before["EndpointArn"]]
+        config = before["EndpointConfigName"]
+        described = sagemaker.describe_endpoint_config(EndpointConfigName=config)
+        arns.append(described["EndpointConfigArn"])
+        assert [sagemaker.list_tags(ResourceArn=arn)["Tags"] for arn in arns] == [tags] * 2
+    after = sagemaker.describe_endpoint(EndpointName="tagged")
+    assert after["LastModifiedTime"] == before["LastModifiedTime"]
+    assert stacks.delete("tagged") == "DELETE_COMPLETE"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"RetainAllVariantProperties": False, "ExcludeRetainedVariantProperties": []},
+        {
+            "DeploymentConfig": {
+                "BlueGreenUpdatePolicy": {
+                    "TrafficRoutingConfiguration": {
+                        "Type": "ALL_AT_ONCE",
+                        "WaitIntervalInSeconds": 0,
+                    }
+                }
+            }
+        },
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_an_update_without_another_configuration_is_refused(stacks, changed: dict[str, Any]):
+    content = endpoint("same", "one")
+    assert stacks.create("same", content) == "CREATE_COMPLETE"
+    config = stacks.client("sagemaker").describe_endpoint(EndpointName="same")["EndpointConfigName"]
+    content["Resources"]["Endpoint"]["Properties"] |= changed
+    assert stacks.update("same", content) == "UPDATE_ROLLBACK_FAILED"
+    assert (
+        f'Cannot update endpoint with the currently in use endpoint configuration "{config}"'
+        in stacks.reason("same", "Endpoint", "UPDATE_FAILED")
+    )
+    assert invoke(stacks, "same") == "one!"
+    assert stacks.delete("same") == "DELETE_COMPLETE"
+
+
 def test_an_endpoint_that_fails_takes_its_stack_along(stacks):
     assert stacks.create("dead", endpoint("dead", "x", "dead")) == "ROLLBACK_COMPLETE"
     reason = stacks.reason("dead", "Endpoint", "CREATE_FAILED")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+import aws_cdk as cdk
 import pytest
 from botocore.exceptions import ClientError
 
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.operations.status import find_status
+from stacks.endpoint_stack import EndpointStack
 from tests.support.rollouts import (
     ENDPOINT,
     HURRIED,
@@ -21,6 +24,7 @@ from tests.support.rollouts import (
 )
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
+from tests.synth.assemblies import new_app
 
 QUOTA = "ml.g4dn.xlarge for endpoint usage"
 
@@ -61,6 +65,28 @@ def test_a_deploy_interrupted_between_two_steps_is_completed_by_the_next(
     after = described(stack)
     assert (after["EndpointStatus"], after["EndpointConfigName"] != old) == ("InService", True)
     assert find_status(stack.name, stack.access, plan=None, log_line_count=0).troubles() == []
+
+
+@pytest.mark.size("all")
+def test_another_rollout_alone_starts_another_fleet_of_the_same_model(
+    deployed: SlipwayStack, tmp_path: Path
+) -> None:
+    stack = deployed
+    old = described(stack)
+    app = new_app(tmp_path)
+    plan = planned_rollout("linear")
+    env = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
+    EndpointStack(app, "changed", plan=plan, env=env)
+    file = Path(app.synth().directory, "changed.template.json")
+    changed = stack.template("ok", file)
+    assert stack.stacks.update(stack.name, changed) == "UPDATE_COMPLETE"
+    new = described(stack)
+    assert new["CreationTime"] == old["CreationTime"]
+    assert new["EndpointConfigName"] != old["EndpointConfigName"]
+    routing = new["LastDeploymentConfig"]["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]
+    assert routing["Type"] == "LINEAR"
+    assert answer_of(stack) == "x"
+    assert stack.update("ok") == "UPDATE_COMPLETE"
 
 
 @pytest.mark.size("all")

@@ -121,12 +121,11 @@ def test_one_side_and_no_sample(account: Any, prefix: str) -> None:
 def test_an_update_keeps_the_capture_unless_it_is_excluded(account: Any, prefix: str) -> None:
     name = start(account, settings(f"{prefix}/old"))
     variant = account.variant(account.model())
-    config = account.config(variant, DataCaptureConfig=settings(f"{prefix}/new"))
 
     def update(*excluded: str) -> str:
         described = account.update(
             name,
-            config,
+            account.config(variant, DataCaptureConfig=settings(f"{prefix}/new")),
             RetainAllVariantProperties=True,
             ExcludeRetainedVariantProperties=[{"VariantPropertyType": each} for each in excluded],
         )

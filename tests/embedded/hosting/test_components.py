@@ -14,7 +14,7 @@ from tests.embedded.hosting.conftest import REGION, Account, refused
 from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted
 from tests.support.accounts import shell_environment
 from tests.support.processes import is_running
-from tests.support.roles import make_role
+from tests.support.roles import MAY_USE_OBJECTS, make_role
 from tests.support.waiting import eventually
 
 NO_CAPACITY = (
@@ -252,8 +252,10 @@ def test_an_update_that_fails_leaves_the_old_copies(hosted: Hosted) -> None:
     assert hosted.invoke(endpoint, name) == "old x"
 
 
-def update_under_alarm(hosted: Hosted, name: str, **more: Any) -> dict[str, Any]:
-    """Begins an update that waits an hour after each copy; returns its DeploymentConfig."""
+def update_under_alarm(
+    hosted: Hosted, name: str, *, wait_seconds: int = 3600, state: str = "OK", **more: Any
+) -> dict[str, Any]:
+    """Begins an update that waits after each copy; returns its DeploymentConfig."""
     hosted.account.cloudwatch.put_metric_alarm(
         AlarmName=f"{name}-errors",
         Namespace="AWS/SageMaker",
@@ -265,9 +267,12 @@ def update_under_alarm(hosted: Hosted, name: str, **more: Any) -> dict[str, Any]
         Threshold=1,
         ComparisonOperator="GreaterThanOrEqualToThreshold",
     )
-    batch = {"MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1}, "WaitIntervalInSeconds": 3600}
+    hosted.account.cloudwatch.set_alarm_state(
+        AlarmName=f"{name}-errors", StateValue=state, StateReason="as a test"
+    )
+    size = {"Type": "COPY_COUNT", "Value": 1}
     config = {
-        "RollingUpdatePolicy": batch,
+        "RollingUpdatePolicy": {"MaximumBatchSize": size, "WaitIntervalInSeconds": wait_seconds},
         "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": f"{name}-errors"}]},
     }
     hosted.sagemaker.update_inference_component(
@@ -298,6 +303,20 @@ def test_an_alarm_undoes_an_update(hosted: Hosted) -> None:
     eventually(lambda: hosted.invoke(endpoint, name) == "new x")
     assert undone(hosted, name)["LastDeploymentConfig"] == config
     assert hosted.invoke(endpoint, name) == "old x"
+
+
+def test_an_alarm_that_the_role_may_not_read_undoes_no_update(hosted: Hosted) -> None:
+    account = hosted.account
+    may_read_none = json.loads(
+        json.dumps(MAY_USE_OBJECTS).replace("cloudwatch:DescribeAlarms", "s3:ListBucket")
+    )
+    iam = account.clients.client("iam", "us-east-1")
+    role = make_role(iam, f"blind-{account.name()}", may_read_none)
+    endpoint = account.serve(hosted.variant(), ExecutionRoleArn=role)
+    name = hosted.component(endpoint, "old ")
+    update_under_alarm(hosted, name, wait_seconds=0, state="ALARM")
+    assert "FailureReason" not in hosted.settled(name)
+    assert hosted.invoke(endpoint, name) == "new x"
 
 
 def test_an_update_of_a_sleeping_component_answers_with_its_first_copy(hosted: Hosted) -> None:

@@ -1,5 +1,7 @@
 """Waits of endpoints: a start, a download, a step of a rollout, the end of a container."""
 
+import logging
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from embedded_aws.hosting.fleets import model_download
 from tests.embedded.hosting.conftest import CANARY
 from tests.support.processes import is_running
+from tests.support.roles import MAY_USE_OBJECTS, make_role
 
 
 def test_container_that_is_never_ready_fails_after_its_timeout(hurried: Any) -> None:
@@ -47,19 +50,55 @@ def test_canary_serves_both_fleets_while_it_waits(hurried: Any) -> None:
     assert hurried.invoke(name) == "new x"
 
 
-def test_alarm_undoes_the_update(hurried: Any) -> None:
-    name = hurried.endpoint(mark="old ", InitialInstanceCount=2)
-    before = hurried.settled(name)["EndpointConfigName"]
-    hurried.cloudwatch.put_metric_alarm(
-        AlarmName="errors", MetricName="Invocation5XXErrors", Namespace="AWS/SageMaker",
+def raise_alarm(account: Any, name: str) -> dict[str, Any]:
+    """Makes an alarm in the state ALARM; returns the canary that it guards."""
+    account.cloudwatch.put_metric_alarm(
+        AlarmName=name, MetricName="Invocation5XXErrors", Namespace="AWS/SageMaker",
         Statistic="Sum", Period=60, EvaluationPeriods=1, Threshold=1,
         ComparisonOperator="GreaterThanThreshold",
     )  # fmt: skip
-    hurried.cloudwatch.set_alarm_state(
-        AlarmName="errors", StateValue="ALARM", StateReason="test", StateReasonData="{}"
+    account.cloudwatch.set_alarm_state(
+        AlarmName=name, StateValue="ALARM", StateReason="test", StateReasonData="{}"
     )
+    return {**CANARY, "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": name}]}}
+
+
+def test_an_alarm_that_the_role_may_not_read_undoes_nothing(
+    hurried: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    iam = hurried.clients.client("iam", "us-east-1")
+    may_read_another = deepcopy(MAY_USE_OBJECTS)
+    (objects,) = may_read_another["Statement"]
+    objects["Action"].remove("cloudwatch:DescribeAlarms")
+    another = "arn:aws:cloudwatch:us-east-1:123456789012:alarm:another-*"
+    may_read_another["Statement"].append(
+        {"Effect": "Allow", "Action": "cloudwatch:DescribeAlarms", "Resource": another}
+    )
+    monkeypatch.setattr(hurried, "role", make_role(iam, "blind", may_read_another))
+    name = hurried.endpoint(mark="old ", InitialInstanceCount=2)
+
+    def update(alarm: str) -> str:
+        model = hurried.model(mark="new ")
+        config = hurried.config(hurried.variant(model, InitialInstanceCount=2))
+        hurried.update(name, config, DeploymentConfig=raise_alarm(hurried, alarm))
+        answer: str = hurried.invoke(name)
+        return answer
+
+    # The right to read it is the only difference between the two.
+    assert update("another-one") == "old x"
+    with caplog.at_level(logging.WARNING, "embedded_aws.hosting.fleets.rollback_alarms"):
+        assert update("unread") == "new x"
+    assert caplog.messages[-1] == (
+        "alarm unread undoes no update, because arn:aws:iam::123456789012:role/blind may not "
+        "cloudwatch:DescribeAlarms."
+    )
+
+
+def test_alarm_undoes_the_update(hurried: Any) -> None:
+    name = hurried.endpoint(mark="old ", InitialInstanceCount=2)
+    before = hurried.settled(name)["EndpointConfigName"]
+    deployment = raise_alarm(hurried, "errors")
     config = hurried.config(hurried.variant(hurried.model(), InitialInstanceCount=2))
-    deployment = {**CANARY, "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]}}
     described = hurried.update(name, config, DeploymentConfig=deployment)
     assert described["EndpointConfigName"] == before
     assert described["FailureReason"] == (

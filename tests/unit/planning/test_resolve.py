@@ -146,9 +146,9 @@ def test_a_problem_of_types_that_variants_share_is_said_once():
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("rollout", [{}, {"strategy": "all_at_once"}])
-def test_sagemakers_own_rollout_needs_no_settings(rollout: dict[str, Any]):
-    assert plan_for(model_config(rollout=rollout)).rollout is None
+def test_sagemakers_own_rollout_needs_no_settings():
+    plan = plan_for(model_config())
+    assert (plan.rollout, plan.watched_stacks) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,7 @@ def test_sagemakers_own_rollout_needs_no_settings(rollout: dict[str, Any]):
     [
         # The default of the field, but somebody asks to be protected by it.
         {"rollback_alarms": ["server_error_rate"]},
+        {"strategy": "all_at_once"},
         {"wait_seconds": 0, "rollback_alarms": []},
         {"termination_wait_seconds": 60, "max_execution_seconds": 900},
     ],

@@ -32,7 +32,7 @@ class TestStrategy:
             (
                 "rollout.strategy",
                 "SageMaker moves inf1 fleets all at once; there is no `canary` there",
-                "Set `strategy: all_at_once`.",
+                "Remove `rollout`.",
             )
         ]
         assert findings(self.rule, rollout=CANARY) == []
@@ -63,15 +63,18 @@ class TestStrategy:
                 "Set `strategy: rolling`, or remove `rollout`.",
             )
         ]
-        assert findings(rule, rollout={"wait_seconds": 60}, endpoint=endpoint) == [
-            (
-                "rollout",
-                "an inference component is updated copy by copy; `all_at_once` has no guards with "
-                "`mode: scale_to_zero`",
-                "Set `strategy: rolling`, or remove `rollout`.",
-            )
-        ]
-        assert findings(rule, rollout={"strategy": "all_at_once"}, endpoint=endpoint) == []
+        for guarded, field in (
+            ({"wait_seconds": 60}, "rollout"),
+            ({"strategy": "all_at_once"}, "rollout.strategy"),
+        ):
+            assert findings(rule, rollout=guarded, endpoint=endpoint) == [
+                (
+                    field,
+                    "an inference component is updated copy by copy; `all_at_once` has no guards "
+                    "with `mode: scale_to_zero`",
+                    "Set `strategy: rolling`, or remove `rollout`.",
+                )
+            ]
         assert findings(rule, rollout=rollout) == []
         assert findings(rule, rollout=rollout | {"strategy": "rolling"}, endpoint=endpoint) == []
 
@@ -137,6 +140,17 @@ class TestSettings:
         ]
         assert findings(rule, rollout=CANARY) == []
 
+    def test_an_empty_section_asks_for_nothing(self):
+        rule = rollouts.settings_have_effect
+        assert findings(rule, rollout={}) == [
+            (
+                "rollout",
+                "`rollout` has no field and would have no effect",
+                "Remove it, or set `strategy: all_at_once`, which watches `server_error_rate`.",
+            )
+        ]
+        assert findings(rule, rollout={"strategy": "all_at_once"}) == []
+
     def test_rolling_keeps_no_old_fleet(self):
         rule = rollouts.settings_have_effect
         kept = {"termination_wait_seconds": 60}
@@ -154,6 +168,9 @@ class TestSettings:
             )
             for name in ("rollback_alarms", "wait_seconds")
         ]
+        at_once = {"strategy": "all_at_once"}
+        refused = refused_fields(rule, endpoint=on("ml.inf1.xlarge"), rollout=at_once)
+        assert refused == ["rollout.strategy"]
         assert findings(rule, rollout=guards) == []
         assert findings(rule, endpoint=on("ml.inf1.xlarge")) == []
 
