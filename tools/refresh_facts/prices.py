@@ -44,8 +44,8 @@ from tools.refresh_facts.tables import (
     FACTS,
     SourceError,
     hosting_instance_types,
-    refresh,
     render,
+    run,
 )
 
 PATH = FACTS / "prices.json"
@@ -231,9 +231,7 @@ def main(
     except (SourceError, BotoCoreError, ClientError) as error:
         print(f"Not refreshed: prices.json is as it was: {error}", file=sys.stderr)
         return 1
-    written = refresh(path, lambda as_of: render_prices(table, as_of), today)
-    print(f"prices.json: {'written anew; review the diff' if written else 'nothing changed'}.")
-    return 0
+    return run(path, lambda as_of: render_prices(table, as_of))
 
 
 if __name__ == "__main__":
