@@ -66,6 +66,20 @@ test-all: $(VENV)/.ready-dev ## Run every test that this machine can run
 test-deep: $(VENV)/.ready-dev ## Run them at full length: fuzzing, mutants, every DJL version, vLLM (before a release)
 	@$(PYTEST) --size deep --record-results $(PYTEST_ARGS)
 
+# mutmut changes a copy of the project, which keeps the module of an earlier run: begin anew. It reads setup.cfg.
+# Its packages are not the project's: uv adds them.
+MUTMUT := $(BIN)/uv run --quiet --no-project --python $(BIN)/python --with mutmut==3.8.1 mutmut
+
+.PHONY: mutants
+mutants: $(VENV)/.ready-dev ## Show small faults in MODULE=slipway/x.py that TESTS=tests/test_x.py do not notice
+	@test -n "$(MODULE)" -a -n "$(TESTS)" || { echo "Name both: make mutants MODULE=slipway/x.py TESTS=tests/test_x.py" >&2; exit 1; }
+	@rm -rf build/mutants && mkdir -p build/mutants
+	@ln -sfn $(addprefix $(CURDIR)/,$(shell git ls-files | cut -d/ -f1 | sort -u)) build/mutants
+	@cp tools/mutmut.cfg build/mutants/setup.cfg
+	@printf '    %s\n' $(TESTS) >> build/mutants/setup.cfg
+	@printf 'only_mutate = %s\n' $(MODULE) >> build/mutants/setup.cfg
+	@cd build/mutants && $(MUTMUT) run && $(MUTMUT) results | cut -d: -f1 | xargs -rn1 $(MUTMUT) show
+
 .PHONY: bench
 bench: bench-config ## Time reading configs, then every command among 1 to 500 of them (half an hour)
 	@$(BIN)/python -m benchmarks.control_plane $(BENCH_ARGS)

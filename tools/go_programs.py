@@ -1,4 +1,7 @@
-"""Programs that are built with Go for the tests, each pinned by a go.mod and a go.sum."""
+"""Programs that are built with Go for the tests.
+
+Each has a folder in `go`. Its go.mod pins the version, and its go.sum the hashes of all modules.
+"""
 
 import os
 import shutil
@@ -7,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.installs import InstallError, UnavailableError, cache_directory
+from embedded_aws import cache
+from tools.installs import InstallError, NoHomeError, UnavailableError
+
+_FOLDERS = Path(__file__).with_name("go")
 
 
 @dataclass(frozen=True)
@@ -15,23 +21,21 @@ class GoProgram:
     """A program.
 
     Args:
-        folder: has go.mod, which pins the version, and go.sum, which has the hashes of all modules.
+        folder: the name of its folder.
         module: the module of the program.
         package: the package to build, within the module.
         name: the program's name.
-        minutes: how long the first build takes on two cores, for the user.
     """
 
-    folder: Path
+    folder: str
     module: str
     package: str
     name: str
-    minutes: int
 
     @property
     def version(self) -> str:
         """Returns the pinned version, such as `v1.8.0`."""
-        words = (self.folder / "go.mod").read_text("utf-8").split()
+        words = (_FOLDERS / self.folder / "go.mod").read_text("utf-8").split()
         return words[words.index(self.module) + 1]
 
     def place(self, environ: Mapping[str, str]) -> Path | None:
@@ -40,10 +44,8 @@ class GoProgram:
         Args:
             environ: the user's variables: HOME or XDG_CACHE_HOME.
         """
-        try:
-            return self._place(environ)
-        except InstallError:
-            return None
+        directory = cache.cache_directory(environ)
+        return directory / self.name / self.version / self.name if directory else None
 
     def build(self, environ: Mapping[str, str]) -> Path:
         """Builds the program where it is missing; returns its place.
@@ -55,7 +57,9 @@ class GoProgram:
             UnavailableError: there is no Go toolchain, or no module proxy in reach.
             InstallError: the build failed.
         """
-        built = self._place(environ)
+        built = self.place(environ)
+        if built is None:
+            raise NoHomeError
         if built.is_file():
             return built
         go = shutil.which("go", path=environ.get("PATH"))
@@ -64,7 +68,7 @@ class GoProgram:
         # Another Go is not downloaded, and the user's own flags do not change what is built.
         own = {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"}
         variables = {**environ, **own}
-        print(f"{self.name} {self.version}: building, some {self.minutes} minutes", flush=True)
+        print(f"{self.name} {self.version}: building, some 4 minutes on two cores", flush=True)
         loaded = self._run((go, "mod", "download"), variables)
         # Of Go: a module has another hash than go.sum.
         if loaded.returncode != 0 and "SECURITY ERROR" not in loaded.stderr:
@@ -79,12 +83,14 @@ class GoProgram:
         unfinished.replace(built)
         return built
 
-    def _place(self, environ: Mapping[str, str]) -> Path:
-        return cache_directory(environ) / self.name / self.version / self.name
-
     def _run(
         self, command: Sequence[str], variables: Mapping[str, str]
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603  # fixed commands
-            command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False
+            command,
+            cwd=_FOLDERS / self.folder,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
         )

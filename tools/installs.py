@@ -12,6 +12,13 @@ class InstallError(Exception):
     """The program cannot be installed; the message says why."""
 
 
+class NoHomeError(InstallError):
+    """Nothing says where programs are kept."""
+
+    def __init__(self) -> None:
+        super().__init__("Set HOME or XDG_CACHE_HOME: neither says where programs are kept.")
+
+
 class UnavailableError(InstallError):
     """This machine cannot have the program, whatever a user changes in the project."""
 
@@ -23,11 +30,11 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
         environ: the user's variables: HOME or XDG_CACHE_HOME.
 
     Raises:
-        InstallError: neither is set.
+        NoHomeError: neither is set.
     """
     found = cache.cache_directory(environ)
     if found is None:
-        raise InstallError("Set HOME or XDG_CACHE_HOME: neither says where programs are kept.")
+        raise NoHomeError
     return found
 
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.buildx import BUILDX, REGISTRY
-from tools.buildx.__main__ import main
+from tools.buildx import BUILDX, REGISTRY, main
 
 
 @pytest.fixture

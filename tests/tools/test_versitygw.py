@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.versitygw import VERSITYGW
-from tools.versitygw.__main__ import main
+from tools.versitygw import VERSITYGW, main
 
 
 @pytest.fixture

@@ -12,12 +12,13 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
 from embedded_aws.hosting.families.lmi.djl_serving import home_in
+from tools.installs import InstallError, UnavailableError
 
 RELEASES: Final[Mapping[str, Mapping[str, str]]] = json.loads(
     Path(__file__).with_name("releases.json").read_text()
@@ -56,54 +57,42 @@ _REFUSED: Final = re.compile(
 )
 
 
-class BuildError(Exception):
-    """The server cannot be built; the message says which step failed, and what to do."""
-
-
-class UnreachableError(BuildError):
-    """The network of this machine does not lead to the sources."""
-
-
 def find_programs() -> None:
     """Checks that the programs of the build are installed.
 
     Raises:
-        BuildError: the message names all missing programs.
+        InstallError: the message names all missing programs.
     """
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     if missing:
-        raise BuildError(
+        raise InstallError(
             "To build DJL Serving these programs must be on the PATH:\n"
             + "\n".join(f"  {name} ({_PROGRAMS[name]})" for name in missing)
         )
 
 
-def build(version: str, directory: Path, source: str, progress: Callable[[str], None]) -> Path:
-    """Builds a release.
+def build(version: str, directory: Path, source: str) -> None:
+    """Builds a release, and prints each step that begins.
 
     Args:
         version: one of RELEASES.
         directory: folder of all servers. The server is built in a folder beside it, and moved when
             it is complete.
         source: address or path of a git repository that has the commit.
-        progress: called with the name of each step that begins.
-
-    Returns:
-        The server's directory, with `bin/serving`.
 
     Raises:
-        UnreachableError: the address of the sources does not answer.
-        BuildError: git, Maven or the compiler failed; the message has its output.
+        UnavailableError: the address of the sources does not answer.
+        InstallError: git, Maven or the compiler failed; the message has its output.
     """
     release = RELEASES[version]
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{version}-", dir=directory) as scratch:
         sources, made = Path(scratch, "sources"), Path(scratch, "server")
-        progress("fetches the sources")
+        _tell(version, "fetches the sources")
         _fetch(source, release["commit"], sources)
-        progress("fetches the libraries")
+        _tell(version, "fetches the libraries")
         _fetch_libraries(release, Path(scratch, "pom.xml"), made / "lib")
-        progress("compiles")
+        _tell(version, "compiles")
         for part, name in _parts(release):
             _compile(sources / part, Path(scratch, "classes", name), made / "lib", name, version)
         shutil.copytree(sources / "serving" / "src" / "main" / "conf", made / "conf")
@@ -112,7 +101,10 @@ def build(version: str, directory: Path, source: str, progress: Callable[[str], 
         shutil.copy(_START, made / "bin" / "serving")
         (made / "bin" / "serving").chmod(0o755)
         made.rename(home_in(directory, version))
-    return home_in(directory, version)
+
+
+def _tell(version: str, step: str) -> None:
+    print(f"DJL Serving {version}: {step}", flush=True)
 
 
 def _parts(release: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -129,10 +121,13 @@ def _fetch(source: str, commit: str, sources: Path) -> None:
         # An address that does not answer can hold up a fetch for minutes.
         _run("git", "ls-remote", "--quiet", source, "HEAD", seconds=_ANSWER_SECONDS)
         _run(*git, *_STILL, "fetch", "--quiet", "--depth", "1", source, commit)
-    except BuildError as error:
+    except InstallError as error:
         if _ON_A_NETWORK.match(source) and not _REFUSED.search(str(error)):
-            raise UnreachableError(str(error)) from None
-        raise
+            raise UnavailableError(
+                f"{error}\nThe sources cannot be reached from here. --source names a copy of the "
+                f"repository; by default it is {SOURCE}"
+            ) from None
+        raise InstallError(f"{error}\nThe sources: --source, by default {SOURCE}") from None
     _run(*git, "checkout", "--quiet", commit)
 
 
@@ -227,10 +222,10 @@ def _run(*command: str, seconds: float | None = None) -> None:
             command, capture_output=True, text=True, check=False, env=environment, timeout=seconds
         )
     except subprocess.TimeoutExpired:
-        raise BuildError(f"{_shown(command)} did not end within {seconds:g} s") from None
+        raise InstallError(f"{_shown(command)} did not end within {seconds:g} s") from None
     if finished.returncode != 0:
         said = (finished.stderr or finished.stdout).strip()
-        raise BuildError(f"{_shown(command)} ended with status {finished.returncode}:\n{said}")
+        raise InstallError(f"{_shown(command)} ended with status {finished.returncode}:\n{said}")
 
 
 def _shown(command: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ import argparse
 import datetime
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,8 @@ from tools.refresh_facts.tables import (
     FACTS,
     SourceError,
     hosting_instance_types,
-    refresh,
     render,
+    run,
 )
 
 PATH = FACTS / "prices.json"
@@ -154,38 +154,22 @@ def with_api_prices(
     Raises:
         SourceError: the API has no prices of one of the regions.
     """
+    # Prices read on another day stay under that day.
+    source = f"{API}-{today.isoformat()}"
+    description = {"as_of": today.isoformat(), "description": API_DESCRIPTION}
     instances = dict(table["instances_usd_per_hour"])
     volumes = dict(table["volumes_usd_per_gb_month"])
-    older = [
-        region
-        for region, by_source in instances.items()
-        if API in by_source and region not in regions
-    ]
-    # Prices read on another day stay under that day.
-    earlier = f"{API}-{table['sources'][API]['as_of']}" if older else API
-    sources = {
-        (earlier if name == API else name): source for name, source in table["sources"].items()
-    }
-    for region in older:
-        instances[region] = _renamed(instances[region], earlier)
-        if region in volumes:
-            volumes[region] = _renamed(volumes[region], earlier)
-    sources[API] = {"as_of": today.isoformat(), "description": API_DESCRIPTION}
     for region in regions:
         prices, volume = region_prices(client, region)
-        instances[region] = {API: prices}
+        instances[region] = {source: prices}
         volumes.pop(region, None)
         if volume is not None:
-            volumes[region] = {API: volume}
+            volumes[region] = {source: volume}
     return {
-        "sources": sources,
+        "sources": {**table["sources"], source: description},
         "instances_usd_per_hour": instances,
         "volumes_usd_per_gb_month": volumes,
     }
-
-
-def _renamed(by_source: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return {(name if source == API else source): item for source, item in by_source.items()}
 
 
 def covered_regions() -> list[str]:
@@ -247,9 +231,7 @@ def main(
     except (SourceError, BotoCoreError, ClientError) as error:
         print(f"Not refreshed: prices.json is as it was: {error}", file=sys.stderr)
         return 1
-    written = refresh(path, lambda as_of: render_prices(table, as_of), today)
-    print(f"prices.json: {'written anew; review the diff' if written else 'nothing changed'}.")
-    return 0
+    return run(path, lambda as_of: render_prices(table, as_of))
 
 
 if __name__ == "__main__":

@@ -9,15 +9,13 @@ import ast
 import datetime
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.descriptor_pb2 import (
-    DescriptorProto,
-    FieldDescriptorProto,
-    FileDescriptorProto,
-)
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
 
 from tools.refresh_facts.tables import FACTS, SourceError, render, run
 
@@ -34,22 +32,10 @@ CLIENTS = {
     "25.09": "2.61.0",
     "26.05": "2.69.0",
 }
-ROOT = "ModelConfig"
-# In the proto file, and in no message below ModelConfig.
-_TYPES = {
-    FieldDescriptorProto.TYPE_BOOL: "bool",
-    FieldDescriptorProto.TYPE_DOUBLE: "double",
-    FieldDescriptorProto.TYPE_FLOAT: "float",
-    FieldDescriptorProto.TYPE_INT32: "int32",
-    FieldDescriptorProto.TYPE_INT64: "int64",
-    FieldDescriptorProto.TYPE_STRING: "string",
-    FieldDescriptorProto.TYPE_UINT32: "uint32",
-    FieldDescriptorProto.TYPE_UINT64: "uint64",
-}
 
 
-def descriptor(wheel: Path) -> FileDescriptorProto:
-    """Returns the descriptor that a client's generated module holds as bytes.
+def descriptor(wheel: Path) -> Descriptor:
+    """Returns the descriptor of ModelConfig, which a client's generated module holds as bytes.
 
     Raises:
         SourceError: the wheel is missing, or has another form.
@@ -63,37 +49,42 @@ def descriptor(wheel: Path) -> FileDescriptorProto:
         raise SourceError(f"{wheel} is no wheel with {DESCRIPTOR}") from None
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "AddSerializedFile":
-            return FileDescriptorProto.FromString(ast.literal_eval(node.args[0]))
+            file = DescriptorPool().AddSerializedFile(ast.literal_eval(node.args[0]))
+            return file.message_types_by_name["ModelConfig"]
     raise SourceError(f"{wheel} holds its descriptor in another way now")
 
 
-def tables(file: FileDescriptorProto) -> tuple[dict[str, dict[str, str]], dict[str, list[str]]]:
-    """Returns the fields of each message, and the values of each enumeration."""
+def tables(root: Descriptor) -> tuple[dict[str, dict[str, str]], dict[str, list[str]]]:
+    """Returns the fields of each message, and the values of each enumeration, that it reaches."""
     messages: dict[str, dict[str, str]] = {}
-    enums = {enum.name: [value.name for value in enum.value] for enum in file.enum_type}
-    for name, message in _nested("", file.message_type):
-        messages[name] = {
-            field.name: _type(field, message, file.package) for field in message.field
-        }
-        for enum in message.enum_type:
-            enums[f"{name}.{enum.name}"] = [value.name for value in enum.value]
+    enums: dict[str, list[str]] = {}
+    waiting = [root]
+    while waiting:
+        message = waiting.pop()
+        messages[_name(message)] = {field.name: _type(field) for field in message.fields}
+        for field in message.fields:
+            if field.message_type and _name(field.message_type) not in messages:
+                waiting.append(field.message_type)
+            if field.enum_type:
+                enums[_name(field.enum_type)] = [value.name for value in field.enum_type.values]
     return messages, enums
 
 
-def _nested(prefix: str, messages: Any) -> Iterator[tuple[str, DescriptorProto]]:
-    for message in messages:
-        yield prefix + message.name, message
-        yield from _nested(f"{prefix}{message.name}.", message.nested_type)
+def _name(described: Descriptor | EnumDescriptor) -> str:
+    name: str = described.full_name
+    return name.removeprefix(f"{described.file.package}.")
 
 
-def _type(field: FieldDescriptorProto, message: DescriptorProto, package: str) -> str:
+def _type(field: FieldDescriptor) -> str:
     """Returns a field's type; a choice of one among several fields stands before it."""
-    name = _TYPES.get(field.type) or field.type_name.removeprefix(f".{package}.")
-    if field.label == FieldDescriptorProto.LABEL_REPEATED:
+    reached = field.message_type or field.enum_type
+    kind = FieldDescriptorProto.Type.Name(field.type).removeprefix("TYPE_").lower()
+    name = _name(reached) if reached else kind
+    if field.is_repeated:
         return f"repeated {name}"
-    if field.HasField("oneof_index") and not field.proto3_optional:
-        return f"{message.oneof_decl[field.oneof_index].name}? {name}"
-    return name
+    choice = field.containing_oneof
+    # The compiler puts a field that may be absent into a choice of its own, `_FIELD`.
+    return name if choice is None or choice.name.startswith("_") else f"{choice.name}? {name}"
 
 
 def table(wheels: Path, as_of: datetime.date) -> str:
@@ -107,11 +98,10 @@ def table(wheels: Path, as_of: datetime.date) -> str:
         for release, version in CLIENTS.items()
     }
     messages, enums = releases[max(releases)]
-    reached = _reached(messages)
     since = {
         f"{message}.{field}": release
-        for message in sorted(reached)
-        for field in messages[message]
+        for message, fields in sorted(messages.items())
+        for field in fields
         if (release := _since(releases, message, field)) != min(releases)
     }
     return render(
@@ -123,31 +113,12 @@ def table(wheels: Path, as_of: datetime.date) -> str:
                 + " of PyPI, the descriptor of model_config.proto in each: names and types of "
                 "fields; `since` has the first release of AWS's image with a later field",
             ],
-            "messages": {name: messages[name] for name in sorted(reached)},
-            "enums": {
-                name: values
-                for name, values in sorted(enums.items())
-                if any(name == _plain(kind) for each in reached for kind in messages[each].values())
-            },
+            "messages": dict(sorted(messages.items())),
+            "enums": dict(sorted(enums.items())),
             "since": since,
         },
         levels=2,
     )
-
-
-def _reached(messages: Mapping[str, Mapping[str, str]]) -> set[str]:
-    reached, waiting = {ROOT}, [ROOT]
-    while waiting:
-        for kind in messages[waiting.pop()].values():
-            name = _plain(kind)
-            if name in messages and name not in reached:
-                reached.add(name)
-                waiting.append(name)
-    return reached
-
-
-def _plain(kind: str) -> str:
-    return kind.rpartition(" ")[2]
 
 
 def _since(releases: Mapping[str, tuple[Any, Any]], message: str, field: str) -> str:

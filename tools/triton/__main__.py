@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from embedded_aws.hosting.families.triton.triton_server import PROGRAM, VERSION, servers_directory
-from tools.installs import InstallError, UnavailableError, exit_status
+from tools.installs import InstallError, NoHomeError, UnavailableError, exit_status
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 # The server has an interpreter for each of these; numpy 1 has no wheels for later ones.
@@ -40,7 +40,7 @@ def install(environ: Mapping[str, str]) -> Path:
     """
     home = servers_directory(environ)
     if home is None:
-        raise InstallError("Set HOME or XDG_CACHE_HOME: neither says where the server is kept.")
+        raise NoHomeError
     if (home / "backends").is_dir():
         return home
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):

@@ -145,10 +145,10 @@ def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
         "instance_count": variant.instance_count if is_fixed else None,
         "weight": variant.weight if len(plan.variants) > 1 else None,
     }
-    # The rest of `VARIANT` belongs to each variant, or to the whole plan.
+    # The rest of `VARIANT` belongs to each variant, or to the whole plan. What is off is not told.
     for name in VARIANT:
         if name not in endpoint:
-            endpoint[name] = getattr(variant, name, getattr(settings, name, None))
+            endpoint[name] = getattr(variant, name, getattr(settings, name, None)) or None
     found = _section("endpoint", endpoint) | _section("alarms", _planned_alarms(plan))
     if scaling is not None:
         found |= _section("autoscaling", _planned_scaling(scaling, variant))

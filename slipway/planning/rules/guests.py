@@ -28,7 +28,7 @@ def settings_belong_to_the_host(deployment: Deployment) -> Iterator[Problem]:
         return
     endpoint = config.endpoint
     given: list[FieldPath] = [
-        ("endpoint", name) for name in _OF_THE_ENDPOINT if getattr(endpoint, name) is not None
+        ("endpoint", name) for name in _OF_THE_ENDPOINT if getattr(endpoint, name)
     ]
     if endpoint.routing != _DEFAULT_ROUTING:
         given.append(("endpoint", "routing"))

@@ -175,14 +175,14 @@ def test_the_api_replaces_a_region_and_keeps_the_others(client, api):
         # The list is gone with the last price that came from it.
         "sources": {
             "bill": {"as_of": "2023-12-31", "description": "a bill"},
-            "pricing-api": {
+            "pricing-api-2026-05-06": {
                 "as_of": "2026-05-06",
                 "description": "AWS Pricing API, ServiceCode AmazonSageMaker, component Hosting",
             },
         },
         "instances_usd_per_hour": {
             "eu-west-1": {"bill": {"ml.m5.xlarge": 0.257}},
-            "us-east-1": {"pricing-api": {"ml.m5.large": 0.115}},
+            "us-east-1": {"pricing-api-2026-05-06": {"ml.m5.large": 0.115}},
         },
         "volumes_usd_per_gb_month": {"eu-west-1": {"bill": 0.154}},
     }
@@ -197,15 +197,15 @@ def test_what_the_api_said_another_day_keeps_that_day(client, api):
     table = prices.with_api_prices(first, client, ["eu-west-1"], day)
     rendered = json.loads(prices.render_prices(table, day))
     assert {name: source["as_of"] for name, source in rendered["sources"].items()} == {
-        "pricing-api": "2026-07-08",
         "pricing-api-2026-05-06": "2026-05-06",
+        "pricing-api-2026-07-08": "2026-07-08",
     }
     assert rendered["instances_usd_per_hour"] == {
-        "eu-west-1": {"pricing-api": {"ml.m5.large": 0.115}},
+        "eu-west-1": {"pricing-api-2026-07-08": {"ml.m5.large": 0.115}},
         "us-east-1": {"pricing-api-2026-05-06": {"ml.m5.large": 0.115}},
     }
     assert rendered["volumes_usd_per_gb_month"] == {
-        "eu-west-1": {"pricing-api": 0.112},
+        "eu-west-1": {"pricing-api-2026-07-08": 0.112},
         "us-east-1": {"pricing-api-2026-05-06": 0.112},
     }
 
@@ -221,7 +221,8 @@ def test_the_command_writes_the_table(path, client, api, capsys):
         answer(api, "us-east-1", VOLUME, [volume("0.112")])
     assert prices.main(["--region", "us-east-1"], path=path, connect=lambda: client) == 0
     table = json.loads(path.read_text("utf-8"))
-    assert table["instances_usd_per_hour"] == {"us-east-1": {"pricing-api": {"ml.m5.large": 0.115}}}
+    [priced] = table["instances_usd_per_hour"]["us-east-1"].items()
+    assert priced == (f"pricing-api-{table['as_of']}", {"ml.m5.large": 0.115})
     assert prices.main(["--region", "us-east-1"], path=path, connect=lambda: client) == 0
     assert capsys.readouterr().out == (
         "prices.json: written anew; review the diff.\nprices.json: nothing changed.\n"

@@ -15,7 +15,7 @@ DAY = datetime.date(2026, 1, 2)
 TYPES = FieldDescriptorProto
 
 
-def field(message, name: str, kind: int, type_name: str = "", *, repeated: bool = False):
+def field(message, name: str, kind: int, type_name: str | None = None, *, repeated: bool = False):
     label = TYPES.LABEL_REPEATED if repeated else TYPES.LABEL_OPTIONAL
     return message.field.add(
         name=name, number=len(message.field) + 1, type=kind, type_name=type_name, label=label

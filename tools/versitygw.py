@@ -1,17 +1,18 @@
-"""`python -m tools.versitygw`, or `make versitygw`."""
+"""Builds versitygw, an S3 server that is not moto: `make versitygw`."""
 
 import os
 import sys
 from collections.abc import Mapping
 
+from tools.go_programs import GoProgram
 from tools.installs import exit_status
-from tools.versitygw import VERSITYGW
+
+VERSITYGW = GoProgram("versitygw", "github.com/versity/versitygw", "cmd/versitygw", "versitygw")
+"""The server."""
 
 
 def main(environ: Mapping[str, str] = os.environ) -> int:
-    """Builds the server where it is missing; returns the exit status.
-
-    It is 69 where this machine cannot have the server, and 1 after any other problem.
+    """Builds the server where it is missing; returns the exit status, see `exit_status`.
 
     Args:
         environ: the user's variables: PATH, HOME or XDG_CACHE_HOME, and Go's own variables.

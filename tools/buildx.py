@@ -1,19 +1,27 @@
-"""`python -m tools.buildx`, or `make buildx`."""
+"""Installs buildx and a registry, for pushes of images: `make buildx`.
+
+buildx is a plugin of Docker's client, which the image stack's builds use. Debian's docker.io has
+none.
+"""
 
 import os
 import shutil
 import sys
 from collections.abc import Mapping
 
-from tools.buildx import BUILDX, REGISTRY
+from tools.go_programs import GoProgram
 from tools.images.engine import install, open_engine
 from tools.installs import UnavailableError, exit_status
 
+BUILDX = GoProgram("buildx", "github.com/docker/buildx", "cmd/buildx", "docker-buildx")
+"""The plugin."""
+
+REGISTRY = "docker-registry"
+"""Debian's package and program of a registry."""
+
 
 def main(environ: Mapping[str, str] = os.environ) -> int:
-    """Installs buildx and a registry where they are missing; returns the exit status.
-
-    It is 69 where this machine cannot have them, and 1 after any other problem.
+    """Installs both where they are missing; returns the exit status, see `exit_status`.
 
     Args:
         environ: the user's variables: PATH, HOME or XDG_CACHE_HOME, and Go's own variables.
