@@ -6,7 +6,6 @@ the manifest, and refuses other bytes
 """
 
 import json
-import os
 from contextlib import closing
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -80,9 +79,9 @@ def promote_image(
             + (f"`{name}`" if tested.base is None else "`local`"),
             "Leave `--image` out.",
         )
-    origin, ecr = source_access.client("ecr"), access.client("ecr")
+    ecr = access.client("ecr")
     try:
-        image = _find(origin, tested)
+        image = _find(source_access.client("ecr"), tested)
         if image is None:
             family = tested.repository.rpartition("/")[2]
             raise UserError.of(
@@ -93,7 +92,7 @@ def promote_image(
         digest = image["imageId"]["imageDigest"]
         there = _find(ecr, target)
         if there is None:
-            copied = _copy(image, origin, tested, ecr, target, progress)
+            copied = _copy(image, source_access, tested, ecr, target, progress)
             return PromotedImage(target.uri, digest, copied)
     except (BotoCoreError, ClientError) as error:
         if isinstance(error, ClientError) and error.response["Error"]["Code"] == _NO_REPOSITORY:
@@ -142,8 +141,9 @@ def _find(ecr: Any, image: ImagePlan) -> Any:
 
 
 def _copy(
-    image: Any, origin: Any, tested: ImagePlan, ecr: Any, target: ImagePlan, progress: Progress
+    image: Any, source: Access, tested: ImagePlan, ecr: Any, target: ImagePlan, progress: Progress
 ) -> int:
+    origin, bundle = source.client("ecr"), source.process_environment().get("AWS_CA_BUNDLE")
     manifest = json.loads(image["imageManifest"])
     place = _place(target)
     sizes = {
@@ -154,7 +154,7 @@ def _copy(
     progress.start(sum(sizes.values()), "copying")
     for digest in sizes:
         address = origin.get_download_url_for_layer(**_place(tested), layerDigest=digest)
-        _copy_layer(address["downloadUrl"], digest, ecr, place, progress)
+        _copy_layer(address["downloadUrl"], bundle, digest, ecr, place, progress)
     ecr.put_image(
         **place,
         imageManifest=image["imageManifest"],
@@ -171,10 +171,15 @@ def _is_there(ecr: Any, place: dict[str, str], digest: str) -> bool:
 
 
 def _copy_layer(
-    address: str, digest: str, ecr: Any, place: dict[str, str], progress: Progress
+    address: str,
+    bundle: str | None,
+    digest: str,
+    ecr: Any,
+    place: dict[str, str],
+    progress: Progress,
 ) -> None:
     session = URLLib3Session(
-        verify=os.environ.get("AWS_CA_BUNDLE") or True,  # type: ignore[arg-type]  # or a path
+        verify=bundle or True,  # type: ignore[arg-type]  # or a path
         proxies=get_environ_proxies(address),
     )
     answer = session.send(AWSRequest("GET", address, stream_output=True).prepare())
