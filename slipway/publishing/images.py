@@ -56,15 +56,6 @@ def promote_image(
 
     The tag is the last that arrives, and layers that are there are not copied again.
 
-    Args:
-        project: gives config and sources.
-        name: file stem of the config.
-        environment: the environment that receives the image.
-        access: clients of its account.
-        progress: shows what is done.
-        source: the environment that tested the image.
-        source_access: clients that may read its registry.
-
     Raises:
         UserError: Slipway builds no such image, one of the registries lacks what it needs, or the
             target has another image under the tag.
