@@ -48,6 +48,8 @@ class LoopbackClients:
                     config=Config(
                         retries={"total_max_attempts": 1},
                         s3={"addressing_style": "path"},
+                        # Otherwise boto3 presigns addresses in the old way.
+                        signature_version="s3v4" if service == "s3" else None,
                         # Not the environment's: a proxy knows no loopback address.
                         proxies={},
                     ),

@@ -17,6 +17,7 @@ from embedded_aws.hosting.resources.tags import Tags
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.iam.simulation import iam_application
 from embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH
+from embedded_aws.image_layers import ecr_application
 from embedded_aws.listener import Listener
 from embedded_aws.monitoring.api import cloudwatch_application
 from embedded_aws.monitoring.evaluator import AlarmEvaluator
@@ -102,6 +103,7 @@ class EmbeddedAws:
         self._listener.mount("s3", ObjectFront(self._listener.moto))
         self._listener.mount("codebuild", self._builds.in_front_of(self._listener.moto))
         self._listener.mount("cloudformation", self._cloudformation.api)
+        self._listener.mount("ecr", ecr_application(self._clients))
         self._listener.mount("iam", iam_application())
         self._listener.mount("monitoring", cloudwatch_application(states, self._alarms.put_again))
         self._listener.mount("sagemaker", self._hosting.api)

@@ -22,10 +22,6 @@ from stacks.role_boundary import limit_roles
 # Stages of the Dockerfile.
 SERVING_TARGET = "serving"
 COMPILER_TARGET = "compiler"
-# Four for each version of the sources. They share the layers of their bases, which are most of
-# their size, so keeping them is cheap. An endpoint pulls its image again whenever it starts an
-# instance, so an image that still serves must not be deleted.
-_KEPT_IMAGES = 400
 _UNTAGGED_DAYS = 1
 
 
@@ -54,11 +50,12 @@ def images_to_build(
             environment.account,
             environment.region,
             repository_name(environment, family),
-            f"{base.tag}-{digest}",
+            f"{base.pinned_tag}-{digest}",
         )
-        images.append(ImageToBuild(serving, base.uri, SERVING_TARGET))
+        images.append(ImageToBuild(base.tag, serving, base.uri, SERVING_TARGET))
         if base.compiles:
-            images.append(ImageToBuild(compiler_image(serving), base.uri, COMPILER_TARGET))
+            compiler = compiler_image(serving)
+            images.append(ImageToBuild(base.tag, compiler, base.uri, COMPILER_TARGET))
     return images
 
 
@@ -179,30 +176,24 @@ def _repository(stack: ImageStack, name: str, key_arn: str | None) -> ecr.CfnRep
 
 
 def _lifecycle() -> str:
-    rules = [
-        {
-            "description": "No tag, no endpoint",
-            "selection": {
-                "tagStatus": "untagged",
-                "countType": "sinceImagePushed",
-                "countUnit": "days",
-                "countNumber": _UNTAGGED_DAYS,
-            },
-        },
-        {
-            "description": f"The newest {_KEPT_IMAGES} stay",
-            "selection": {
-                "tagStatus": "any",
-                "countType": "imageCountMoreThan",
-                "countNumber": _KEPT_IMAGES,
-            },
-        },
-    ]
-    return json.dumps(
-        {
-            "rules": [
-                {"rulePriority": number, **rule, "action": {"type": "expire"}}
-                for number, rule in enumerate(rules, 1)
-            ]
-        }
-    )
+    """Returns the rule about images without a tag, which no endpoint names.
+
+    No rule expires a tagged image. ECR's rules count images, or days since a push or a pull, and
+    none knows what serves
+    (https://docs.aws.amazon.com/AmazonECR/latest/userguide/lifecycle_policy_parameters.html, read
+    2026-11-28). An endpoint pulls its image only when it starts an instance, after years perhaps.
+    `slipway prune` asks the account what serves.
+    """
+    selection = {
+        "tagStatus": "untagged",
+        "countType": "sinceImagePushed",
+        "countUnit": "days",
+        "countNumber": _UNTAGGED_DAYS,
+    }
+    rule = {
+        "rulePriority": 1,
+        "description": "No tag, no endpoint",
+        "selection": selection,
+        "action": {"type": "expire"},
+    }
+    return json.dumps({"rules": [rule]})

@@ -36,6 +36,9 @@ def iam(
             help="Instead, the rights of `slipway publish --from`, which promotes the model.",
         ),
     ] = None,
+    image: Annotated[
+        bool, typer.Option("--image", help="With `--from`: the rights of its `--image` too.")
+    ] = False,
     endpoint: Annotated[
         str | None,
         typer.Option(
@@ -61,6 +64,8 @@ def iam(
         raise typer.BadParameter("give the name of a model, or --prune, or --import")
     if source is not None and name is None:
         raise typer.BadParameter("--from goes with the name of a model")
+    if image and source is None:
+        raise typer.BadParameter("--image goes with --from")
     if remote and (name is None or source is not None):
         raise typer.BadParameter("--remote goes with the name of a model, without --from")
     if execution_role and (name is None or source is not None or remote):
@@ -85,6 +90,12 @@ def iam(
         tested = project.environment(source)
         if tested.name == environment.name:
             raise UserError([same_environment(name, tested.name)])
+        images = None
+        if image:
+            to, of = (
+                project.plan(name, each, allow_unpublished=True) for each in (environment, tested)
+            )
+            images = (to.image, of.image)
         print_json(
             promotion_policy(
                 environment,
@@ -92,6 +103,7 @@ def iam(
                 source=tested,
                 source_place=artifact_place(project.config(name, tested.name).config, tested),
                 has_recipes=compiling is not None or isinstance(weights, HubWeights),
+                images=images,
             )
         )
         return

@@ -29,6 +29,11 @@ def _endpoint_and_files(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     environment = plan.environment
     yield "endpoint", f"{plan.endpoint_name} in {environment.account}/{environment.region}"
     yield "image", plan.image.uri
+    if plan.image.base is not None:
+        yield (
+            "base image",
+            plan.image.base + ("" if "@" in plan.image.base else ", by its tag only"),
+        )
     yield "artifact", _files(plan.artifact)
     if plan.weights is not None:
         yield "weights", f"{_files(plan.weights)}, copied by the container"

@@ -57,6 +57,10 @@ def publish(
             help="AWS profile that reads the artifacts of `--from`, if it is another account.",
         ),
     ] = None,
+    image: Annotated[
+        bool,
+        typer.Option("--image", help="With `--from`: copy the tested image of the container too."),
+    ] = False,
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Read every byte in the bucket, and compare the digests."),
@@ -92,6 +96,12 @@ def publish(
             "`--remote` and `--from` exclude each other",
             "A promotion copies within S3 by itself: leave `--remote` out.",
         )
+    if image and source is None:
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            "`--image` needs `--from`",
+            "Write `slipway publish NAME --env production --from staging --image`.",
+        )
     if remote and verify:
         raise UserError.of(
             Code.WRONG_OPTIONS,
@@ -110,8 +120,9 @@ def publish(
         _cancel(project, name, environment, access, as_json=as_json)
         return
     publish_model = _publisher(
-        project, environment, access, tested, source_profile, remote=remote, verify=verify
-    )
+        project, environment, access, tested, source_profile,
+        remote=remote, verify=verify, with_image=image,
+    )  # fmt: skip
     names = [name] if name is not None else _with_files(project, environment)
     problems: list[Problem] = []
     results: dict[str, Any] = {}
@@ -148,6 +159,7 @@ def _publisher(
     *,
     remote: bool,
     verify: bool,
+    with_image: bool,
 ) -> Callable[[str, ProgressBar], tuple[Published, dict[str, Any]]]:
     """Returns the function that publishes or promotes a model by its name.
 
@@ -178,6 +190,7 @@ def _publisher(
                 source_access=source_access,
                 within_s3=within_s3,
                 verify=verify,
+                with_image=with_image,
             )
         return result, asdict(result)
 
@@ -243,5 +256,8 @@ def _print(result: Published, name: str, project: Project, environment: Environm
         why = ", as the embedded AWS has no accelerator" if environment.is_local else ""
         typer.echo(f"Compiled for {result.target}{why}, by {result.source}.")
     typer.echo(f"Artifact {result.digest}")
+    if result.image is not None:
+        copied = human_size(result.image.copied_bytes)
+        typer.echo(f"Image {result.image.uri}, {result.image.digest}: {copied} copied.")
     lock = project.lock_path(name).relative_to(project.root).as_posix()
     typer.echo(f"{lock} {'changed: commit it.' if result.lock_changed else 'is as it was.'}")

@@ -142,12 +142,31 @@ class ImageFacts:
         return "living" if self.legacy is None else "legacy"
 
     @property
+    def digest(self) -> str | None:
+        """Returns the digest that pins it as a base; None where no source tells one."""
+        return base_digest(f"{self.repository}:{self.tag}")
+
+    @property
     def uri(self) -> str | None:
         """Returns the URI for a model's `Image`; None if it is not published in the region."""
         if self.account is None:
             return None
         registry = f"{self.account}.dkr.ecr.{self.region}.{self.domain_suffix}"
         return f"{registry}/{self.repository}:{self.tag}"
+
+
+@functools.cache
+def _base_digests() -> Mapping[str, str]:
+    return MappingProxyType(read_table("base_digests.json")["digests"])
+
+
+def base_digest(image: str) -> str | None:
+    """Returns the `sha256:` digest of an image that Slipway builds on, where a registry told it.
+
+    Args:
+        image: REPOSITORY:TAG, without the registry: a mirror has the same digests.
+    """
+    return _base_digests().get(image)
 
 
 @functools.cache

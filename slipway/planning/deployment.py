@@ -26,7 +26,7 @@ from slipway.planning.compiling import CPU, CompilePlan, no_target
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.memory_estimate import Layout, MemoryEstimate
 from slipway.planning.placements import Placement
-from slipway.planning.plan import ImagePlan, NeuronPlacement, PartitionPlan
+from slipway.planning.plan import ImageBase, ImagePlan, NeuronPlacement, PartitionPlan
 from slipway.planning.texts import TextProtocol
 
 SectionT = TypeVar("SectionT", bound=Section)
@@ -165,8 +165,8 @@ class Deployment(ABC):
         return ImagePlan(aws.account, aws.region, aws.repository, aws.tag)
 
     @property
-    def image_base(self) -> str:
-        """Returns the base of an image that Slipway builds, as the image's tag names it."""
+    def image_base(self) -> ImageBase:
+        """Returns the base of an image that Slipway builds."""
         raise ValueError(f"{self.container} is built on no image that is known")
 
     @property

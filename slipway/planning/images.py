@@ -40,9 +40,13 @@ def image_plan(
             ("serving", "container"),
         )
     # The same sources on another base are another image.
-    tag = f"{deployment.image_base}-{digest or UNPUBLISHED}"
+    base = deployment.image_base
     return ImagePlan(
-        environment.account, environment.region, f"{environment.repository_prefix}{family}", tag
+        environment.account,
+        environment.region,
+        f"{environment.repository_prefix}{family}",
+        f"{base.pinned_tag}-{digest or UNPUBLISHED}",
+        base.uri,
     )
 
 

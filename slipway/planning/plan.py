@@ -21,6 +21,9 @@ from slipway.planning.memory_estimate import MemoryEstimate
 from slipway.planning.rollout import new_fleet_alarms
 from slipway.planning.vpc import VpcPlan, vpc_plan
 
+# Of a base's digest, in the tags of the images on it.
+_BASE_DIGITS = 12
+
 
 @dataclass(frozen=True)
 class ImagePlan:
@@ -32,12 +35,14 @@ class ImagePlan:
         repository: ECR repository, for example `slipway/tensorrt`.
         tag: for an image that Slipway builds, the fingerprint of its sources. For a custom image,
             its tag or `sha256:` digest.
+        base: address of the image that it is built on; None where Slipway builds none.
     """
 
     account: str
     region: str
     repository: str
     tag: str
+    base: str | None = None
 
     @property
     def uri(self) -> str:
@@ -54,13 +59,27 @@ class ImageBase:
 
     Args:
         tag: its name in the tags of the images that are built on it, for example `trt10.13`.
-        uri: its address.
+        address: registry, repository and tag.
+        digest: `sha256:` digest that pins it; None where no source tells one.
         compiles: whether a second image is built on it, which compiles models.
     """
 
     tag: str
-    uri: str
+    address: str
+    digest: str | None = None
     compiles: bool = True
+
+    @property
+    def uri(self) -> str:
+        """Returns what a build pulls: by the digest if there is one."""
+        return self.address if self.digest is None else f"{self.address}@{self.digest}"
+
+    @property
+    def pinned_tag(self) -> str:
+        """Returns how tags of images on it begin; another digest makes another image."""
+        if self.digest is None:
+            return self.tag
+        return f"{self.tag}-{self.digest.removeprefix('sha256:')[:_BASE_DIGITS]}"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ target, from the same settings and under the same digest.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from slipway.access import Access
 from slipway.config.environments import Environment
@@ -18,6 +19,7 @@ from slipway.planning.promotion import package_changed, promotable, same_environ
 from slipway.project import Project
 from slipway.publishing.compiled import compile_recipe
 from slipway.publishing.families import PACKAGING
+from slipway.publishing.images import promote_image
 from slipway.publishing.packaging import Package, publish_package
 from slipway.publishing.progress import Progress
 from slipway.publishing.publish import (
@@ -46,6 +48,7 @@ def promote(
     source_access: Access,
     within_s3: bool,
     verify: bool = False,
+    with_image: bool = False,
 ) -> Published:
     """Copies one model's artifact from another environment.
 
@@ -62,6 +65,7 @@ def promote(
         source_access: clients that may read its bucket.
         within_s3: whether the clients of `access` may read that bucket too.
         verify: whether every byte of the copy is read.
+        with_image: whether the image that serves the model is copied too, before the lock changes.
 
     Raises:
         UserError: the environments differ, nothing was published to the source, or the artifact
@@ -78,6 +82,12 @@ def promote(
         project.plan(name, environment, allow_unpublished=True)
         locked = promotable(tested, target, project.lock(name))
         package = _package(project, target, locked, source.name)
+        image = None
+        if with_image:
+            image = promote_image(
+                project, name, environment, access, progress,
+                source=source, source_access=source_access,
+            )  # fmt: skip
         store = opened_store(target, access, progress, CLIENT_CONFIG, verify=verify)
         place = artifact_place(tested_config, source)
         origin = SourceStore(source_access.client("s3", CLIENT_CONFIG), source, place)
@@ -95,7 +105,8 @@ def promote(
             _, sent_bytes = publish_package(package, store=store, access=access, progress=progress)
             moved_bytes += sent_bytes
         _take_recipes(_recipes(project, target, locked), origin, store)
-    return record(project, target, Made(locked, moved_bytes), promoted_from=source.name)
+    published = record(project, target, Made(locked, moved_bytes), promoted_from=source.name)
+    return replace(published, image=image)
 
 
 def _package(

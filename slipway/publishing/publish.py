@@ -24,6 +24,7 @@ from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
 from slipway.publishing.families import PACKAGING
 from slipway.publishing.file_set import FileSet, require_whole
+from slipway.publishing.images import PromotedImage
 from slipway.publishing.packaging import publish_package
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
@@ -58,6 +59,7 @@ class Published:
         lock_changed: whether there is something to commit.
         parts: what the container loads in place of the weights; None where it loads those.
         promoted_from: the environment that it was copied from; None where it was published.
+        image: the container's image, if it was promoted too.
     """
 
     digest: str
@@ -70,6 +72,7 @@ class Published:
     lock_changed: bool
     parts: PublishedParts | None = None
     promoted_from: str | None = None
+    image: PromotedImage | None = None
 
 
 def publish(

@@ -4,6 +4,7 @@ from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.plan import ImagePlan
 from slipway.planning.statements import Statement, allow, policy_document
 from slipway.rights.statements import Place, use_key
 
@@ -15,6 +16,7 @@ def promotion_policy(
     source: Environment,
     source_place: ArtifactPlace,
     has_recipes: bool,
+    images: tuple[ImagePlan, ImagePlan] | None = None,
 ) -> dict[str, Any]:
     """Returns the policy to copy a model's artifact from one environment to another.
 
@@ -27,6 +29,7 @@ def promotion_policy(
         source: the environment that tested the artifact.
         source_place: the model's place there.
         has_recipes: whether another publish to the target would fetch or compile.
+        images: the image there and the tested one, with `--image`.
     """
     place, origin = Place(environment), Place(source)
     written, read = [target.artifacts_prefix], [source_place.artifacts_prefix]
@@ -48,6 +51,19 @@ def promotion_policy(
     if target.is_isolated:
         parameter = place.arn("ssm", f"parameter{target.key_parameter}")
         statements.append(allow("FindArtifactKey", ["ssm:GetParameter"], parameter))
+    if images is not None:
+        written_to, read_from = (
+            where.arn("ecr", f"repository/{image.repository}")
+            for where, image in zip((place, origin), images, strict=True)
+        )
+        write = ["CompleteLayerUpload", "InitiateLayerUpload", "PutImage", "UploadLayerPart"]
+        look = ["BatchCheckLayerAvailability", "BatchGetImage"]
+        statements += [
+            allow("WriteImage", sorted(f"ecr:{each}" for each in look + write), written_to),
+            allow(
+                "ReadSourceImage", ["ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"], read_from
+            ),
+        ]
     return policy_document(statements)
 
 

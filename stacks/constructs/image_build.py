@@ -48,8 +48,16 @@ _ENDING_PHASE_STATUSES = ["FAULT", "TIMED_OUT"]
 
 @dataclass(frozen=True)
 class ImageToBuild:
-    """One image."""
+    """One image.
 
+    Args:
+        base: name of its base, for example `trt10.13`.
+        image: what is built.
+        base_image: address of the base.
+        target: stage of the Dockerfile.
+    """
+
+    base: str
     image: ImagePlan
     base_image: str
     target: str
@@ -81,10 +89,11 @@ class ImageBuild(Construct):
         project = self._project(images, sources, dockerfile, settings, ca_bundle)
         function = self._function(project)
         earlier: Sequence[IDependable] = (*self._news(project, function), *after)
-        for number, each in enumerate(images):
+        for each in images:
             request = cdk.CustomResource(
                 self,
-                f"Image{number}",
+                # Not its number, which another base before it would shift.
+                f"Image-{each.base}-{each.target}",
                 service_token=function.attr_arn,
                 resource_type="Custom::SlipwayImage",
                 properties={

@@ -78,7 +78,7 @@ def test_its_bill_of_materials_is_whole(tried: Tried, tmp_path: Path) -> None:
 def pins(image: Image) -> set[str]:
     """The pins of the lists that the Dockerfile takes for a base."""
     version = ".".join(map(str, image.python))
-    tag = image.base.rpartition(":")[2]
+    tag = image.base.partition("@")[0].rpartition(":")[2]
     folder = image.dockerfile.parent
     wanted = (f"python{version}", tag) if image.family == "triton" else ("", tag)
     files = [folder / f"requirements{'-' if each else ''}{each}.txt" for each in wanted]

@@ -133,7 +133,7 @@ def test_slipways_own_lmi_image_is_built_again(run, written, tmp_path):
     deployment = deployment_of(config, PRODUCTION)
     assert deployment.properties(WEIGHTS) == BUILT
     assert deployment.container_environment() == PLAN["container_environment"]
-    assert PLAN["image"]["tag"].startswith(f"{deployment.image_base}-")
+    assert PLAN["image"]["tag"].startswith(f"{deployment.image_base.tag}-")
     assert "Left out: option." not in output
 
 

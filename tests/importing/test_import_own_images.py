@@ -49,7 +49,7 @@ def test_the_plan_has_the_same_container(tmp_path, monkeypatch, slipway_command,
     ]
     assert later in ("1", ["1"])
     assert own == plan["container_environment"]
-    assert plan["image"]["tag"].startswith(f"{deployment.image_base}-")
+    assert plan["image"]["tag"].startswith(f"{deployment.image_base.tag}-")
     guesses = {each["field"] for each in report["guesses"] if each["field"].startswith("serving.")}
     assert guesses == {f"serving.{name}" for name in guessed}
 

@@ -1,4 +1,4 @@
-"""An artifact that was promoted is deployed and answers."""
+"""An artifact that was promoted from another region is deployed and answers."""
 
 import json
 from pathlib import Path
@@ -13,13 +13,16 @@ from tests.support.accounts import access_to
 from tests.support.projects import DIGEST, LOCAL, config_text, write_project
 from tests.support.slipway_stack import MODEL, slipway_stack
 
-STAGING = LOCAL.model_copy(update={"name": "staging"})
+STAGING = LOCAL.model_copy(update={"name": "staging", "region": "eu-west-1"})
 ENVIRONMENTS = """\
-local: &account
+local:
   account: "123456789012"
   region: us-east-1
   artifacts: sample
-staging: *account
+staging:
+  account: "123456789012"
+  region: eu-west-1
+  artifacts: sample
 """
 
 
@@ -33,11 +36,15 @@ def test_a_promoted_artifact_serves(tmp_path: Path) -> None:
     with slipway_stack(tmp_path / "account", time_scale=0.005) as stack:
         url = stack.stacks.aws.connection.url
         access = access_to(url)
-        access.client("s3").create_bucket(Bucket=STAGING.artifact_bucket)
-        tested = publish(project, MODEL, STAGING, access, Progress())
+        there = access.in_region(STAGING.region)
+        place = {"LocationConstraint": STAGING.region}
+        there.client("s3").create_bucket(
+            Bucket=STAGING.artifact_bucket, CreateBucketConfiguration=place
+        )
+        tested = publish(project, MODEL, STAGING, there, Progress())
         promoted = promote(
             project, MODEL, LOCAL, access, Progress(),
-            source=STAGING, source_access=access, within_s3=False,
+            source=STAGING, source_access=there, within_s3=True,
         )  # fmt: skip
         assert promoted.digest == tested.digest
         # The golden template, whose digest is the promoted artifact's.

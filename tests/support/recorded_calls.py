@@ -53,6 +53,13 @@ _RESOURCES = {
     "logs:GetLogEvents": ("logGroupName", "log-group:{}:log-stream:one"),
     "ecr:DescribeImages": ("repositoryName", "repository/{}"),
     "ecr:BatchDeleteImage": ("repositoryName", "repository/{}"),
+    "ecr:BatchCheckLayerAvailability": ("repositoryName", "repository/{}"),
+    "ecr:BatchGetImage": ("repositoryName", "repository/{}"),
+    "ecr:CompleteLayerUpload": ("repositoryName", "repository/{}"),
+    "ecr:GetDownloadUrlForLayer": ("repositoryName", "repository/{}"),
+    "ecr:InitiateLayerUpload": ("repositoryName", "repository/{}"),
+    "ecr:PutImage": ("repositoryName", "repository/{}"),
+    "ecr:UploadLayerPart": ("repositoryName", "repository/{}"),
     "codebuild:ListBuildsForProject": ("projectName", "project/{}"),
     "codebuild:StartBuild": ("projectName", "project/{}"),
 }

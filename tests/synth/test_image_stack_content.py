@@ -12,9 +12,14 @@ from aws_cdk import aws_s3_assets as assets
 from botocore.validate import ParamValidator
 from moto.events.models import EventPattern
 
+from slipway.cli.plan_text import describe_plan
+from slipway.facts import images
 from slipway.facts.images import ImageFacts, image
 from slipway.facts.neuron.drivers import newest_neuron_version
+from slipway.facts.tensorrt.releases import TensorRTRelease, tensorrt_releases
+from slipway.image_sources import image_digest
 from slipway.planning.families.neuron.image import image_bases
+from slipway.planning.families.tensorrt import image as tensorrt_image
 from slipway.planning.plan import ImagePlan
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
@@ -24,7 +29,15 @@ from tests.support.linting import lint
 from tests.support.projects import PRODUCTION
 from tests.support.upgrades import kept, replaced
 from tests.synth.assemblies import Assembly, new_app
-from tests.synth.image_stacks import REGISTRY, SHARED, STACK, make_project, sources, synthesise
+from tests.synth.image_stacks import (
+    REGISTRY,
+    SHARED,
+    STACK,
+    make_project,
+    requests,
+    sources,
+    synthesise,
+)
 from tests.synth.scanners import nag, validation_findings
 
 RELEASED = sorted((Path(__file__).parents[1] / "golden" / "releases").glob(f"*/{STACK}.json"))
@@ -53,6 +66,7 @@ def test_the_repository_outlives_the_stack_but_not_its_failed_creation(assembly:
     assert properties["ImageTagMutability"] == "IMMUTABLE"
     assert properties["ImageScanningConfiguration"] == {"ScanOnPush": True}
     rules = json.loads(properties["LifecyclePolicy"]["LifecyclePolicyText"])["rules"]
+    # No rule of ECR knows what serves, so none may expire an image with a tag.
     assert [(rule["rulePriority"], rule["selection"]) for rule in rules] == [
         (
             1,
@@ -61,7 +75,6 @@ def test_the_repository_outlives_the_stack_but_not_its_failed_creation(assembly:
                 "countUnit": "days", "countNumber": 1,
             },
         ),
-        (2, {"tagStatus": "any", "countType": "imageCountMoreThan", "countNumber": 400}),
     ]  # fmt: skip
 
 
@@ -70,6 +83,56 @@ def test_an_upgrade_keeps_the_repository(assembly: Assembly, released: Path):
     before = json.loads(released.read_text("utf-8"))
     assert kept(before)
     assert replaced(before, assembly.template(STACK)) == []
+
+
+def test_a_further_base_moves_no_image_to_another_logical_id(
+    assembly: Assembly, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    older = TensorRTRelease("10.1", "24.05-py3", "12.4", "sm70")
+    releases = {older.version: older, **tensorrt_releases()}
+    monkeypatch.setattr(tensorrt_image, "tensorrt_releases", lambda: releases)
+    after = synthesise(project, tmp_path).resources(STACK, "Custom::SlipwayImage")
+    before = assembly.resources(STACK, "Custom::SlipwayImage")
+    assert len(after) == len(before) + 2
+    assert {name: properties(after[name]) for name in before} == {
+        name: properties(resource) for name, resource in before.items()
+    }
+
+
+def properties(resource: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = resource["Properties"]
+    return found
+
+
+def test_another_digest_of_a_base_is_another_image(
+    assembly: Assembly, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    newest, oldest = "nvidia/tensorrt:25.09-py3", "nvidia/tensorrt:24.09-py3"
+    fingerprint = image_digest(project.root, "tensorrt")
+    for number, digit in enumerate("ab"):
+        digest = f"sha256:{digit * 64}"
+        monkeypatch.setattr(images, "_base_digests", lambda digest=digest: {newest: digest})
+        again = Project(project.root)
+        found = synthesise(again, tmp_path / str(number))
+        tag = f"trt10.13-{digit * 12}-{fingerprint}"
+        built = [
+            (uri.partition(":")[2], base)
+            for uri, base, target in requests(found, STACK)
+            if target == "serving"
+        ]
+        assert built == [
+            (f"trt10.4-{fingerprint}", f"nvcr.io/{oldest}"),
+            (tag, f"nvcr.io/{newest}@{digest}"),
+        ]
+        plan = again.plan("newest", PRODUCTION)
+        assert (plan.image.tag, plan.image.base) == (tag, f"nvcr.io/{newest}@{digest}")
+        assert f" nvcr.io/{newest}@{digest}\n" in describe_plan(plan)
+        by_tag = describe_plan(again.plan("volta", PRODUCTION))
+        assert f" nvcr.io/{oldest}, by its tag only\n" in by_tag
+        # The same resources: CloudFormation updates each in place.
+        assert set(found.resources(STACK, "Custom::SlipwayImage")) == set(
+            assembly.resources(STACK, "Custom::SlipwayImage")
+        )
 
 
 def test_no_build_starts_before_its_end_can_be_told(assembly: Assembly):
@@ -227,7 +290,7 @@ def test_a_base_image_in_ecr_may_be_pulled(tmp_path: Path):
     ImageBuild(
         stack,
         "Build",
-        images=[ImageToBuild(image, base, "serving")],
+        images=[ImageToBuild("trt10.13", image, base, "serving")],
         sources=assets.Asset(stack, "Sources", path=str(folder)),
         dockerfile="Dockerfile",
         after=(),

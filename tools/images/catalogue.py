@@ -11,9 +11,11 @@ from slipway.facts import images
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.facts.triton.releases import TRITON, triton_bases
+from slipway.planning.families.lmi import image as lmi
 from slipway.planning.families.neuron import image as neuron
 from slipway.planning.families.tensorrt import image as tensorrt
 from slipway.planning.families.triton import image as triton
+from slipway.planning.plan import ImageBase
 from tools.images.pythons import Version
 
 ROOT: Final = Path(__file__).parents[2]
@@ -73,20 +75,19 @@ class Image:
 def catalogue() -> Iterator[Image]:
     """Yields every image that serves."""
     for release in tensorrt_releases().values():
-        base = release.base_image
-        address = f"nvcr.io/nvidia/tensorrt:{base}"
-        python = _PYTHONS_OF_TENSORRT[base]
+        base = tensorrt.image_base(release)
+        python = _PYTHONS_OF_TENSORRT[release.base_image]
         name = f"tensorrt-{release.version}"
-        yield Image(name, "tensorrt", tensorrt.base_tag(release), address, python)
+        yield Image(name, "tensorrt", base.pinned_tag, base.uri, python)
     for chip, framework in neuron.NEURON_BASES.items():
         found = images.image(framework, newest_neuron_version(framework), _REGION)
-        yield _aws(chip, "neuron", neuron.base_tag(framework, found.version), found)
+        yield _aws(chip, "neuron", neuron.image_base(found), found)
     for version in triton_bases():
         found = images.image(TRITON, version, _REGION)
-        yield _aws(f"triton-{version}", "triton", triton.base_tag(version), found)
+        yield _aws(f"triton-{version}", "triton", triton.image_base(found), found)
     for framework, version in _LMI_BASES:
         found = images.image(framework, version, _REGION)
-        yield _aws(f"lmi-{version}", "lmi", found.tag, found)
+        yield _aws(f"lmi-{version}", "lmi", lmi.image_base(found), found)
 
 
 def compilers() -> Iterator[Image]:
@@ -98,8 +99,8 @@ def compilers() -> Iterator[Image]:
     return (image.compiler for image in catalogue() if image.family == "tensorrt")
 
 
-def _aws(name: str, family: str, base_tag: str, found: images.ImageFacts) -> Image:
-    if found.uri is None or found.python_version is None:
+def _aws(name: str, family: str, base: ImageBase | None, found: images.ImageFacts) -> Image:
+    if base is None or found.python_version is None:
         raise LookupError(f"images.json has no address or no Python of {found.tag}")
     major, minor = map(int, found.python_version.split("."))
-    return Image(name, family, base_tag, found.uri, (major, minor))
+    return Image(name, family, base.pinned_tag, base.uri, (major, minor))

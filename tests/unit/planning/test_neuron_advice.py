@@ -87,6 +87,20 @@ class TestAdvice:
         assert warnings(say, endpoint=inf1, **custom(OWN, NEURON_RT_NUM_CORES="1")) == []
         assert warnings(say, endpoint=on("ml.g4dn.xlarge"), **old) == []
 
+    def test_a_tag_can_move_and_a_digest_cannot(self):
+        say, repository = custom_advice.tag_can_move, OWN.partition(":")[0]
+        for tag in ("latest", "1.4.2"):
+            assert warnings(say, **custom(f"{repository}:{tag}")) == [
+                (
+                    "image-tag",
+                    f"The tag `{tag}` of `image_uri` can move, and then the next instance runs "
+                    f"another image: write {repository}@DIGEST. `aws ecr describe-images --region "
+                    "us-east-1 --registry-id 123456789012 --repository-name search --image-ids "
+                    f"imageTag={tag}` tells the digest.",
+                )
+            ]
+        assert warnings(say, **custom(f"{repository}@sha256:{'a' * 64}")) == []
+
     def test_awss_servers_count_processors(self):
         say, inf1 = custom_advice.workers_follow_processors, on("ml.inf1.6xlarge")
         expected = [

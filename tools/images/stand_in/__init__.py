@@ -74,7 +74,7 @@ def make(
         UnavailableError: this machine lacks the Python, Debian's packages or the server.
         EngineError: the build failed.
     """
-    name = f"slipway-stand-in/{image.base.partition('/')[2]}"
+    name = f"slipway-stand-in/{image.base.partition('@')[0].partition('/')[2]}"
     recipe = _recipe()
     if engine.label(name, _LABEL) == recipe:
         return name

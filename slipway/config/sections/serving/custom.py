@@ -16,8 +16,8 @@ class CustomServing(Section):
         pattern=r"^[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[a-z0-9._/-]+"
         r"(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}|@sha256:[0-9a-f]{64})$",
         max_length=255,
-        description="Image in ECR, with its tag or digest, in the endpoint's region. "
-        "SageMaker pulls no image from another region.",
+        description="Image in ECR, with its digest or tag, in the endpoint's region. A tag can "
+        "move, so the plan warns of it. SageMaker pulls no image from another region.",
         examples=["123456789012.dkr.ecr.eu-west-1.amazonaws.com/search:1.4.2"],
     )
     cuda_version: str | None = Field(

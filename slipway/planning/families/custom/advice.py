@@ -1,4 +1,7 @@
-"""Warnings about AWS's images for Inferentia and Trainium (facts: neuron). They stop nothing."""
+"""Warnings about images of the user's own. They stop nothing.
+
+Most are about AWS's images for Inferentia and Trainium (facts: neuron).
+"""
 
 from collections.abc import Iterator
 
@@ -13,6 +16,20 @@ _SERVERS = (_TORCHSERVE, "Multi Model Server")
 _WORKERS = "SAGEMAKER_MODEL_SERVER_WORKERS"
 _TORCHSERVE_PREFIX = "SAGEMAKER_TS_"
 _TORCHSERVE_WORKERS = ("SAGEMAKER_TS_MIN_WORKERS", "SAGEMAKER_TS_MAX_WORKERS")
+
+
+def tag_can_move(custom: Custom) -> Iterator[PlanWarning]:
+    """Warns of an image that is named by its tag: each instance pulls what the tag means then."""
+    image = custom.given_image
+    if image.tag.startswith("sha256:"):
+        return
+    yield PlanWarning(
+        "image-tag",
+        f"The tag `{image.tag}` of `image_uri` can move, and then the next instance runs another "
+        f"image: write {image.uri.removesuffix(f':{image.tag}')}@DIGEST. `aws ecr describe-images "
+        f"--region {image.region} --registry-id {image.account} --repository-name "
+        f"{image.repository} --image-ids imageTag={image.tag}` tells the digest.",
+    )
 
 
 def driver_may_be_too_old(custom: Custom) -> Iterator[PlanWarning]:
@@ -89,6 +106,7 @@ def _neuron_types(custom: Custom) -> Iterator[tuple[InstanceFacts, int]]:
 
 
 ADVICE = (
+    tag_can_move,
     driver_may_be_too_old,
     group_sizes_have_no_effect,
     workers_follow_processors,

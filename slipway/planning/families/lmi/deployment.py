@@ -13,6 +13,7 @@ from slipway.planning.compiling import CompilePlan
 from slipway.planning.deployment import Deployment, Fits
 from slipway.planning.families.lmi.frameworks import frameworks_of
 from slipway.planning.families.lmi.handlers import brings_handler
+from slipway.planning.families.lmi.image import image_base
 from slipway.planning.families.lmi.partitioning import (
     Partitioning,
     job_arguments,
@@ -24,7 +25,7 @@ from slipway.planning.families.lmi.properties import lmi_properties
 from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, rendered
 from slipway.planning.families.lmi.variables import variables
 from slipway.planning.memory_estimate import Layout, layout_over_cores
-from slipway.planning.plan import ImagePlan, PartitionPlan
+from slipway.planning.plan import ImageBase, ImagePlan, PartitionPlan
 from slipway.planning.precision import precision_of_two_bytes
 from slipway.planning.timeouts import startup_timeout_seconds
 
@@ -115,9 +116,10 @@ class Lmi(Deployment):
         return self.serving.framework, self.serving.version
 
     @property
-    def image_base(self) -> str:
-        """Returns the tag of AWS's image."""
-        return self.aws_image.tag if self.aws_image else super().image_base
+    def image_base(self) -> ImageBase:
+        """Returns AWS's image."""
+        base = image_base(self.aws_image) if self.aws_image else None
+        return base or super().image_base
 
     # The settings
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from slipway.config.environments import Environment
-from slipway.facts.images import UnknownImageError, frameworks, image, versions
+from slipway.facts.images import ImageFacts, UnknownImageError, frameworks, image, versions
 from slipway.planning.families.lmi.handlers import our_handler
 from slipway.planning.plan import ImageBase
 
@@ -26,8 +26,16 @@ def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> 
             base = image(framework, version, environment.region)
         except UnknownImageError:
             continue  # a rule refuses every config that needs this base, or one of those below
-        if base.uri is not None and our_handler(framework, version) is not None:
-            yield ImageBase(base.tag, base.uri, compiles=False)
+        found = image_base(base)
+        if found is not None and our_handler(framework, version) is not None:
+            yield found
+
+
+def image_base(base: ImageFacts) -> ImageBase | None:
+    """Returns AWS's image as a base; None where it is not published in the region."""
+    if base.uri is None:
+        return None
+    return ImageBase(base.tag, base.uri, base.digest, compiles=False)
 
 
 def compiler_images(region: str) -> Iterator[tuple[str, str]]:

@@ -11,11 +11,11 @@ from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.compiling import CPU, CompilePlan
 from slipway.planning.deployment import Deployment
 from slipway.planning.families.neuron.hardware import TARGETS, instance_family
-from slipway.planning.families.neuron.image import NEURON_BASES, base_tag
+from slipway.planning.families.neuron.image import NEURON_BASES, image_base
 from slipway.planning.families.neuron.placement import place
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout, layout_over_cores
-from slipway.planning.plan import ImagePlan, NeuronPlacement
+from slipway.planning.plan import ImageBase, ImagePlan, NeuronPlacement
 
 
 class Neuron(Deployment):
@@ -64,9 +64,10 @@ class Neuron(Deployment):
         return framework, newest_neuron_version(framework)
 
     @property
-    def image_base(self) -> str:
-        """Returns the base, for example `neuronx2.8.0`."""
-        return base_tag(*self.aws_image_name)
+    def image_base(self) -> ImageBase:
+        """Returns AWS's newest image for the framework."""
+        base = image_base(self.aws_image) if self.aws_image else None
+        return base or super().image_base
 
     @property
     def supported_replacement(self) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from slipway.config.environments import Environment
-from slipway.facts.images import image
+from slipway.facts.images import ImageFacts, image
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.plan import ImageBase
 
@@ -31,5 +31,12 @@ def image_bases(
     for framework in NEURON_BASES.values():
         base = image(framework, newest_neuron_version(framework), environment.region)
         # A rule refuses every config that would need a base without an address.
-        if base.uri is not None:
-            yield ImageBase(base_tag(framework, base.version), base.uri)
+        if (found := image_base(base)) is not None:
+            yield found
+
+
+def image_base(base: ImageFacts) -> ImageBase | None:
+    """Returns AWS's image as a base; None where it is not published in the region."""
+    if base.uri is None:
+        return None
+    return ImageBase(base_tag(base.framework, base.version), base.uri, base.digest)

@@ -10,10 +10,10 @@ from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.tensorrt.releases import TensorRTRelease, newest_release_for, tensorrt_releases
 from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
 from slipway.planning.deployment import Deployment
-from slipway.planning.families.tensorrt.image import base_tag
+from slipway.planning.families.tensorrt.image import image_base
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
-from slipway.planning.plan import ImagePlan
+from slipway.planning.plan import ImageBase, ImagePlan
 
 # As many as the container allocates: tests/containers/tensorrt/runtimes/test_start_on_standins.py
 CACHES = 3
@@ -49,9 +49,11 @@ class TensorRT(Deployment):
         return self.container
 
     @property
-    def image_base(self) -> str:
-        """Returns the TensorRT release, for example `trt10.13`."""
-        return super().image_base if self.release is None else base_tag(self.release)
+    def image_base(self) -> ImageBase:
+        """Returns NVIDIA's image of the TensorRT release."""
+        if self.release is None:
+            return super().image_base
+        return image_base(self.release, self.environment.image_builds.registry)
 
     @property
     def cuda_version(self) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from slipway.config.environments import Environment
+from slipway.facts.images import base_digest
 from slipway.facts.tensorrt.releases import TensorRTRelease, tensorrt_releases
 from slipway.planning.plan import ImageBase
 
@@ -23,6 +24,12 @@ def image_bases(
         environment: may name a registry that mirrors NVIDIA's.
         wanted: unused: all are built.
     """
-    registry = environment.image_builds.registry or _REGISTRY
     for release in tensorrt_releases().values():
-        yield ImageBase(base_tag(release), f"{registry}/nvidia/tensorrt:{release.base_image}")
+        yield image_base(release, environment.image_builds.registry)
+
+
+def image_base(release: TensorRTRelease, registry: str | None = None) -> ImageBase:
+    """Returns the base of one release, in NVIDIA's registry or in one that mirrors it."""
+    registry = registry or _REGISTRY
+    image = f"nvidia/tensorrt:{release.base_image}"
+    return ImageBase(base_tag(release), f"{registry}/{image}", base_digest(image))

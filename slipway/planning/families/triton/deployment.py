@@ -11,12 +11,12 @@ from slipway.facts.triton.releases import TRITON, triton_releases
 from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
 from slipway.planning.deployment import Deployment
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
-from slipway.planning.families.triton.image import base_tag
+from slipway.planning.families.triton.image import image_base
 from slipway.planning.families.triton.kserve import KServeTexts
 from slipway.planning.families.triton.repository import CONFIG_NAME, check_repository
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
-from slipway.planning.plan import ImagePlan
+from slipway.planning.plan import ImageBase, ImagePlan
 
 _MEBIBYTE: Final = 1024 * 1024
 # A token of text has some four bytes; four characters of four bytes each are far above that.
@@ -56,9 +56,10 @@ class Triton(Deployment):
         return None if self.is_own else self.container
 
     @property
-    def image_base(self) -> str:
-        """Returns the release, for example `triton26.05`."""
-        return base_tag(self.serving.version)
+    def image_base(self) -> ImageBase:
+        """Returns AWS's image of the release."""
+        base = image_base(self.aws_image) if self.aws_image else None
+        return base or super().image_base
 
     @property
     def aws_image_name(self) -> tuple[str, str]:

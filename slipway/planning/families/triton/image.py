@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from slipway.config.environments import Environment
-from slipway.facts.images import UnknownImageError, image
+from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.triton.releases import TRITON, triton_bases
 from slipway.planning.plan import ImageBase
 
@@ -29,5 +29,12 @@ def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> 
             base = image(framework, version, environment.region)
         except UnknownImageError:
             continue  # no image is published in a region of that name, as a rule reports
-        if base.uri is not None:
-            yield ImageBase(base_tag(version), base.uri)
+        if (found := image_base(base)) is not None:
+            yield found
+
+
+def image_base(base: ImageFacts) -> ImageBase | None:
+    """Returns AWS's image as a base; None where it is not published in the region."""
+    if base.uri is None:
+        return None
+    return ImageBase(base_tag(base.version), base.uri, base.digest)
