@@ -204,6 +204,7 @@ class Code(StrEnum):
     TIME_ZONE = "SW447"
     SHARED_ENDPOINT = "SW448"
     GUEST_SETTING = "SW449"
+    CREATION_TIME = "SW455"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"
