@@ -13,9 +13,11 @@ import aws_cdk as cdk
 
 from slipway.errors import UserError
 from slipway.full_disk import no_room_problem
+from slipway.git import find_commit
 from slipway.local_hint import unset_variables_hint
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
+from stacks.model_stack import record_commit
 
 
 def main() -> int:
@@ -48,6 +50,8 @@ def synthesise(root: Path) -> None:
     selection = Selection.from_context(app.node)
     project = Project(root)
     add_stacks(app, project, selection)
+    if commit := find_commit(root, "HEAD"):
+        record_commit(app, commit)
     for name in selection.without_file(project):
         print(f"There is no model_configs/{name}.yaml. `{name}` is a stack alone.", file=sys.stderr)
     if hint := unset_variables_hint(root, selection.environment, os.environ):

@@ -4,6 +4,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from slipway.config.names import COMMIT_RULE
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
@@ -128,6 +129,22 @@ class ModelStack(cdk.Stack):
             description=f"Written by the {whose} stack: cdk deploy {stack_id}",
         )
         return parameter.value_as_string
+
+
+def record_commit(app: cdk.App, commit: str) -> None:
+    """Writes the project's commit into each model's template, where it changes nothing else.
+
+    CloudFormation updates nothing for a rule, and `cdk diff` hides rules as the CDK's own. It would
+    show other metadata of a template for every stack after every commit. A tag of the stack would
+    be one of each resource.
+    """
+    for stack in app.node.children:
+        if isinstance(stack, ModelStack):
+            # It always holds, and has the form of the CDK's own rule, which AWS is known to take.
+            other = cdk.Fn.condition_contains([commit], cdk.Fn.ref("BootstrapVersion"))
+            holds = cdk.Fn.condition_not(other)
+            assertion = cdk.CfnRuleAssertion(assert_=holds, assert_description="Always holds")
+            cdk.CfnRule(stack, COMMIT_RULE, assertions=[assertion])
 
 
 def _uses_artifact_key(plan: DeploymentPlan) -> bool:

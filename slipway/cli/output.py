@@ -16,7 +16,7 @@ from slipway.full_disk import no_room_problem
 
 # What loads configs is imported by the command that does: `slipway --help` needs none of it.
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from slipway.project import Project
@@ -89,6 +89,12 @@ def print_error(error: UserError, *, as_json: bool) -> None:
         print_json({"problems": [problem.as_json() for problem in error.problems]})
     else:
         sys.stderr.write(f"{error}\n")
+
+
+def as_lines(rows: Sequence[tuple[str, str]]) -> str:
+    """Returns labels and values, one pair a line."""
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label:<{width}}  {value}" for label, value in rows)
 
 
 def human_size(size_bytes: float) -> str:

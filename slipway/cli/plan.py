@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
+from slipway.cli.output import (
+    AnyEnvironmentOption,
+    JsonOption,
+    as_lines,
+    current_project,
+    print_json,
+)
 from slipway.codes.code import Code
 from slipway.config.names import CI, LOCAL
 from slipway.errors import UserError
@@ -15,6 +22,8 @@ if TYPE_CHECKING:
     from slipway.config.environments import Environment
     from slipway.project import Project
 
+_DEPLOYED = "deployed"
+
 
 def plan(
     name: Annotated[str, typer.Argument(help="Name of the model.")],
@@ -22,6 +31,15 @@ def plan(
     allow_unpublished: Annotated[
         bool, typer.Option("--allow-unpublished", help="Plan without a published artifact.")
     ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            help="Also say what a deploy would do to `deployed`, the endpoint in the account, or "
+            "to what a branch, tag or commit deploys.",
+            metavar="REF",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the deployment that `cdk synth` renders, with its memory and its cost."""
@@ -30,10 +48,24 @@ def plan(
     project = current_project()
     environment = project.environment(env) if env else _only_environment(project, name)
     result = project.plan(name, environment, allow_unpublished=allow_unpublished)
+    found = None
+    if against == _DEPLOYED:
+        from slipway.access import account_errors, open_access
+        from slipway.operations.against import compare_with_deployed
+
+        access = open_access(environment, project.root)
+        with account_errors():
+            found = compare_with_deployed(result, access)
+    elif against is not None:
+        from slipway.operations.against import compare_with_commit
+
+        found = compare_with_commit(project, result, against, allow_unpublished=allow_unpublished)
     if as_json:
-        print_json(result.as_json())
-    else:
-        typer.echo(describe_plan(result))
+        print_json(result.as_json() | ({} if found is None else {"consequences": asdict(found)}))
+        return
+    typer.echo(describe_plan(result))
+    if found is not None:
+        typer.echo("\n" + as_lines(list(found.as_rows())))
 
 
 def _only_environment(project: Project, name: str) -> Environment:

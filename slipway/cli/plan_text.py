@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slipway.cli import costs
-from slipway.cli.output import human_size
+from slipway.cli.output import as_lines, human_size
 from slipway.config.sections.endpoint import AsyncInference, DataCapture, Metrics
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.config.sections.scale_to_zero import CopySchedule
@@ -21,8 +21,7 @@ def describe_plan(plan: DeploymentPlan) -> str:
     rows = [*_endpoint_and_files(plan), *_instances(plan), *_network(plan), *_safeguards(plan)]
     rows += _settings_and_tags(plan)
     rows += [("warning", warning.message) for warning in plan.warnings]
-    width = max(len(label) for label, _ in rows)
-    return "\n".join(f"{label:<{width}}  {value}" for label, value in rows)
+    return as_lines(rows)
 
 
 def _endpoint_and_files(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:

@@ -19,8 +19,8 @@ def preflight(
     as_json: JsonOption = False,
 ) -> None:
     """Check that the account is ready for a deployment; print a command for each missing part."""
-    from slipway.access import open_access, why_not_served
-    from slipway.operations.preflight import notes
+    from slipway.access import account_errors, open_access, why_not_served
+    from slipway.operations.preflight import compare_commits, notes
     from slipway.operations.preflight import preflight as check
 
     project = current_project()
@@ -37,10 +37,12 @@ def preflight(
         repository_key=environment.image_builds.repository_key,
         why_not_served=refusal,
     )
+    with account_errors():
+        told = [*notes(plan), *compare_commits(plan, access, project.root)]
     if as_json:
-        print_json({"checks": checks, "notes": notes(plan)})
+        print_json({"checks": checks, "notes": told})
     else:
         for passed in checks:
             typer.echo(f"ok  {passed}")
-        for note in notes(plan):
+        for note in told:
             typer.echo(f"note  {note}")

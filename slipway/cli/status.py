@@ -16,6 +16,7 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
+    as_lines,
     current_project,
     print_json,
 )
@@ -24,6 +25,7 @@ from slipway.json_text import parse_json
 
 if TYPE_CHECKING:
     from slipway.operations.status.report import EndpointStatus, Status
+    from slipway.planning.consequences import Consequences
     from slipway.planning.plan import DeploymentPlan
 
 
@@ -59,10 +61,11 @@ def status(
             log_line_count=lines,
             host=None if endpoint == own else endpoint,
         )
+    effects = None if plan is None else found.consequences(plan)
     if as_json:
-        print_json(_as_json(found, unplanned))
+        print_json(_as_json(found, unplanned) | {"consequences": effects and asdict(effects)})
     else:
-        print_status(found, unplanned)
+        print_status(found, unplanned, effects)
     if found.troubles():
         raise typer.Exit(1)
 
@@ -89,7 +92,9 @@ def _without_datetimes(value: Any) -> Any:
     return value
 
 
-def print_status(found: Status, unplanned: str | None) -> None:
+def print_status(
+    found: Status, unplanned: str | None, consequences: Consequences | None = None
+) -> None:
     """Prints a status for people: the verdict, what is served, the alarms, the log's last lines."""
     for line in _verdict(found):
         typer.echo(line)
@@ -124,17 +129,20 @@ def print_status(found: Status, unplanned: str | None) -> None:
             rows.append(("copies", f"{count} ({component.status}, {bounds})"))
         if endpoint.others:
             rows.append(("beside", f"copies of {', '.join(endpoint.others)} on the same instances"))
+        effects = consequences.effects if consequences else ()
+        kinds = {each.setting: f" ({each.consequence})" for each in effects}
         for number, item in enumerate(found.differences):
             files = f"{item.files or 'not set'} in the files"
             deployed = f"{item.deployed or 'not set'} deployed"
-            rows.append(("" if number else "files", f"{item.setting}: {files}, {deployed}"))
+            text = f"{item.setting}: {files}, {deployed}{kinds.get(item.setting, '')}"
+            rows.append(("" if number else "files", text))
+        if consequences is not None and effects:
+            rows.append(next(consequences.as_rows()))
     widest = max((len(alarm.state) for alarm in found.alarms), default=0)
     for alarm in found.alarms:
         label = "scaling" if alarm.scales else "alarm"
         rows.append((label, f"{alarm.state:<{widest}}  {alarm.name}"))
-    width = max(len(label) for label, _ in rows)
-    for label, value in rows:
-        typer.echo(f"{label:<{width}}  {value}")
+    typer.echo(as_lines(rows))
     _print_log(found)
 
 

@@ -204,6 +204,8 @@ class Code(StrEnum):
     TIME_ZONE = "SW447"
     SHARED_ENDPOINT = "SW448"
     GUEST_SETTING = "SW449"
+    CREATION_TIME = "SW455"
+    NO_PLAN_THERE = "SW456"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"

@@ -11,5 +11,7 @@ ENVIRONMENTS_FILE = "environments.yaml"
 LOCAL = "local"
 # The environment of nobody's account, which CI synthesises and lints.
 CI = "ci"
+# The rule in a template that tells the commit of the project.
+COMMIT_RULE = "SourceCommit"
 # Has a log group of each endpoint whose first deployment failed, with the end of its log.
 KEPT_LOGS = "/slipway/failed-deployments/"

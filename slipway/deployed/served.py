@@ -10,6 +10,7 @@ from slipway.deployed.calls import described_config, described_model
 from slipway.deployed.described import Raw, containers_of, data_address
 from slipway.deployed.fields import instance_types_of
 from slipway.planning.artifact_place import artifact_label
+from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.families import FAMILIES
 
 _ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/$")
@@ -92,6 +93,13 @@ def model_name(variant: Raw, component: Raw | None) -> str | None:
     if name is None and component is not None:
         name = component.get("Specification", {}).get("ModelName")
     return name
+
+
+def mode_of(config: Raw) -> str:
+    """Returns the mode of an endpoint configuration, as `endpoint.mode` has it."""
+    if "AsyncInferenceConfig" in config:
+        return "async"
+    return SCALE_TO_ZERO if hosts_components(config) else "realtime"
 
 
 def hosts_components(config: Raw) -> bool:

@@ -4,11 +4,8 @@ Everything that looks like a digest counts as a reference. A text that is misrea
 much, never too little.
 """
 
-import io
 import json
 import re
-import subprocess
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from slipway.access import Access, paged
-from slipway.codes.code import Code
 from slipway.errors import UserError
+from slipway.git import commit_of, find_commit, git, unpack
 from slipway.image_sources import IMAGE_SOURCES, image_digest
 
 _DIGEST: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
@@ -59,14 +56,14 @@ def find_references(root: Path, refs: Sequence[str], access: Access) -> Referenc
         UserError: a ref does not exist.
     """
     read = list(refs) or _all_refs(root)
-    commits = {_commit(root, ref) for ref in read}
+    commits = {commit_of(root, ref) for ref in read}
     texts = list(_account_texts(access))
     locks = [path.read_text("utf-8") for path in sorted(root.glob(f"{_CONFIGS}/{_LOCKS}"))]
     locks += [text for tree in _trees(root, commits, _CONFIGS) for text in _locks_in(root, tree)]
     fingerprints = set(_fingerprints(root))
     for tree in _trees(root, commits, _SOURCES):
         with tempfile.TemporaryDirectory(prefix="slipway-ref-") as temporary:
-            _unpack_sources(root, tree, Path(temporary))
+            unpack(root, tree, Path(temporary, _SOURCES))
             fingerprints.update(_fingerprints(Path(temporary)))
     return References(
         digests=frozenset(digest for text in (*locks, *texts) for digest in digests_in(text)),
@@ -117,48 +114,24 @@ def _text(answer: Any) -> str:
 
 
 def _all_refs(root: Path) -> list[str]:
-    if _git(root, "rev-parse", "--git-dir").returncode != 0:
+    if git(root, "rev-parse", "--git-dir").returncode != 0:
         return []
-    has_commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode == 0
-    listed = _git(root, "for-each-ref", "--format=%(refname)").stdout.decode().split()
-    return [*(["HEAD"] if has_commit else []), *listed]
-
-
-def _commit(root: Path, ref: str) -> str:
-    done = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    if done.returncode != 0:
-        raise UserError.of(
-            Code.UNKNOWN_REF,
-            f"git has no commit {ref}",
-            "Name a branch, a tag or a commit of this repository; `git fetch` brings the others.",
-        )
-    return done.stdout.decode().strip()
+    listed = git(root, "for-each-ref", "--format=%(refname)").stdout.decode().split()
+    return [*(["HEAD"] if find_commit(root, "HEAD") else []), *listed]
 
 
 def _trees(root: Path, commits: Iterable[str], folder: str) -> set[str]:
     """Returns a folder's different states in commits, which are far fewer than the commits."""
     # With `./`, git looks in the project, which may be a folder of a repository.
-    found = (_git(root, "rev-parse", "--verify", f"{each}:./{folder}") for each in commits)
+    found = (git(root, "rev-parse", "--verify", f"{each}:./{folder}") for each in commits)
     return {done.stdout.decode().strip() for done in found if done.returncode == 0}
 
 
 def _locks_in(root: Path, tree: str) -> Iterator[str]:
-    listed = _git(root, "ls-tree", "-z", "--full-tree", "--name-only", tree).stdout.decode()
+    listed = git(root, "ls-tree", "-z", "--full-tree", "--name-only", tree).stdout.decode()
     for name in filter(None, listed.split("\0")):
         if Path(name).match(_LOCKS):
-            yield _git(root, "show", f"{tree}:{name}").stdout.decode()
-
-
-def _unpack_sources(root: Path, tree: str, folder: Path) -> None:
-    # In a folder of a repository, `git archive` looks for the folder in the tree.
-    git_directory = Path(_git(root, "rev-parse", "--absolute-git-dir").stdout.decode().strip())
-    packed = _git(git_directory, "archive", "--format=tar", f"--prefix={_SOURCES}/", tree)
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        for member in archive:
-            if (content := archive.extractfile(member)) is not None:
-                path = folder / member.name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content.read())
+            yield git(root, "show", f"{tree}:{name}").stdout.decode()
 
 
 def _fingerprints(root: Path) -> Iterator[str]:
@@ -168,11 +141,3 @@ def _fingerprints(root: Path) -> Iterator[str]:
         except UserError:
             # An older commit has no sources of this image.
             continue
-
-
-def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(  # noqa: S603
-        ["git", "-C", str(root), *arguments],  # noqa: S607
-        capture_output=True,
-        check=False,
-    )

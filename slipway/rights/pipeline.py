@@ -230,6 +230,7 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
                 "cloudformation:DescribeStackEvents",
                 "cloudformation:DescribeStackResources",
                 "cloudformation:DescribeStacks",
+                "cloudformation:GetTemplate",
                 "cloudformation:ListStackResources",
             ],
             place.arn("cloudformation", f"stack/{plan.stack_name}/*"),

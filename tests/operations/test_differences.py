@@ -110,6 +110,7 @@ def test_metrics_and_a_queue() -> None:
     }
     section = "endpoint.async_inference"
     assert differing(plan, given) == {
+        "endpoint.mode": ("async", "realtime"),
         f"{section}.output": ("s3://answers/a", None),
         f"{section}.output_key_arn": ("key", None),
         f"{section}.max_concurrent_invocations_per_instance": ("4", None),

@@ -9,7 +9,7 @@ import pytest
 from slipway.errors import UserError
 from slipway.operations.invoke.realtime import Request, invoke, invoke_stream
 from slipway.operations.leftovers import find_kept, find_leftovers
-from slipway.operations.preflight import preflight
+from slipway.operations.preflight import compare_commits, preflight
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place
 from slipway.planning.plan import DeploymentPlan
@@ -21,6 +21,7 @@ from tests.support.accounts import access_to
 from tests.support.networks import make_network
 from tests.support.projects import ENVIRONMENTS, LOCAL, config_text, write_project
 from tests.support.recorded_calls import RecordedCalls
+from tests.support.repositories import commit, make_repository
 from tests.support.slipway_stack import MODEL, slipway_stack
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
@@ -35,6 +36,8 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
     write_project(root, {model: config_text(MODEL) if model == MODEL else text})
     name = LOCAL.stack_name(model)
     (root / "samples/tiny/mode").write_text("ok")
+    make_repository(root)
+    commit(root)
     project = Project(root)
     with slipway_stack(tmp_path / "account", time_scale=0.005, model=model) as stack:
         access = access_to(stack.stacks.aws.connection.url)
@@ -49,6 +52,7 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
         assert stack.create("ok") == "CREATE_COMPLETE"
         # Where an endpoint is live, preflight looks at its scalable targets as well.
         preflight(plan, access)
+        assert list(compare_commits(plan, access, root)) == []
         find_status(name, access, plan=plan, log_line_count=5)
         component = None if plan.component is None else plan.component.name
         request = Request(name, b"x", "application/json", "application/json", None, component)

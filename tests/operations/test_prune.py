@@ -1,7 +1,6 @@
 """`slipway prune`: only what is old and has no reference goes."""
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +19,7 @@ from slipway.pruning.references import find_references
 from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts, object_storage
 from tests.support.images import put_image
 from tests.support.projects import LOCAL, write_project
+from tests.support.repositories import commit, git, make_repository
 
 DIGESTS = [f"{number:x}" * 64 for number in range(10)]
 LATER = timedelta(days=2)
@@ -50,19 +50,9 @@ def access(url: str) -> Access:
 def root(tmp_path: Path) -> Path:
     """A project in a git repository."""
     root = write_project(tmp_path, {})
-    git(root, "init", "--initial-branch=main")
+    make_repository(root)
     commit(root)
     return root
-
-
-def git(root: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=n", "-c", "user.email=n@example.com")
-    subprocess.run(["git", "-C", str(root), *identity, *arguments], check=True, capture_output=True)
-
-
-def commit(root: Path) -> None:
-    git(root, "add", "--all")
-    git(root, "commit", "--allow-empty", "--message=change")
 
 
 def lock(root: Path, name: str, digest: str) -> None:

@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from slipway.cli.status import print_status
 from slipway.errors import UserError
+from slipway.operations.against import compare_with_deployed
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.operations.status import find_status
@@ -15,6 +17,8 @@ from slipway.planning.plan import DeploymentPlan
 from tests.support.plans import plan_for, renamed, with_config
 from tests.support.projects import model_config
 from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack, slipway_stack
+
+TOPIC = "arn:aws:sns:us-east-1:123456789012:errors"
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +35,8 @@ def test_nothing_is_deployed(stack: SlipwayStack) -> None:
         "gpt is not deployed in `local`: there is no stack and no endpoint gpt-local"
     )
     assert problem.remedy == "Deploy it with `cdk deploy gpt -c models=gpt -c env=local`."
+    with pytest.raises(UserError, match="autoscaling is not deployed in `local`"):
+        compare_with_deployed(planned("ml.g4dn.xlarge"), stack.access)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +85,15 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
         return [dataclasses.astuple(item) for item in status.differences]
 
     assert differences(planned("ml.g4dn.xlarge")) == []
+
+    def consequences(plan: DeploymentPlan) -> dict[str, str]:
+        served = replace(plan, artifact=replace(plan.artifact, digest=deployed.publish("ok")))
+        status = find_status(NAME, deployed.access, plan=served, log_line_count=0)
+        found = status.consequences(served)
+        assert found is not None
+        return {each.setting: each.consequence for each in found.effects}
+
+    assert consequences(planned("ml.g4dn.xlarge")) == {}
     changed = planned(
         "ml.g4dn.2xlarge",
         serving={"max_batch_size": 4},
@@ -93,6 +108,18 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
         ("autoscaling.max_instance_count", "6", "8"),
         ("autoscaling.scale_in_cooldown_seconds", "300", "60"),
     ]
+    assert consequences(changed) == {
+        "variable SLIPWAY_MAX_BATCH_SIZE": "new fleet",
+        "endpoint.instances": "new fleet",
+        "alarms.model_latency_p99_milliseconds": "in place",
+        "alarms.client_error_rate_percent": "in place",
+        "autoscaling.max_instance_count": "in place",
+        "autoscaling.scale_in_cooldown_seconds": "in place",
+    }
+    queue = {"input": "s3://a/in/", "output": "s3://a/out/", "error_topic_arn": TOPIC}
+    asynchronous = {"mode": "async", "async_inference": queue}
+    queued = plan_for(model_config(MODEL, endpoint=asynchronous))
+    assert consequences(queued)["endpoint.mode"] == "refused by AWS"
     shadowed = planned("ml.g4dn.xlarge", endpoint={"shadow": {"sampling_percent": 25}})
     assert differences(shadowed) == [
         ("endpoint.shadow.sampling_percent", None, "25"),
@@ -107,6 +134,22 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
         ("autoscaling.scale_in_cooldown_seconds", "300", None),
         ("autoscaling.scale_out_cooldown_seconds", "60", None),
     ]
+    assert compare_with_deployed(changed, deployed.access).verdict == "new fleet"
+    # The section is one difference.
+    assert consequences(fixed) == {"autoscaling": "new fleet"}
+    # Other weights, too.
+    status = find_status(NAME, deployed.access, plan=changed, log_line_count=0)
+    effects = status.consequences(changed)
+    assert effects is not None
+    assert "artifact" in [each.setting for each in effects.effects]
+    print_status(status, None, effects)
+    lines = capsys.readouterr().out.splitlines()
+    change = "alarms.model_latency_p99_milliseconds: 400 in the files, 600 deployed (in place)"
+    assert f"{'':11}{change}" in lines
+    assert (
+        "deploy     new fleet: 2 to 8 x ml.g4dn.2xlarge start beside the old fleet, within "
+        "minutes; quota of 8"
+    ) in lines
     status = find_status(NAME, deployed.access, plan=fixed, log_line_count=0)
     assert status.notes() == [
         "5 settings of the files are not deployed; `cdk diff` shows the change"

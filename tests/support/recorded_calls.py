@@ -49,6 +49,7 @@ _RESOURCES = {
     "cloudformation:DescribeStackEvents": ("StackName", "stack/{}/0"),
     "cloudformation:DescribeStackResources": ("StackName", "stack/{}/0"),
     "cloudformation:ListStackResources": ("StackName", "stack/{}/0"),
+    "cloudformation:GetTemplate": ("StackName", "stack/{}/0"),
     "logs:DescribeLogStreams": ("logGroupName", "log-group:{}:log-stream:"),
     "logs:GetLogEvents": ("logGroupName", "log-group:{}:log-stream:one"),
     "ecr:DescribeImages": ("repositoryName", "repository/{}"),
@@ -110,7 +111,8 @@ class RecordedCalls:
                     copied = f"{copied['Bucket']}/{copied['Key']}"
                 yield "s3:GetObject", f"arn:aws:s3:::{copied}"
             return
-        if (of_arn := _ARNS.get(operation)) is not None:
+        of_arn = _ARNS.get(operation)
+        if of_arn is not None and params[of_arn].startswith("arn:"):
             yield action, params[of_arn]
             return
         if (of_projects := _PROJECTS.get(operation)) is not None:

@@ -3,8 +3,8 @@
 import copy
 import json
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ import aws_cdk as cdk
 import pytest
 import yaml
 
+from embedded_aws.cloudformation.resources.registry import provider_schemas
 from slipway.config.environments import Environment
 from slipway.config.load import load_config
 from slipway.config.schema import ModelConfig
 from slipway.errors import Problem, UserError
 from slipway.planning.artifacts import parts
 from slipway.planning.compiling import CompilePlan
+from slipway.planning.consequences import Consequence, consequences
 from slipway.planning.families import deployment_of
 from slipway.planning.lock import Lock, LockedPart
 from slipway.planning.plan import DeploymentPlan
@@ -30,6 +32,9 @@ from tests.support.projects import DIGEST, IMAGE_DIGESTS, lock_for
 from tests.synth.assemblies import new_app
 from tests.synth.field_effects import CHANGES, Change, content_of, field_paths, put
 
+ENDPOINT, CONFIG, COMPONENT = (
+    f"AWS::SageMaker::{noun}" for noun in ("Endpoint", "EndpointConfig", "InferenceComponent")
+)
 _DIGESTS = IMAGE_DIGESTS | {"neuron": "0011223344556677"}
 
 
@@ -199,58 +204,70 @@ def test_the_plan_tells_its_reviewer(field_path: str):
     assert before != after
 
 
+@dataclass(frozen=True)
+class Rendered:
+    """A plan's stack: its template, its name, and what only the CDK CLI's manifest has."""
+
+    text: str
+    stack_name: str
+
+    @property
+    def resources(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.text)["Resources"]
+        return found
+
+
 @pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The template of each row's plans, by the plan."""
-    rows = _rows("template")
-    app = new_app(tmp_path_factory.mktemp("fields"))
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Rendered]:
+    """Renders the plans before and after each change, each plan once."""
+    app = new_app(tmp_path_factory.mktemp("cdk.out"))
     ids: dict[str, str] = {}
-    for field_path in rows:
+    for field_path in CHANGES:
         for plan in _plans(field_path):
             if _key(plan) not in ids:
                 ids[_key(plan)] = construct_id = f"stack-{len(ids)}"
-                env = cdk.Environment(
-                    account=plan.environment.account, region=plan.environment.region
-                )
-                plan_stack(app, construct_id, plan=plan, env=env)
+                _add_stack(app, construct_id, plan)
     # The same plan once more: what differs by the stack's id alone would not prove anything.
     first = _plan(*_before(CHANGES["description"]))
-    env = cdk.Environment(account=first.environment.account, region=first.environment.region)
-    plan_stack(app, "again", plan=first, env=env)
+    _add_stack(app, "again", first)
     assembly = app.synth()
-    directory = Path(assembly.directory)
 
-    def template(construct_id: str) -> str:
-        text = (directory / f"{construct_id}.template.json").read_text("utf-8")
+    def of(construct_id: str) -> Rendered:
+        path = Path(assembly.directory, f"{construct_id}.template.json")
+        content = json.loads(path.read_text("utf-8").replace(construct_id, "STACK"))
+        artifact = assembly.get_stack_artifact(construct_id)
         # The CDK CLI protects the stack: its template does not tell.
-        protection = assembly.get_stack_artifact(construct_id).termination_protection
-        return f"{text.replace(construct_id, 'STACK')} {protection}"
+        content["TerminationProtection"] = artifact.termination_protection
+        return Rendered(json.dumps(content), artifact.stack_name)
 
-    templates = {key: template(construct_id) for key, construct_id in ids.items()}
-    assert template("again") == templates[_key(first)]
-    return templates
+    found = {key: of(construct_id) for key, construct_id in ids.items()}
+    assert of("again") == found[_key(first)]
+    return found
+
+
+def _add_stack(app: cdk.App, construct_id: str, plan: DeploymentPlan) -> None:
+    env = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
+    plan_stack(app, construct_id, plan=plan, env=env)
 
 
 @pytest.mark.size("all")
-def test_the_template_has_every_change_of_a_plan(templates: dict[str, str]):
+def test_the_template_has_every_change_of_a_plan(rendered: Mapping[str, Rendered]):
     unseen = [
         field_path
         for field_path in _rows("template")
-        if len({templates[_key(plan)] for plan in _plans(field_path)}) == 1
+        if len({rendered[_key(plan)] for plan in _plans(field_path)}) == 1
     ]
     assert unseen == []
 
 
 @pytest.mark.size("all")
-def test_an_endpoint_that_changes_has_another_configuration(templates: dict[str, str]):
+def test_an_endpoint_that_changes_has_another_configuration(rendered: Mapping[str, Rendered]):
     """UpdateEndpoint refuses the configuration that the endpoint serves already."""
 
     def parts(plan: DeploymentPlan) -> list[str]:
         """Returns what makes CloudFormation call UpdateEndpoint, and the configuration's name."""
-        text = templates[_key(plan)]
-        resources = json.JSONDecoder().raw_decode(text)[0]["Resources"]
         found = {"Endpoint": "", "EndpointConfig": ""}
-        for name, resource in resources.items():
+        for name, resource in rendered[_key(plan)].resources.items():
             kind = resource["Type"].removeprefix("AWS::SageMaker::")
             if kind in found:
                 content = {**resource["Properties"], "Tags": None}
@@ -268,6 +285,80 @@ def test_an_endpoint_that_changes_has_another_configuration(templates: dict[str,
                 refused.append(field_path)
     assert refused == []
     assert changed >= {"endpoint", "rollout"}
+
+
+@pytest.mark.size("all")
+def test_the_consequence_of_every_change_is_what_its_template_does(
+    rendered: Mapping[str, Rendered],
+):
+    said, done = {}, {}
+    for field_path in CHANGES:
+        before, after = _plans(field_path)
+        said[field_path] = consequences(before, after).verdict
+        done[field_path] = consequence_of(rendered[_key(before)], rendered[_key(after)])
+    assert {path: (said[path], done[path]) for path in said if said[path] != done[path]} == {}
+    assert set(done.values()) == {None, *Consequence} - {Consequence.GAP}
+
+
+def consequence_of(before: Rendered, after: Rendered) -> Consequence | None:
+    """Returns what CloudFormation and SageMaker do, by the properties that AWS replaces."""
+    if before == after:
+        return None
+    if before.stack_name != after.stack_name:
+        return Consequence.DESTROY
+    changed = Changed(before.resources, after.resources)
+    if changed.mode() or changed.any(COMPONENT, ("EndpointName", "VariantName")):
+        return Consequence.REFUSED
+    if changed.is_replaced(ENDPOINT) or changed.is_replaced("AWS::Logs::LogGroup"):
+        return Consequence.GAP
+    if changed.any(COMPONENT, ("Specification",)):
+        return Consequence.NEW_FLEET
+    if changed.is_replaced("AWS::SageMaker::EndpointConfig", "AWS::SageMaker::Model"):
+        return Consequence.NEW_FLEET
+    return Consequence.IN_PLACE
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The resources of a stack before and after a change, by logical id."""
+
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+    def any(self, kind: str, names: Collection[str]) -> bool:
+        """Returns whether a resource of a type has other values of these properties."""
+        return any(
+            old.get("Properties", {}).get(name) != new.get("Properties", {}).get(name)
+            for old, new in self._both(kind)
+            for name in names
+        )
+
+    def is_replaced(self, *kinds: str) -> bool:
+        """Returns whether a resource of these types gets another id or a create-only value."""
+        return any(
+            self._ids(self.before, kind) != self._ids(self.after, kind)
+            or self.any(kind, provider_schemas()[kind]["create_only"])
+            for kind in kinds
+        )
+
+    def mode(self) -> bool:
+        """Returns whether an endpoint gets or loses a queue, or inference components."""
+        modes = [
+            [
+                ("AsyncInferenceConfig" in each, "ModelName" in each["ProductionVariants"][0])
+                for each in (of[name]["Properties"] for name in self._ids(of, CONFIG))
+            ]
+            for of in (self.before, self.after)
+        ]
+        return modes[0] != modes[1]
+
+    def _both(self, kind: str) -> Iterator[tuple[Any, Any]]:
+        for name in self._ids(self.before, kind) & self._ids(self.after, kind):
+            yield self.before[name], self.after[name]
+
+    @staticmethod
+    def _ids(resources: Mapping[str, Any], kind: str) -> set[str]:
+        return {name for name, each in resources.items() if each["Type"] == kind}
 
 
 def _key(plan: DeploymentPlan) -> str:

@@ -99,4 +99,3 @@ def _summary(summary: str) -> dict[str, list[str]]:
         if title in _SAID_BY:
             parts[_SAID_BY[title]] = lines
     return parts
-

@@ -203,8 +203,9 @@ class EndpointHandler(ServingHandler):
 
     type_name = "AWS::SageMaker::Endpoint"
     noun = "Endpoint"
-    # CloudFormation's own limit on an endpoint's creation (160 minutes) is later than SageMaker's
-    # container timeout (at most an hour), which ends an endpoint's start before.
+    # CloudFormation's own limit on an endpoint's creation (160 minutes) is never reached here:
+    # instances are there at once, and SageMaker's timeouts for download and start-up are an hour
+    # each at most.
     settled = ("InService", "Failed", "OutOfService", "UpdateRollbackFailed")
     created_with = ("DeploymentConfig", "EndpointConfigName", "Tags")
     properties = frozenset(

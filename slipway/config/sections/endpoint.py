@@ -234,7 +234,7 @@ class Endpoint(Section):
         None,
         ge=300,
         le=3600,
-        description="Time to try for one type before the next. Only with several types.",
+        description="Time to try for instances of all types together. Only with several types.",
         examples=[600],
     )
     capacity_reservation_arn: str | None = Field(

@@ -12,3 +12,4 @@ Each check yields a line for what it found in order, and a problem for what is m
 
 from slipway.operations.preflight.account import notes as notes
 from slipway.operations.preflight.account import preflight as preflight
+from slipway.operations.preflight.commits import compare_commits as compare_commits

@@ -6,7 +6,7 @@ from typing import Any
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.deployed.calls import describe_endpoint, described_component, described_config
-from slipway.deployed.served import hosts_components
+from slipway.deployed.served import mode_of
 from slipway.errors import Problem
 from slipway.operations.preflight.findings import Finding, wrong
 from slipway.planning.plan import DeploymentPlan
@@ -67,6 +67,4 @@ def _live_mode(sagemaker: Any, described: Mapping[str, Any]) -> str | None:
     if "AsyncInferenceConfig" in described:
         return "async"
     config = described_config(sagemaker, described["EndpointConfigName"])
-    if config is None:
-        return None
-    return "scale_to_zero" if hosts_components(config) else "realtime"
+    return None if config is None else mode_of(config)

@@ -30,10 +30,11 @@ from slipway.deployed.scaling import (
     take_target,
     target_field,
 )
-from slipway.deployed.served import model_of
+from slipway.deployed.served import mode_of, model_of
 from slipway.operations.status.component import live_component, target_of
 from slipway.planning.asynchronous import WAKE_POLICY
 from slipway.planning.component import ComponentPlan
+from slipway.planning.consequences import as_text
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
@@ -90,6 +91,7 @@ def find_differences(
     variants = [item["VariantName"] for item in config["ProductionVariants"]]
     deployed = {
         **_model(model, plan),
+        "endpoint.mode": mode_of(config),
         "endpoint.termination_protection": is_protected,
         **_alarms(access, plan, variants),
         **(_component(access, component, plan) if component is not None else {}),
@@ -100,7 +102,7 @@ def find_differences(
     files = {name: value for name, value in _planned(plan).items() if value is not None}
     names = [*files, *(name for name in deployed if name not in files)]
     return tuple(
-        Difference(name, _text(deployed.get(name)), _text(files.get(name)))
+        Difference(name, as_text(deployed.get(name)), as_text(files.get(name)))
         for name in names
         if deployed.get(name) != files.get(name)
     )
@@ -113,6 +115,7 @@ def _planned(plan: DeploymentPlan) -> _Settings:
     found: _Settings = {
         f"variable {name}": value for name, value in sorted(plan.container_environment.items())
     }
+    found["endpoint.mode"] = plan.config.endpoint.mode
     found["endpoint.network_isolation"] = plan.config.endpoint.network_isolation
     found["endpoint.execution_role_arn"] = plan.config.endpoint.execution_role_arn
     found["endpoint.termination_protection"] = plan.config.endpoint.termination_protection
@@ -398,13 +401,3 @@ def _schedule(
 
 def _steps(steps: Sequence[tuple[int, float]]) -> list[str] | None:
     return [f"{added} more from {load:g}" for added, load in steps] or None
-
-
-def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return ", ".join(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -31,6 +31,7 @@ from slipway.operations.status.differences import Difference, find_differences
 from slipway.operations.status.log_lines import LogLine, last_lines
 from slipway.operations.status.rollback_causes import Trip, find_trips
 from slipway.planning.artifact_place import artifact_label
+from slipway.planning.consequences import Consequences, consequences_of
 from slipway.planning.described_alarms import scales
 from slipway.planning.plan import DeploymentPlan
 
@@ -155,6 +156,17 @@ class Status:
             # An instance may run: for ten minutes more, or for other models on the endpoint.
             return ["it sleeps: no copy runs, and the next request wakes it within minutes"]
         return []
+
+    def consequences(self, plan: DeploymentPlan) -> Consequences | None:
+        """Returns what a deploy of the files' plan would do; None if nothing can be compared."""
+        served = self.endpoint and self.endpoint.served
+        if not served or served.image is None or self.planned is None:
+            return None
+        planned = self.planned
+        settings = [(each.setting, each.deployed, each.files) for each in self.differences]
+        files = [("image", served.image, planned.image)]
+        weights = [("artifact", served.artifact, planned.artifact)]
+        return consequences_of([*files, *weights, *settings], plan)
 
     @property
     def _stack_status(self) -> str | None:

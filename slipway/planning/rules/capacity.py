@@ -1,5 +1,6 @@
 """Rules about numbers of instances: variants, pools, autoscaling, modes."""
 
+import math
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
@@ -8,7 +9,9 @@ from slipway.planning.asynchronous import ASYNC
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, problem
 from slipway.planning.placements import SHADOW_VARIANT_NAME, variants_of
+from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
+_CREATION_MINUTES = 160
 _TARGETS = (
     "target_invocations_per_instance_per_minute",
     "target_concurrent_requests_per_instance",
@@ -47,7 +50,7 @@ def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
 
 
 def provision_timeout_needs_pool(deployment: Deployment) -> Iterator[Problem]:
-    """The timeout is until the next type of the pool is tried."""
+    """The timeout is for all types of a pool together."""
     endpoint = deployment.config.endpoint
     pools = [endpoint.instances, *(variant.instances or () for variant in endpoint.variants)]
     if endpoint.shadow is not None:
@@ -57,6 +60,27 @@ def provision_timeout_needs_pool(deployment: Deployment) -> Iterator[Problem]:
             Code.NO_SECOND_TYPE,
             "there is no second instance type to try",
             "Name several in `instances`, or remove `instance_provision_timeout_seconds`.",
+            ("endpoint", "instance_provision_timeout_seconds"),
+        )
+
+
+def creation_ends_in_time(deployment: Deployment) -> Iterator[Problem]:
+    """CloudFormation ends a creation at `handlers.create.timeoutInMinutes` of AWS's schema.
+
+    An update has 970 minutes, which SageMaker's own limits cannot exceed.
+    """
+    endpoint = deployment.config.endpoint
+    # An endpoint of copies is created before any copy starts.
+    if endpoint.mode == SCALE_TO_ZERO or endpoint.instance_provision_timeout_seconds is None:
+        return
+    starting = download_timeout_seconds(deployment) + startup_timeout_seconds(deployment)
+    seconds = endpoint.instance_provision_timeout_seconds + starting
+    if seconds > _CREATION_MINUTES * 60:
+        yield problem(
+            Code.CREATION_TIME,
+            f"a first creation may take {math.ceil(seconds / 60)} minutes by its timeouts for "
+            f"instances, download and start-up; CloudFormation ends it after {_CREATION_MINUTES}",
+            f"Take {seconds - _CREATION_MINUTES * 60} s from the three timeouts together.",
             ("endpoint", "instance_provision_timeout_seconds"),
         )
 
@@ -235,6 +259,7 @@ RULES = (
     variant_names_differ_in_more_than_case,
     instance_types_differ,
     provision_timeout_needs_pool,
+    creation_ends_in_time,
     mode_has_its_section,
     scaling_has_one_target,
     scaling_target_fits_mode,

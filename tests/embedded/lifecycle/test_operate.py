@@ -125,8 +125,13 @@ def test_a_protected_stack_is_not_destroyed(deployed: Workbench) -> None:
     assert lines[0] == "OK  in service, on what its stack declares"
     assert lines[1] == "NOTE  1 setting of the files is not deployed; `cdk diff` shows the change"
     assert any(line.endswith("UTC, protected against deletion") for line in lines)
-    differing = "endpoint.termination_protection: false in the files, true deployed"
+    differing = "endpoint.termination_protection: false in the files, true deployed (in place)"
     assert any(line.endswith(differing) for line in lines)
+    told = deployed.must("slipway", "plan", MODEL, "--against", "deployed").splitlines()
+    assert told[-2:] == [
+        "deploy    in place: the fleet stays",
+        "in place  endpoint.termination_protection: true -> false (the fleet stays)",
+    ]
     # The way out, which leaves the endpoint alone as well.
     deployed.deploy_from(SHIPPED, MODEL)
     assert "protected" not in deployed.must("slipway", "status", MODEL)

@@ -74,6 +74,28 @@ class TestPools:
         pool = POOL | {"instance_provision_timeout_seconds": 600}
         assert findings(rule, endpoint=pool) == []
 
+    def test_a_first_creation_ends_before_cloudformation_gives_up(self):
+        rule = capacity.creation_ends_in_time
+        longest = {
+            "instance_provision_timeout_seconds": 3600,
+            "model_data_download_timeout_seconds": 3600,
+            "container_startup_health_check_timeout_seconds": 2401,
+        }
+        assert findings(rule, endpoint=POOL | longest) == [
+            (
+                "endpoint.instance_provision_timeout_seconds",
+                "a first creation may take 161 minutes by its timeouts for instances, download "
+                "and start-up; CloudFormation ends it after 160",
+                "Take 1 s from the three timeouts together.",
+            )
+        ]
+        longest["container_startup_health_check_timeout_seconds"] = 2400
+        assert findings(rule, endpoint=POOL | longest) == []
+        # Copies start after the endpoint was created.
+        copies = {"max_copies": 2, "target_concurrent_requests_per_copy": 5}
+        asleep = {"mode": "scale_to_zero", "instance_count": 1, "scale_to_zero": copies}
+        assert findings(rule, endpoint=POOL | longest | asleep) == []
+
     def test_a_type_is_tried_once(self):
         twice = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g4dn.xlarge"]}
         assert refused_fields(capacity.instance_types_differ, endpoint=twice) == [

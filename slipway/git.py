@@ -1,0 +1,50 @@
+"""Reads the git repository of a project, where there is one; changes nothing in it."""
+
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+from slipway.codes.code import Code
+from slipway.errors import UserError
+
+_NOT_FOUND = 127
+
+
+def git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs git in a folder; its exit code is 127 where git is not installed."""
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # no shell
+    except FileNotFoundError:
+        return subprocess.CompletedProcess(command, _NOT_FOUND, b"", b"")
+
+
+def commit_of(root: Path, ref: str) -> str:
+    """Returns the hash of a commit; raises `UserError` if there is none."""
+    if (found := find_commit(root, ref)) is None:
+        raise UserError.of(
+            Code.UNKNOWN_REF,
+            f"git has no commit {ref}",
+            "Name a branch, a tag or a commit of this repository; `git fetch` brings the others.",
+        )
+    return found
+
+
+def find_commit(root: Path, ref: str) -> str | None:
+    """Returns the hash of a commit; None without it, or outside a repository."""
+    done = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    return done.stdout.decode().strip() if done.returncode == 0 else None
+
+
+def unpack(root: Path, tree: str, folder: Path) -> None:
+    """Writes the files of a tree into a folder; none if a commit lacks the tree."""
+    found = git(root, "rev-parse", "--verify", "--quiet", tree).stdout.decode().strip()
+    if not found:
+        return
+    # In a folder of a repository, `git archive` looks for the folder in the tree.
+    directory = Path(git(root, "rev-parse", "--absolute-git-dir").stdout.decode().strip())
+    packed = git(directory, "archive", "--format=tar", found)
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        # Git has no paths outside of its tree. A link may lead anywhere, and is not followed.
+        archive.extractall(folder, filter="tar")

@@ -1,0 +1,48 @@
+"""What the deploy of a plan would do to what is deployed, or to what another commit deploys."""
+
+import tempfile
+from pathlib import Path
+
+from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.errors import UserError
+from slipway.git import commit_of, unpack
+from slipway.operations.status import find_status
+from slipway.planning.consequences import Consequences, consequences
+from slipway.planning.plan import DeploymentPlan
+from slipway.project import Project
+
+
+def compare_with_commit(
+    project: Project, plan: DeploymentPlan, ref: str, *, allow_unpublished: bool
+) -> Consequences:
+    """Compares a plan with the plan of a branch, a tag or a commit; raises `UserError`."""
+    name, commit = plan.config.name, commit_of(project.root, ref)
+    with tempfile.TemporaryDirectory(prefix="slipway-against-") as folder:
+        # With `./`, git takes the project, which may be a folder of a repository.
+        unpack(project.root, f"{commit}:./", Path(folder))
+        other = Project(Path(folder))
+        try:
+            there = other.environment(plan.environment.name)
+            before = other.plan(name, there, allow_unpublished=allow_unpublished)
+            return consequences(before, plan)
+        except UserError as error:
+            raise UserError.of(
+                Code.NO_PLAN_THERE,
+                f"{ref} has no plan of {name} in `{plan.environment.name}`: "
+                f"{error.problems[0].message}",
+                "Name a commit that deploys the model.",
+            ) from None
+
+
+def compare_with_deployed(plan: DeploymentPlan, access: Access) -> Consequences:
+    """Compares a plan with the endpoint in the account; raises `UserError` if there is none."""
+    host = plan.endpoint_name if plan.host else None
+    found = find_status(plan.stack_name, access, plan=plan, log_line_count=0, host=host)
+    if (effects := found.consequences(plan)) is None:
+        raise UserError.of(
+            Code.NOT_DEPLOYED,
+            f"there is nothing to compare with: {plan.endpoint_name} does not serve",
+            f"`slipway status {plan.config.name} --env {plan.environment.name}` says why.",
+        )
+    return effects

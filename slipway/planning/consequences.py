@@ -1,0 +1,250 @@
+"""What an edit does to a deployed endpoint, told before the deploy.
+
+`consequences` compares two plans. `consequences_of` judges differences that somebody else found,
+such as those between a live endpoint and its files. Both look settings up in one table.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from slipway.planning.plan import DeploymentPlan, VariantPlan
+from slipway.planning.rollout import ROLLING
+
+Setting = tuple[str, str | None, str | None]
+"""Name of a setting, and its two values; None where one side has no such setting."""
+
+
+class Consequence(StrEnum):
+    """What a deploy does to the endpoint, the weakest first.
+
+    No template of Slipway replaces an endpoint, so no edit leads to `GAP`: a test says so.
+    """
+
+    IN_PLACE = "in place"
+    NEW_FLEET = "new fleet"
+    GAP = "replaced with a gap"
+    REFUSED = "refused by AWS"
+    DESTROY = "needs destroy"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One difference, what it means, why, and what says so."""
+
+    setting: str
+    before: str | None
+    after: str | None
+    consequence: Consequence
+    reason: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Consequences:
+    """What a deploy would do.
+
+    Args:
+        effects: one for each difference, the strongest first.
+        verdict: the strongest consequence; None without a difference.
+        fleet: what starts beside the old fleet; None if nothing does.
+    """
+
+    effects: tuple[Effect, ...]
+    verdict: Consequence | None
+    fleet: str | None
+
+    def as_rows(self) -> Iterator[tuple[str, str]]:
+        """Yields label and text: the verdict, then each difference."""
+        reason = self.fleet or next((each.reason for each in self.effects), "")
+        yield "deploy", f"{self.verdict}: {reason}" if self.verdict else "no change"
+        for each in self.effects:
+            change = f"{each.before or 'not set'} -> {each.after or 'not set'}"
+            yield each.consequence, f"{each.setting}: {change} ({each.reason})"
+
+
+_FLEET: Final = Consequence.NEW_FLEET
+_SCHEMA: Final = "AWS's provider schema of AWS::SageMaker::"
+_API: Final = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_"
+_COPIES: Final = "endpoint.scale_to_zero"
+_IN_PLACE: Final = (
+    Consequence.IN_PLACE, "the fleet stays", "AWS's provider schemas: nothing create-only changes",
+)  # fmt: skip
+# By the names of settings, of which the longest counts that a setting begins with.
+_TABLE: Final[Mapping[str, tuple[Consequence, str, str]]] = {
+    name: row
+    for names, row in {
+        # Only the policies of the role have the last three.
+        "description tag alarms environment guests autoscaling. endpoint.log_retention_days "
+        f"endpoint.termination_protection {_COPIES}. endpoint.async_inference.input "
+        "endpoint.async_inference.input_key_arn endpoint.async_inference.topic_key_arn": _IN_PLACE,
+        "image artifact variable endpoint.network_isolation endpoint.execution_role_arn "
+        "endpoint.vpc": (_FLEET, "a model is never changed, but made anew", f"{_SCHEMA}Model"),
+        "endpoint. autoscaling": (
+            _FLEET, "an endpoint configuration is made anew", f"{_SCHEMA}EndpointConfig"),
+        "endpoint.instances endpoint.variants": (
+            _FLEET, "nothing scales meanwhile",
+            "https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-scaling-update.html"),
+        "rollout": (_FLEET, "an update needs another configuration", f"{_API}UpdateEndpoint.html"),
+        f"{_COPIES}.accelerators_per_copy {_COPIES}.vcpus_per_copy {_COPIES}.copy_memory_mib": (
+            _FLEET, "every copy is replaced", f"{_API}UpdateInferenceComponent.html"),
+        "endpoint.mode": (
+            Consequence.REFUSED, "no update does it; `cdk destroy`, then deploy",
+            "https://github.com/aws/sagemaker-python-sdk/issues/3124"),
+        f"{_COPIES}.endpoint_of": (
+            Consequence.REFUSED, "no update does it; `cdk destroy`, then deploy",
+            f"{_API}UpdateInferenceComponent.html"),
+        "stack": (
+            Consequence.DESTROY, "it becomes another stack; the old one stays until `cdk destroy`",
+            f"{_SCHEMA}Endpoint: EndpointName is create-only"),
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+# Fields of `endpoint` in whose place the plan's own values are compared.
+_DERIVED: Final = {
+    *("instances", "scale_to_zero", "shadow", "variants", "vpc"), *VariantPlan.__annotations__,
+}  # fmt: skip
+
+
+def consequences(before: DeploymentPlan, after: DeploymentPlan) -> Consequences:
+    """Compares two plans of one model, setting by setting."""
+    olds, news = dict(_settings(before)), dict(_settings(after))
+    names = [{each.name for each in plan.every_variant} for plan in (before, after)]
+    found: list[Setting] = []
+    for name in dict.fromkeys((*olds, *news)):
+        setting, of, variant = (
+            name.partition(" of ") if name.startswith("endpoint.") else (name, "", "")
+        )
+        # The setting `endpoint.variants` tells of a variant that one side lacks.
+        if not of or variant in names[0] & names[1]:
+            shown = name if len(names[1]) > 1 else setting
+            found.append((shown, as_text(olds.get(name)), as_text(news.get(name))))
+    return consequences_of(found, after)
+
+
+def consequences_of(settings: Iterable[Setting], plan: DeploymentPlan) -> Consequences:
+    """Judges the differences between what is deployed and a plan.
+
+    Args:
+        settings: by the names of config fields, `image`, `artifact` or `variable NAME`. Where there
+            are several variants, a name ends in ` of VARIANT`. Equal values are left out.
+        plan: the plan to deploy.
+    """
+    changed: dict[str, Setting] = {}
+    for name, old, new in settings:
+        # A section is there if its required field is.
+        is_section = name.startswith("autoscaling.min_instance_count") and None in (old, new)
+        key = name.replace(".min_instance_count", "") if is_section else name
+        if old != new:
+            changed[key] = (key, old, new)
+    sections = tuple(f"{name.partition(' ')[0]}." for name in changed)
+    # A section that comes or goes is one difference.
+    effects = [
+        _effect(each, plan) for name, each in changed.items() if not name.startswith(sections)
+    ]
+    strength = list(Consequence).index
+    effects.sort(key=lambda each: strength(each.consequence), reverse=True)
+    verdict = effects[0].consequence if effects else None
+    return Consequences(
+        tuple(effects), verdict, _fleet(plan, changed) if verdict is _FLEET else None
+    )
+
+
+def _effect(setting: Setting, plan: DeploymentPlan) -> Effect:
+    name = setting[0]
+    # `tag KEY`, `variable NAME`, or a field with its variant at the end.
+    name = (name if name.startswith("tag ") else name.partition(" of ")[0]).replace(" ", ".")
+    # A key that ends in a dot is for what is in a section, and not for the section.
+    keys = [key for key in _TABLE if name == key or name.startswith(f"{key.rstrip('.')}.")]
+    row = _TABLE[max(keys, key=len)]
+    if plan.component is not None and name.startswith("rollout."):
+        row = _IN_PLACE  # it is a property of the component, which is updated
+    return Effect(*setting, *row)
+
+
+def _fleet(plan: DeploymentPlan, changed: Mapping[str, Setting]) -> str:
+    """Returns what starts beside the old fleet, and the quota for both."""
+    if plan.component is not None:
+        return "new copies start beside the old ones, on instances with room for a batch"
+    parts = []
+    for variant in plan.every_variant:
+        names = (f"endpoint.instances of {variant.name}", "endpoint.instances")
+        olds = [changed[name][1] or "" for name in names if name in changed]
+        is_other_type = bool(olds) and not {*olds[0].split(", ")} & {*variant.instance_types}
+        parts.append(_of_variant(variant, plan, is_other_type=is_other_type))
+    return " and ".join(parts)
+
+
+def _of_variant(variant: VariantPlan, plan: DeploymentPlan, *, is_other_type: bool) -> str:
+    scaling = None if variant is plan.shadow else plan.config.autoscaling
+    # An update keeps the number of instances that scaling chose.
+    most = variant.instance_count if scaling is None else scaling.largest_count
+    count = f"{most}" if scaling is None else f"{scaling.smallest_count} to {most}"
+    new, how = most, "beside the old fleet, within minutes"
+    if plan.rollout is not None and plan.rollout.strategy == ROLLING:
+        new = math.ceil(most * plan.rollout.shares_percent[0] / 100)
+        how = f"in batches of {new}"
+    quota = most if is_other_type else most + new
+    return f"{count} x {', or '.join(variant.instance_types)} start {how}; quota of {quota}"
+
+
+def _settings(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
+    """Yields what the template is made of, by the names of config fields where they have one."""
+    environment, config = plan.environment, plan.config
+    yield "stack", f"{plan.stack_name} in {environment.account}/{environment.region}"
+    yield "image", plan.image.uri
+    yield "artifact", plan.artifact.s3_uri
+    yield from ((f"variable {name}", each) for name, each in plan.container_environment.items())
+    yield "description", config.description
+    yield "environment.log_key", environment.log_key
+    yield "environment.permissions_boundary_arn", environment.permissions_boundary_arn
+    if plan.guests:
+        yield "guests", "a parameter tells them the role"
+    yield from ((f"tag {name}", each) for name, each in plan.tags.items())
+    yield from _flat("alarms", config.alarms.model_dump())
+    yield from _flat("autoscaling", config.autoscaling and config.autoscaling.model_dump())
+    yield from _flat("rollout", plan.rollout and plan.rollout.model_dump())
+    yield from _of_endpoint(plan)
+
+
+def _of_endpoint(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
+    component = plan.component
+    yield from _flat("endpoint", plan.config.endpoint.model_dump(exclude=_DERIVED))
+    yield "endpoint.data_capture.place", plan.capture and f"{plan.capture.uri} {plan.capture.key}"
+    yield from _flat("endpoint.vpc", plan.vpc and vars(plan.vpc))
+    yield "endpoint.variants", [each.name for each in plan.every_variant]
+    if component is not None:
+        yield from _flat(_COPIES, component.settings.model_dump())
+        yield f"{_COPIES}.accelerators_per_copy", component.accelerators_per_copy
+        yield f"{_COPIES}.vcpus_per_copy", component.vcpus_per_copy
+        if plan.host is None:
+            yield "endpoint.max_instance_count", plan.max_instance_count
+    for variant in plan.every_variant:
+        fields = dict(vars(variant), instances=variant.instance_types)
+        for name in ("name", "instance_types", "gpu_count"):
+            del fields[name]
+        for name, value in fields.items():
+            if plan.host is None or name.endswith("_timeout_seconds"):
+                yield f"endpoint.{name} of {variant.name}", value
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the values in nested sections by their full names."""
+    if not isinstance(value, Mapping):
+        yield name, value
+    else:
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}", inner)
+
+
+def as_text(value: Any) -> str | None:
+    """Returns a setting's value as people read it; None where it is not set."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, map(as_text, value))) or None
+    if isinstance(value, Mapping):
+        return " ".join(filter(None, map(as_text, value.values())))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if value is None else f"{value:g}" if isinstance(value, float) else str(value)
