@@ -1,4 +1,4 @@
-"""Access to an environment's account: boto3 clients and the environment of child processes.
+"""Access to an environment's account: boto3 clients.
 
 For `local` that is only the embedded AWS, whatever credentials the shell has. For any other
 environment it is the shell's credentials, after a check that they belong to the right account.
@@ -41,29 +41,6 @@ _WITHOUT_USER_FILES: dict[str, Any] = {
     "credentials_file": (None, None, os.devnull, None),
 }
 
-# What an SDK resolves credentials from. A child process gets those that boto3 resolved instead.
-_CREDENTIAL_VARIABLES = frozenset(
-    {
-        "AWS_ACCESS_KEY",
-        "AWS_ACCESS_KEY_ID",
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-        "AWS_CREDENTIAL_EXPIRATION",
-        "AWS_DEFAULT_PROFILE",
-        "AWS_PROFILE",
-        "AWS_ROLE_ARN",
-        "AWS_ROLE_SESSION_NAME",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SECRET_KEY",
-        "AWS_SECURITY_TOKEN",
-        "AWS_SESSION_TOKEN",
-        "AWS_WEB_IDENTITY_TOKEN_FILE",
-    }
-)
-
-
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 
 
@@ -72,7 +49,7 @@ class Access:
 
     Args:
         region: the environment's region.
-        variables: variables to set in the environment of clients and processes; None unsets one.
+        variables: variables that clients go by instead of the shell's.
         profile: profile of the user's files, which counts more than the shell's credentials; None
             for what the shell has.
     """
@@ -125,48 +102,6 @@ class Access:
         if found is None:
             raise NoCredentialsError
         return found.get_frozen_credentials()
-
-    def process_environment(self) -> dict[str, str]:
-        """Returns the environment for a child process that talks to this account.
-
-        It contains no credentials, and nothing by which an SDK would find some. The user's files
-        are hidden for the same reason; the settings that boto3 read in them are set here.
-        """
-        merged: dict[str, str | None] = {
-            **os.environ,
-            "AWS_REGION": self._region,
-            **self._file_settings(),
-            **self._variables,
-            "AWS_CONFIG_FILE": os.devnull,
-            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        }
-        return {
-            name: value
-            for name, value in merged.items()
-            if value is not None and name not in _CREDENTIAL_VARIABLES
-        }
-
-    def _file_settings(self) -> dict[str, str]:
-        """Returns settings of the user's files and of boto3's own variables as s5cmd reads them."""
-        if self._variables:
-            return {}
-        read = self._botocore_session.get_config_variable
-        settings = {}
-        # The second is botocore's own fallback.
-        if bundle := read("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE"):
-            settings["AWS_CA_BUNDLE"] = str(bundle)
-        for name in ("use_fips_endpoint", "use_dualstack_endpoint"):
-            if read(name):
-                settings[f"AWS_{name.upper()}"] = "true"
-        # s5cmd reads no AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3 or `endpoint_url`: boto3 would talk
-        # to one S3, s5cmd to another.
-        url = self.client("s3").meta.endpoint_url
-        # boto3's stubs do not know this argument of botocore's.
-        ignoring: Any = {"ignore_configured_endpoint_urls": True}
-        usual = self.client("s3", Config(**ignoring)).meta.endpoint_url
-        if url != usual:
-            settings["S3_ENDPOINT_URL"] = url
-        return settings
 
 
 def credentials_problem(what: str, error: Exception, log_in: str) -> Problem:
