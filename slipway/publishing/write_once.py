@@ -1,4 +1,8 @@
-"""Writes that S3 refuses where an object lies."""
+"""Writes that S3 refuses where an object lies.
+
+S3 takes the condition with PutObject and CompleteMultipartUpload, and since 2025 with CopyObject:
+https://www.amazonaws.cn/en/new/2025/amazon-s3-adds-conditional-write-functionality-to-copy-operations
+"""
 
 from typing import Any
 
