@@ -25,7 +25,7 @@ from stacks.constructs.build_project import (
 )
 from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.image_build_rights import build_statements, network_interfaces_arn
-from stacks.constructs.statements import document_of
+from stacks.constructs.statements import document_of, trusted
 
 # 4 cores and 128 GB of disk; NVIDIA's images unpack to more than 10 GB.
 _COMPUTE_TYPE = "BUILD_GENERAL1_MEDIUM"
@@ -115,7 +115,8 @@ class ImageBuild(Construct):
             self,
             description=f"Slipway: builds {first.repository}",
             role=BuildRole(
-                iam.ServicePrincipal("codebuild.amazonaws.com"),
+                # CloudFormation chooses the project's name, and makes the role before it.
+                trusted(self, "codebuild", first.account, "project/*"),
                 "Builds and pushes images",
                 "Building",
                 statements,
