@@ -38,7 +38,6 @@ class EndpointUpdate(Construct):
         log_key_arn: the key of the function's log group; None for CloudWatch Logs' own.
 
     Attributes:
-        undo: remembers the scalable targets; the first step of a deployment.
         before: the last step before the endpoint is updated.
     """
 
@@ -55,9 +54,12 @@ class EndpointUpdate(Construct):
         # A new resource for each change that deregisters targets. After a rollback, CloudFormation
         # deletes the new resource last of all, and its deletion registers the targets again.
         digest = hashlib.sha256(json.dumps(variants).encode()).hexdigest()[:8]
-        self.undo = self._call(f"Undo{digest}", "Undo")
+        # With copies, no variant is a scalable target, so there is nothing to remember. *Before*
+        # stays, because its deletion keeps the end of the log.
+        undo = None if plan.component else self._call(f"Undo{digest}", "Undo")
         self.before = self._call("Before", "Before")
-        self.before.node.add_dependency(self.undo)
+        if undo is not None:
+            self.before.node.add_dependency(undo)
 
     def add_after(self) -> cdk.CustomResource:
         """Adds the call after the update and returns it."""

@@ -47,8 +47,8 @@ def examine_role(
         document, environment = found["Role"]["AssumeRolePolicyDocument"], plan.environment
         # SageMaker names no endpoint, but an asterisk:
         # https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html
-        place = f"{environment.region}:{environment.account}"
-        source_arn = f"arn:{arn.split(':')[1]}:sagemaker:{place}:*"
+        here = f"{environment.region}:{environment.account}"
+        source_arn = f"arn:{arn.split(':')[1]}:sagemaker:{here}:*"
         if _is_trusted(document, environment.account, source_arn):
             yield f"execution role {arn}, which trusts SageMaker"
         else:
