@@ -21,6 +21,7 @@ from slipway.planning.artifact_place import (
     FOUNDATION_ID,
     OUTPUT_PREFIX,
     SHARED_ARTIFACTS,
+    own_root,
     shared_place,
 )
 from slipway.planning.capture import CAPTURED_PREFIX
@@ -225,6 +226,7 @@ class FoundationStack(cdk.Stack):
                 ),
             ],
         )
+        _write_once(artifacts)
         if readers := _readers(environment):
             self._let_read(artifacts, environment, readers)
         resource = artifacts.node.default_child
@@ -289,6 +291,36 @@ class FoundationStack(cdk.Stack):
             name=f"{environment.parameter_prefix}{name}",
             type="String",
             value=value,
+        )
+
+
+def _write_once(artifacts: s3.Bucket) -> None:
+    """Denies each write under `artifacts/` that would overwrite an object.
+
+    Versions alone keep what is overwritten, and Object Lock too: an endpoint's next instance would
+    still download the newest. Object Lock would also keep `slipway prune` from deleting.
+    Parts of an upload have no conditions, so only what makes an object is denied:
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes-enforce.html
+    """
+    prefixes = (SHARED_ARTIFACTS, f"{own_root('*')}{SHARED_ARTIFACTS}")
+    # A manifest is renewed where `slipway prune` must see that its artifact is in use, by whoever
+    # names the ETag of the present one.
+    for sid, path, lacking in (
+        ("FilesWriteOnce", "*/files/*", ("s3:if-none-match",)),
+        ("ManifestsByETag", "*", ("s3:if-none-match", "s3:if-match")),
+    ):
+        artifacts.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid=sid,
+                effect=iam.Effect.DENY,
+                principals=[iam.AnyPrincipal()],
+                actions=["s3:PutObject"],
+                resources=[artifacts.arn_for_objects(f"{prefix}{path}") for prefix in prefixes],
+                conditions={
+                    "Null": dict.fromkeys(lacking, "true"),
+                    "Bool": {"s3:ObjectCreationOperation": "true"},
+                },
+            )
         )
 
 

@@ -94,11 +94,11 @@ class Builds:
             )
         merged = _merged(project, parameters)
         _check(merged)
-        if not is_assumable(self._clients, caller, merged["serviceRole"], _PRINCIPAL):
+        role, source = merged["serviceRole"], f"project/{name}"
+        if not is_assumable(self._clients, caller, role, _PRINCIPAL, source):
             raise ApiError(
                 INVALID,
-                f"CodeBuild is not authorized to perform: sts:AssumeRole on "
-                f"{merged['serviceRole']}",
+                f"CodeBuild is not authorized to perform: sts:AssumeRole on {role}",
             )
         with self._lock:
             if self._closing:

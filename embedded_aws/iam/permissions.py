@@ -2,7 +2,8 @@
 
 IAM decides few things here, and moto evaluates no conditions. SageMaker does two things as the
 execution role that a team relies on: it reads model data, and it publishes the metrics of machines.
-Policies of buckets and keys are not read, because Slipway's leave the decision to the role.
+Policies of keys are not read, because Slipway's leave the decision to the role. Of a bucket's
+policy, `is_denied` reads what it denies to everybody.
 """
 
 import json
@@ -50,6 +51,16 @@ def decision(role_arn: str, action: str, resource: str, context: Context) -> str
     if decided != _ALLOWED or not boundary:
         return decided
     return _decided(_boundary(boundary), *request)
+
+
+def is_denied(policy: Mapping[str, Any], action: str, resource: str, context: Context) -> bool:
+    """Returns whether a resource's policy denies an action to everybody."""
+    denials = [
+        statement
+        for statement in listed(policy["Statement"])
+        if statement["Effect"] == "Deny" and statement.get("Principal") in ("*", {"AWS": "*"})
+    ]
+    return _decided([{"Statement": denials}], action.lower(), resource, context) == _DENIED
 
 
 def _decided(
@@ -105,7 +116,11 @@ def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Context) -> boo
             values = listed(context.get(key.lower(), []))
             # With one value, the operator for several is the same.
             plain = operator.removeprefix(_ANY_VALUE)
-            if plain == "StringEquals":
+            if plain == "Null":
+                held = (not values) == (str(patterns).lower() == "true")
+            elif plain == "Bool":
+                held = str(patterns).lower() in values
+            elif plain == "StringEquals":
                 held = any(value in listed(patterns) for value in values)
             elif plain == "StringLike":
                 held = any(matches(patterns, value) for value in values)

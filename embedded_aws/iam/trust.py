@@ -8,51 +8,75 @@ from botocore.exceptions import ClientError
 
 from embedded_aws.api import Caller, ValidationError
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.iam.policies import listed
+from embedded_aws.iam.policies import listed, matches
 
 _SAGEMAKER = "sagemaker.amazonaws.com"
 
 
-def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
+def require_role(clients: LoopbackClients, caller: Caller, arn: str, source: str = "*") -> None:
     """Checks that a role exists and trusts SageMaker in the caller's account.
 
-    Of the trust policy's conditions, only StringEquals with `aws:SourceAccount` is evaluated.
+    Of the trust policy's conditions, `aws:SourceAccount` and `aws:SourceArn` are evaluated.
+
+    Args:
+        clients: of the embedded AWS itself.
+        caller: whose account and region SageMaker acts for.
+        arn: the role.
+        source: end of the ARN that SageMaker names. For hosting it is an asterisk, and no endpoint:
+            https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html
 
     Raises:
         ValidationError: SageMaker cannot assume the role.
     """
-    if not is_assumable(clients, caller, arn, _SAGEMAKER):
+    if not is_assumable(clients, caller, arn, _SAGEMAKER, source):
         raise ValidationError(
             f"Could not assume role {arn}. Please ensure that the role exists and allows "
             f"principal '{_SAGEMAKER}' to assume the role."
         )
 
 
-def is_assumable(clients: LoopbackClients, caller: Caller, arn: str, principal: str) -> bool:
-    """Returns whether a role exists and trusts a service in the caller's account."""
+def is_assumable(
+    clients: LoopbackClients, caller: Caller, arn: str, principal: str, source: str
+) -> bool:
+    """Returns whether a role exists and trusts a service for a resource of the caller's account.
+
+    Args:
+        clients: of the embedded AWS itself.
+        caller: whose account and region the service acts for.
+        arn: the role.
+        principal: the service.
+        source: end of the resource's ARN, after the account.
+    """
+    service = principal.partition(".")[0]
+    source_arn = f"arn:aws:{service}:{caller.region}:{caller.account_id}:{source}"
     iam = clients.client("iam", caller.region)
     try:
         role = iam.get_role(RoleName=arn.rpartition("/")[2])["Role"]
     except ClientError:
         return False
     return role["Arn"] == arn and _is_trusted(
-        role["AssumeRolePolicyDocument"], caller.account_id, principal
+        role["AssumeRolePolicyDocument"], caller.account_id, principal, source_arn
     )
 
 
-def _is_trusted(policy: Any, account_id: str, principal_service: str) -> bool:
+def _is_trusted(policy: Any, account_id: str, principal_service: str, source_arn: str) -> bool:
     document = json.loads(unquote(policy)) if isinstance(policy, str) else policy
     for statement in listed(document["Statement"]):
         principal = statement.get("Principal", {})
         services = listed(principal.get("Service", [])) if isinstance(principal, dict) else []
         if statement["Effect"] != "Allow" or principal_service not in services:
             continue
-        if _is_for(account_id, statement.get("Condition", {}).get("StringEquals", {})):
+        if _is_for(account_id, source_arn, statement.get("Condition", {})):
             return True
     return False
 
 
-def _is_for(account_id: str, equal: Any) -> bool:
-    """Returns whether the account meets the condition `aws:SourceAccount`, if there is one."""
-    accounts = [value for key, value in equal.items() if key.lower() == "aws:sourceaccount"]
-    return all(account_id in listed(item) for item in accounts)
+def _is_for(account_id: str, source_arn: str, conditions: Any) -> bool:
+    """Returns whether account and resource meet the conditions about them, if there are some."""
+    told = {"aws:sourceaccount": account_id, "aws:sourcearn": source_arn}
+    return all(
+        matches(patterns, told[key.lower()])
+        for keys in conditions.values()
+        for key, patterns in keys.items()
+        if key.lower() in told
+    )

@@ -5,8 +5,8 @@ Without this, stacks that deploy to AWS would fail here.
 - moto denies an object to everyone as soon as a Deny statement of the bucket policy names it,
   whatever the statement's condition says. Nearly every bucket has such a statement: no access
   except over TLS. Requests to a loopback port are not over TLS. The subjects of other conditions
-  (VPC endpoints, organisations, services that call on one's behalf) do not exist here. Conditional
-  statements are therefore stored and shown, but not enforced.
+  (VPC endpoints, organisations, services that call on one's behalf) do not exist here. moto is
+  therefore shown no conditional statement. `embedded_aws/objects` enforces those about writes.
 - moto refuses an access log's target bucket until its policy lets the logging service write. S3
   takes the configuration; CDK creates that policy after the bucket that is logged.
 - moto writes an access log within the request, so that no stack could delete its log bucket when

@@ -24,12 +24,14 @@ class Refusal:
     """An error of S3; https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html.
 
     Attributes:
-        code: S3's name of the error; the status of each is 400.
+        code: S3's name of the error.
         message: S3's words.
+        status: of HTTP.
     """
 
     code: str
     message: str
+    status: str = "400 Bad Request"
 
 
 def _crc32(body: bytes) -> bytes:

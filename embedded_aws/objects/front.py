@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from embedded_aws.objects.conditions import write_of
 from embedded_aws.objects.digests import Refusal, find_wrong_digest
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _INCOMPLETE = Refusal(
 
 
 class ObjectFront:
-    """S3's front: checks the digests of a request."""
+    """S3's front: checks the digests and the conditions of a request."""
 
     def __init__(self, storage: WSGIApplication) -> None:
         self._storage = storage
@@ -31,16 +32,22 @@ class ObjectFront:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request."""
-        refusal = None
+        refusal, write = None, write_of(environ)
+        with self._lock:
+            was_there = write is not None and write.is_there()
         if environ.get("CONTENT_LENGTH"):
             # Read once, since moto keeps the whole body in memory as well.
             length = int(environ["CONTENT_LENGTH"])
             body = environ["wsgi.input"].read(length)
             environ["wsgi.input"] = io.BytesIO(body)
             refusal = _INCOMPLETE if len(body) < length else find_wrong_digest(environ, body)
+        if refusal is None and write is not None:
+            refusal = write.find_denial()
         if refusal is None:
             with self._lock:
-                return self._storage(environ, start_response)
+                refusal = write.find_conflict(was_there=was_there) if write is not None else None
+                if refusal is None:
+                    return self._storage(environ, start_response)
         return _refuse(refusal, environ, start_response)
 
 
@@ -53,7 +60,7 @@ def _refuse(
         f"<RequestId>{environ['slipway.request_id']}</RequestId></Error>"
     ).encode()
     start_response(
-        "400 Bad Request",
+        refusal.status,
         [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))],
     )
     return [body]

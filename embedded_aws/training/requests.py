@@ -64,7 +64,8 @@ def checked_program(
             raise ValidationError(f"A training job needs a {member}.")
     _check_resources(parameters["ResourceConfig"])
     program = _program(caller, parameters["AlgorithmSpecification"], programs)
-    require_role(clients, caller, parameters["RoleArn"])
+    source = f"training-job/{parameters['TrainingJobName']}"
+    require_role(clients, caller, parameters["RoleArn"], source)
     names = [channel["ChannelName"] for channel in parameters.get("InputDataConfig", ())]
     if len(set(names)) != len(names):
         raise ValidationError("The channels of InputDataConfig need different names.")

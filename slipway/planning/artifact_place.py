@@ -129,11 +129,16 @@ def shared_place(environment: Environment) -> ArtifactPlace:
     )
 
 
+def own_root(model: str) -> str:
+    """Returns the beginning of the keys of an isolated model."""
+    return f"models/{model}/"
+
+
 def own_place(model: str, environment: Environment, key_arn: str | None = None) -> ArtifactPlace:
     """Returns the place of an isolated model's artifacts."""
     return ArtifactPlace(
         bucket=environment.artifact_bucket,
-        root=f"models/{model}/",
+        root=own_root(model),
         stack_id=f"{ARTIFACTS_PREFIX}{model}",
         parameter_prefix=f"{environment.parameter_prefix}models/{model}/",
         # No other alias of Slipway's has a slash, so this is nobody else's.

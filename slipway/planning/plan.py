@@ -392,8 +392,8 @@ class DeploymentPlan:
             "AWS::SageMaker::InferenceComponent": woken,
             "AWS::SageMaker::Model": 1,
             "AWS::SSM::Parameter": made * bool(self.guests),
-            # Two before the endpoint is updated, and one after it.
-            "Custom::SlipwayScaling": 3 * own,
+            # Before the endpoint is updated, after it, and one that remembers scalable variants.
+            "Custom::SlipwayScaling": (3 - woken) * own,
         }
         return {name: count for name, count in found.items() if count}
 

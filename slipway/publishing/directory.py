@@ -7,13 +7,12 @@ from pathlib import Path
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
-from slipway.publishing.batches import Folder, Upload
 from slipway.publishing.file_set import Check, directory_files
 from slipway.publishing.hashes import KnownHashes, hash_each
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot, named
 from slipway.publishing.progress import Progress
-from slipway.publishing.s5cmd import upload
 from slipway.publishing.store import ArtifactStore
+from slipway.publishing.upload import Upload, upload
 
 
 def publish_directory(
@@ -35,7 +34,7 @@ def publish_directory(
         directory: the files to publish.
         shown_as: name of the directory in messages.
         store: receives the files.
-        access: gives s5cmd its credentials.
+        access: says whether a failure lies in its credentials.
         progress: shows the upload.
         root: the project, which keeps the hashes for the next publish; None for files that no
             other publish reads.
@@ -71,14 +70,14 @@ def publish_files(
         manifest: the manifest that the digest was computed from. Its paths must match
             `snapshot`; the bytes differ where a file contains a value of the environment.
         store: receives the files.
-        access: gives s5cmd its credentials.
+        access: says whether a failure lies in its credentials.
         progress: shows the upload.
 
     Returns:
         How many bytes were sent.
 
     Raises:
-        UserError: an upload failed, or a file changed after it was hashed. What may have been
+        UserError: an upload failed, or a file changed after it was hashed. What this run may have
             sent with other content is deleted.
     """
     contents, digest = snapshot.manifest, manifest.digest
@@ -88,9 +87,8 @@ def publish_files(
     missing = store.missing(digest, contents)
     total = sum(entry.size_bytes for entry in missing)
     progress.start(total)
-    if missing:
-        _send(snapshot, missing, digest, store, access, progress)
-    store.commit(manifest, contents, sent={entry.path for entry in missing})
+    sent = _send(snapshot, missing, digest, store, access, progress) if missing else set()
+    store.commit(manifest, contents, sent=sent)
     return total
 
 
@@ -101,25 +99,25 @@ def _send(
     store: ArtifactStore,
     access: Access,
     progress: Progress,
-) -> None:
-    """Uploads files, unless their content changes meanwhile."""
-    directory, problems = snapshot.directory, list[Problem]()
+) -> set[str]:
+    """Uploads files, unless their content changes meanwhile; returns what this run wrote."""
+    directory, problems, sent = snapshot.directory, list[Problem](), set[str]()
     uploads = [
-        Upload(directory / entry.path, store.address(digest, entry.path), entry.size_bytes)
+        Upload(directory / entry.path, entry.path, entry.size_bytes, entry.sha256)
         for entry in missing
     ]
-    is_whole = len(missing) == len(snapshot.manifest.entries)
     try:
         upload(
             uploads,
+            digest=digest,
+            store=store,
             access=access,
-            on_complete=lambda item: progress.advance(item.size_bytes),
-            key_arn=store.key_arn,
-            folder=Folder(directory, store.address(digest, "")) if is_whole else None,
+            advance=progress.advance,
+            sent=sent,
         )
     except UserError as error:
         problems += error.problems
-    # s5cmd reads each file once more, and does not say what it read.
+    # A file in parts is read once more, and S3 compares no hash of the whole.
     if changed := snapshot.changed([entry.path for entry in missing]):
         changing = Problem(
             Code.FILES_CHANGED,
@@ -129,8 +127,9 @@ def _send(
         )
         problems.insert(0, changing)
         try:
-            store.remove(digest, changed)
+            store.remove(digest, sorted(sent & set(changed)))
         except UserError as error:
             problems += error.problems
     if problems:
         raise UserError(problems)
+    return sent

@@ -123,7 +123,8 @@ def publish_objects(
     total = sum(item.size_bytes for item in missing)
     progress.start(total, "copying")
     for item in missing:
-        _copy(source_client, prefix, item, store, manifest.digest, fields)
+        if not _copy(source_client, prefix, item, store, manifest.digest, fields):
+            lacking.remove(item.path)
         progress.advance(item.size_bytes)
     store.commit(manifest, sent=lacking)
     return manifest, total
@@ -152,9 +153,9 @@ def _copy(
     store: ArtifactStore,
     digest: str,
     fields: tuple[str, ...],
-) -> None:
+) -> bool:
     try:
-        store.copy_in(
+        return store.copy_in(
             digest,
             item.path,
             source={"Bucket": prefix.bucket, "Key": item.key},

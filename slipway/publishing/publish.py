@@ -29,6 +29,7 @@ from slipway.publishing.packaging import publish_package
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import parameter
+from slipway.publishing.upload import UPLOADS
 from slipway.publishing.weights import part, publish_weights
 from slipway.publishing.whole_files import one_at_a_time, replace_file
 
@@ -189,7 +190,7 @@ def opened_store(
     deployment: Deployment,
     access: Access,
     progress: Progress,
-    config: Config | None = None,
+    config: Config = UPLOADS,
     *,
     verify: bool = False,
 ) -> ArtifactStore:

@@ -19,11 +19,14 @@ from slipway.publishing.manifest import Manifest, ManifestEntry, long_keys, name
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.stored import StoredObject, compare, listed, seal
+from slipway.publishing.write_once import lies_there, write_once
 
 # Half of the age from which `slipway prune` deletes.
 _RENEWED_AFTER = timedelta(hours=12)
 # In the metadata of a manifest: the seal of the files that were right when it was written.
 SEAL = "files"
+# Each try loses to a publish of the same artifact.
+_MANIFEST_TRIES = 5
 
 
 class ArtifactStore:
@@ -35,10 +38,13 @@ class ArtifactStore:
     says which artifact was made of which inputs. An isolated model's artifacts are under
     `models/NAME/`, and encrypted with the model's key.
 
+    Files are written once: each write asks S3 to refuse where something lies, and the bucket's
+    policy refuses any write that does not ask.
+
     Every method raises `UserError` where the bucket does not answer or refuses.
 
     Args:
-        client: boto3's S3 client.
+        client: boto3's S3 client; whatever it writes under the place's artifacts is conditional.
         environment: owns the bucket.
         place: bucket, prefix and key of the artifacts.
         key_arn: what encrypts them, where that is not the key that the bucket uses by itself.
@@ -57,6 +63,7 @@ class ArtifactStore:
         verify: bool = False,
     ) -> None:
         self.client = client
+        write_once(client, place.artifacts_prefix)
         self._progress = progress
         self._verify = verify
         # Versions of objects whose content was compared: each is read once.
@@ -128,15 +135,24 @@ class ArtifactStore:
     def _write_manifest(
         self, digest: str, body: bytes, objects: Mapping[str, StoredObject]
     ) -> None:
+        place = {"Bucket": self.bucket, "Key": self.place.manifest_key(digest)}
         with self.reached():
-            self.client.put_object(
-                Bucket=self.bucket,
-                Key=self.place.manifest_key(digest),
-                Body=body,
-                ContentType="application/json",
-                Metadata={SEAL: seal(objects)},
-                **self.encryption,
-            )
+            for tries_left in reversed(range(_MANIFEST_TRIES)):
+                found = existing(self.client.head_object, "404", "NoSuchKey", **place)
+                try:
+                    self.client.put_object(
+                        **place,
+                        # The same bytes, with another date and seal.
+                        **({} if found is None else {"IfMatch": found["ETag"]}),
+                        Body=body,
+                        ContentType="application/json",
+                        Metadata={SEAL: seal(objects)},
+                        **self.encryption,
+                    )
+                    return
+                except ClientError as error:
+                    if not (tries_left and lies_there(error)):
+                        raise
 
     def _listed(self, digest: str) -> dict[str, StoredObject]:
         with self.reached():
@@ -150,11 +166,14 @@ class ArtifactStore:
         """Returns the files that have to be sent: what arrived with the right content does not.
 
         Raises:
-            UserError: keys would be longer than S3 allows.
+            UserError: keys would be longer than S3 allows, or objects with other content lie there.
         """
         if too_long := long_keys(self.place.files_prefix(digest), contents):
             raise UserError(too_long)
-        wrong = set(self._wrong(contents, self._listed(digest)))
+        objects = self._listed(digest)
+        wrong = set(self._wrong(contents, objects))
+        if in_the_way := sorted(wrong & set(objects)):
+            raise UserError([self._differs(digest, in_the_way)])
         return [entry for entry in contents.entries if entry.path in wrong]
 
     def _wrong(
@@ -209,8 +228,8 @@ class ArtifactStore:
         etag: str,
         source_client: Any,
         config: TransferConfig,
-    ) -> None:
-        """Copies one file of an artifact from elsewhere in S3.
+    ) -> bool:
+        """Copies one file of an artifact from elsewhere in S3; returns False if one lay there.
 
         Args:
             digest: the artifact.
@@ -223,21 +242,30 @@ class ArtifactStore:
         Raises:
             ClientError, BotoCoreError: S3's answer; which side it is about is the caller's to say.
         """
-        self.client.copy(
-            dict(source),
-            self.bucket,
-            f"{self.place.files_prefix(digest)}{path}",
-            ExtraArgs={
-                "CopySourceIfMatch": etag,
-                # Its tags do not belong to Slipway, and reading them would need one more right.
-                "TaggingDirective": "REPLACE",
-                # Its checksum may be one of parts that the copy does not have.
-                "ChecksumAlgorithm": "CRC32",
-                **self.encryption,
-            },
-            SourceClient=source_client,
-            Config=config,
-        )
+        key = f"{self.place.files_prefix(digest)}{path}"
+        try:
+            self.client.copy(
+                dict(source),
+                self.bucket,
+                key,
+                ExtraArgs={
+                    "CopySourceIfMatch": etag,
+                    # Its tags do not belong to Slipway, and reading them would need one more right.
+                    "TaggingDirective": "REPLACE",
+                    # Its checksum may be one of parts that the copy does not have.
+                    "ChecksumAlgorithm": "CRC32",
+                    **self.encryption,
+                },
+                SourceClient=source_client,
+                Config=config,
+            )
+        except ClientError as error:
+            # S3 says the same of a source that was replaced.
+            there = {"Bucket": self.bucket, "Key": key}
+            if lies_there(error) and existing(self.client.head_object, "404", **there):
+                return False
+            raise
+        return True
 
     def commit(
         self, manifest: Manifest, contents: Manifest | None = None, *, sent: Collection[str] = ()
@@ -255,13 +283,18 @@ class ArtifactStore:
         objects = self._listed(manifest.digest)
         wrong = self._wrong(contents or manifest, objects, () if self._verify else sent)
         if wrong:
-            raise UserError.of(
-                Code.ARTIFACT_DIFFERS,
-                f"the artifact in {self.bucket} differs from the one sent, in: {named(wrong)}",
-                "Somebody else wrote there. Run the command again; delete files that do not "
-                "belong.",
-            )
+            raise UserError([self._differs(manifest.digest, wrong)])
         self._write_manifest(manifest.digest, manifest.render(), objects)
+
+    def _differs(self, digest: str, paths: Sequence[str]) -> Problem:
+        address = self.address(digest, paths[0])
+        return Problem(
+            Code.ARTIFACT_DIFFERS,
+            Kind.STATE,
+            f"the artifact in {self.bucket} differs from the one sent, in: {named(paths)}",
+            "No object of an artifact is overwritten. Delete each that is named, for example with "
+            f"`aws s3 rm '{address}'`, and run the command again.",
+        )
 
     def recall(self, recipe: Recipe) -> LockedPart | None:
         """Returns what a recipe gave before; None where it was never made, or is gone."""

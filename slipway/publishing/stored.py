@@ -1,6 +1,6 @@
 """Objects in S3: listed, read over broken connections, and compared with a SHA-256.
 
-What s5cmd sends has no SHA-256 in S3, and neither has a copy in parts. Such an object is read.
+What was sent or copied in parts has no SHA-256 of the whole in S3. Such an object is read.
 """
 
 import base64

@@ -29,6 +29,7 @@ from slipway.publishing.objects import COPY
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.stored import StoredObject, content, in_base64, listed, sha256_of
+from slipway.publishing.write_once import lies_there
 
 _WORKERS: Final = 16
 CLIENT_CONFIG: Final = Config(
@@ -103,7 +104,7 @@ def copy_artifact(
     damaged = copies.run(files)
     if damaged:
         raise _damaged(digest, damaged, source, remedy)
-    target.commit(manifest, sent={entry.path for entry in missing})
+    target.commit(manifest, sent={entry.path for entry in missing} - copies.there)
     return total_bytes
 
 
@@ -164,6 +165,8 @@ class _Copies:
         self._progress = progress
         self._within_s3 = within_s3
         self._lock = threading.Lock()
+        # Paths that another publish wrote meanwhile.
+        self.there = set[str]()
 
     def run(self, files: list[_File]) -> list[str]:
         """Copies files; returns what is wrong with damaged ones, which do not arrive."""
@@ -195,7 +198,7 @@ class _Copies:
         body = b"".join(self._content(file.found))
         if hashlib.sha256(body).hexdigest() != file.entry.sha256:
             return False
-        with self._target.reached():
+        with self._target.reached(), self._written(file):
             self._target.client.put_object(
                 **self._place(file),
                 Body=body,
@@ -222,7 +225,8 @@ class _Copies:
                 self._advance(len(body))
             if digest.hexdigest() != file.entry.sha256:
                 return False
-            upload.complete()
+            with self._target.reached(), self._written(file):
+                upload.complete()
         return True
 
     def _copy_whole(self, file: _File) -> bool:
@@ -240,7 +244,8 @@ class _Copies:
             ):
                 return False
             upload.add(answer)
-            upload.complete()
+            with self._target.reached(), self._written(file):
+                upload.complete()
         self._advance(file.entry.size_bytes)
         return True
 
@@ -249,7 +254,7 @@ class _Copies:
         if not self._is_intact(file):
             return False
         with _copied(self._source, self._target):
-            self._target.copy_in(
+            is_written = self._target.copy_in(
                 self._digest,
                 file.entry.path,
                 source={"Bucket": self._source.bucket, "Key": file.found.key},
@@ -257,8 +262,20 @@ class _Copies:
                 source_client=self._source.client,
                 config=COPY,
             )
+        if not is_written:
+            self.there.add(file.entry.path)
         self._advance(file.entry.size_bytes)
         return True
+
+    @contextlib.contextmanager
+    def _written(self, file: _File) -> Iterator[None]:
+        """Notes a file that lies there already; the commit compares its content."""
+        try:
+            yield
+        except ClientError as error:
+            if not lies_there(error):
+                raise
+            self.there.add(file.entry.path)
 
     def _is_intact(self, file: _File) -> bool:
         with self._source.reached():
@@ -319,11 +336,10 @@ class _Upload:
         self._parts.append({**told, "PartNumber": len(self._parts) + 1})
 
     def complete(self) -> None:
-        """Makes the object of the parts."""
-        with self._target.reached():
-            self._target.client.complete_multipart_upload(
-                **self._address, MultipartUpload={"Parts": self._parts}
-            )
+        """Makes the object of the parts; raises `ClientError` where one lies there."""
+        self._target.client.complete_multipart_upload(
+            **self._address, MultipartUpload={"Parts": self._parts}
+        )
         self.is_complete = True
 
 

@@ -15,7 +15,7 @@ from slipway.planning.statements import (
     read_objects,
     write_logs_of_machines,
 )
-from stacks.constructs.statements import acknowledge_wildcards, document_of
+from stacks.constructs.statements import acknowledge_wildcards, document_of, trusted
 
 _LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 
@@ -70,10 +70,8 @@ class CompileRole(Construct):
         self.role = iam.Role(
             self,
             "Role",
-            assumed_by=iam.ServicePrincipal(
-                "sagemaker.amazonaws.com",
-                conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
-            ),
+            # Each job has a name of its own.
+            assumed_by=trusted(self, "sagemaker", environment.account, "training-job/*"),
             description=f"Compiles the models of {environment.name}",
             inline_policies={"Compiling": document_of(rights)},
         )

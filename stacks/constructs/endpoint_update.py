@@ -55,17 +55,19 @@ class EndpointUpdate(Construct):
         self._function = self._add_function(held, given.log_key_arn)
         is_scaled = plan.config.autoscaling is not None
         variants = [(each.name, each.instance_types, is_scaled) for each in plan.variants]
-        # A new resource for each change that deregisters targets. After a rollback, CloudFormation
-        # deletes the new resource last of all, and its deletion registers the targets again.
-        undo = self._call(f"Undo{digest_of(variants)}", "Undo", {})
         names = {
             "ConfigName": hosting.config.attr_endpoint_config_name,
             "Scaled": [each.name for each in plan.variants if is_scaled],
         }
         self.before = self._call("Before", "Before", {**names, "Held": held} if held else names)
-        # Undo comes first by way of the configuration, which changes whenever Undo is new: a
-        # difference then shows no further resource.
-        hosting.config.node.add_dependency(undo)
+        # With copies, no variant is a scalable target, and there is nothing to remember.
+        if plan.component is None:
+            # A new resource for each change that deregisters targets. After a rollback,
+            # CloudFormation deletes the new resource last of all, and its deletion registers the
+            # targets again. It comes first by way of the configuration, which changes whenever Undo
+            # is new: a difference then shows no further resource.
+            undo = self._call(f"Undo{digest_of(variants)}", "Undo", {})
+            hosting.config.node.add_dependency(undo)
         # The last step before the endpoint: if another step fails, nothing was deregistered.
         self.before.node.add_dependency(hosting.log_group)
         hosting.endpoint.node.add_dependency(self.before)

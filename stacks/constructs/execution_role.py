@@ -5,7 +5,7 @@ from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.statements import RolePolicy
-from stacks.constructs.statements import acknowledge_wildcards, document_of
+from stacks.constructs.statements import acknowledge_wildcards, document_of, trusted
 
 
 class ExecutionRole(Construct):
@@ -18,13 +18,10 @@ class ExecutionRole(Construct):
         self.role = iam.Role(
             self,
             "Role",
-            # SageMaker names the account for which it assumes a role:
+            # SageMaker names no endpoint and no model, but this very text with its asterisk:
             # https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html
             # ("SageMaker AI Inference", 2026-11-22).
-            assumed_by=iam.ServicePrincipal(
-                "sagemaker.amazonaws.com",
-                conditions={"StringEquals": {"aws:SourceAccount": plan.environment.account}},
-            ),
+            assumed_by=trusted(self, "sagemaker", plan.environment.account, "*"),
             description=f"Runs {plan.stack_name}",
             # Inline, so that the role never exists without its rights (SageMaker checks at once).
             inline_policies={serving.name: document_of(serving.statements)},

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk import aws_codebuild as codebuild
-from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3_assets as assets
@@ -26,24 +25,16 @@ from stacks.constructs.build_project import (
 )
 from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.image_build_rights import build_statements, network_interfaces_arn
+from stacks.constructs.statements import document_of, trusted
 
 # 4 cores and 128 GB of disk; NVIDIA's images unpack to more than 10 GB.
 _COMPUTE_TYPE = "BUILD_GENERAL1_MEDIUM"
 # Together they are less than the hour that CloudFormation waits.
 _BUILD_TIMEOUT_MINUTES = 45
 _QUEUED_TIMEOUT_MINUTES = 10
-# Far more than the longest call of CodeBuild's API, or the longest answer, takes.
-_FUNCTION_TIMEOUT_SECONDS = 60
+# Lambda's most. The function looks at a build for less, and then calls itself.
+_FUNCTION_TIMEOUT_SECONDS = 900
 _SCRIPT = Path(__file__).parents[1] / "build_scripts" / "build_image.sh"
-# CodeBuild's guide lists IN_PROGRESS, SUCCEEDED, FAILED and STOPPED as statuses of a state change.
-# It lists TIMED_OUT and FAULT for phases only; the API's model has them for builds as well
-# (https://docs.aws.amazon.com/codebuild/latest/userguide/sample-build-notifications.html, read on
-# 2026-11-22; botocore's StatusType). Delivery is best effort
-# (https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-codebuild.html). If the end of a
-# build is not reported, CloudFormation waits for an hour. The stack therefore listens to every end
-# of a build, whatever its status, and to the phases that end a build.
-_STILL_RUNNING = ["IN_PROGRESS"]
-_ENDING_PHASE_STATUSES = ["FAULT", "TIMED_OUT"]
 
 
 @dataclass(frozen=True)
@@ -87,8 +78,8 @@ class ImageBuild(Construct):
         super().__init__(scope, construct_id)
         self._log_key_arn = log_key_arn
         project = self._project(images, sources, dockerfile, settings, ca_bundle)
-        function = self._function(project)
-        earlier: Sequence[IDependable] = (*self._news(project, function), *after)
+        function, right = self._function(project)
+        earlier: Sequence[IDependable] = (right, *after)
         for each in images:
             request = cdk.CustomResource(
                 self,
@@ -133,7 +124,8 @@ class ImageBuild(Construct):
             self,
             description=f"Slipway: builds {first.repository}",
             role=BuildRole(
-                iam.ServicePrincipal("codebuild.amazonaws.com"),
+                # CloudFormation chooses the project's name, and makes the role before it.
+                trusted(self, "codebuild", first.account, "project/*"),
                 "Builds and pushes images",
                 "Building",
                 statements,
@@ -155,8 +147,9 @@ class ImageBuild(Construct):
             log_key_arn=self._log_key_arn,
         )
 
-    def _function(self, project: codebuild.CfnProject) -> lambda_.CfnFunction:
-        return add_handler_function(
+    def _function(self, project: codebuild.CfnProject) -> tuple[lambda_.CfnFunction, iam.CfnPolicy]:
+        """Adds the function, and its right to call itself, which a build must wait for."""
+        function = add_handler_function(
             self,
             module="image_build",
             description="Slipway: starts builds and tells CloudFormation how they ended",
@@ -169,50 +162,18 @@ class ImageBuild(Construct):
                 )
             ],
             log_key_arn=self._log_key_arn,
-        ).resource
-
-    def _news(
-        self, project: codebuild.CfnProject, function: lambda_.CfnFunction
-    ) -> list[IDependable]:
-        """Adds the function's calls when a build is over; returns what a build must wait for."""
-        # Two rules: AWS's guide says that one rule for both kinds of event may stop working.
-        patterns: tuple[tuple[str, str, str, dict[str, object]], ...] = (
-            (
-                "BuildIsOver",
-                "A build is over, and CloudFormation waits for the news",
-                "CodeBuild Build State Change",
-                {"build-status": [{"anything-but": _STILL_RUNNING}]},
-            ),
-            (
-                "BuildPhaseIsOver",
-                "A phase ended its build, and CloudFormation waits for the news",
-                "CodeBuild Build Phase Change",
-                {"completed-phase-status": _ENDING_PHASE_STATUSES},
-            ),
         )
-        found: list[IDependable] = []
-        for name, description, kind, detail in patterns:
-            rule = events.CfnRule(
-                self,
-                name,
-                description=description,
-                event_pattern={
-                    "source": ["aws.codebuild"],
-                    "detail-type": [kind],
-                    "detail": {"project-name": [project.ref], **detail},
-                },
-                targets=[events.CfnRule.TargetProperty(id="Function", arn=function.attr_arn)],
-            )
-            permission = lambda_.CfnPermission(
-                self,
-                f"{name}Calls",
-                action="lambda:InvokeFunction",
-                function_name=function.ref,
-                principal="events.amazonaws.com",
-                source_arn=rule.attr_arn,
-            )
-            found += [rule, permission]
-        return found
+        # Not in the role, which the function refers to.
+        right = iam.CfnPolicy(
+            self,
+            "CallsItself",
+            policy_name="CallsItself",
+            policy_document=document_of(
+                [allow("CallItself", ["lambda:InvokeFunction"], function.resource.attr_arn)]
+            ),
+            roles=[function.role.role_name],
+        )
+        return function.resource, right
 
 
 def build_specification() -> str:

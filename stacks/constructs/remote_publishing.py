@@ -6,7 +6,6 @@ from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk import aws_codebuild as codebuild
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from slipway.config.environments import Environment
@@ -24,6 +23,7 @@ from stacks.constructs.build_project import (
 from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.image_build_rights import network_interfaces_arn, network_statements
 from stacks.constructs.remote_publishing_rights import publishing_statements
+from stacks.constructs.statements import trusted
 
 RESOURCE_TYPE = "Custom::SlipwayRemotePublishing"
 _PYTHON = "3.12"
@@ -69,9 +69,8 @@ class RemotePublishingProject(Construct):
             statements += network_statements(partition, region, account, vpc)
             reasons["*"] = "EC2's API knows no narrower resource for the interfaces of a VPC."
             reasons[network_interfaces_arn(partition, region, account)] = INTERFACES_REASON
-        publisher = iam.ServicePrincipal(
-            "codebuild.amazonaws.com",
-            conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
+        publisher = trusted(
+            self, "codebuild", environment.account, f"project/{environment.publish_project}"
         )
         project = add_build_project(
             self,

@@ -18,6 +18,30 @@ def write_logs(log_group: logs.LogGroup) -> Statement:
     )
 
 
+def trusted(
+    scope: IConstruct, service: str, environment_account: str, source: str
+) -> iam.ServicePrincipal:
+    """Returns a service as a role's principal, for one account and some of its resources.
+
+    AWS recommends both conditions: https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
+
+    Args:
+        scope: in the stack of the role.
+        service: for example `sagemaker`.
+        environment_account: the account that the service must act for.
+        source: end of the ARN that the service names, after the account.
+    """
+    stack = cdk.Stack.of(scope)
+    place = f"{service}:{stack.region}:{environment_account}"
+    return iam.ServicePrincipal(
+        f"{service}.amazonaws.com",
+        conditions={
+            "StringEquals": {"aws:SourceAccount": environment_account},
+            "ArnLike": {"aws:SourceArn": f"arn:{stack.partition}:{place}:{source}"},
+        },
+    )
+
+
 def document_of(statements: Iterable[Statement]) -> iam.PolicyDocument:
     """Returns the CDK's form of a policy."""
     return iam.PolicyDocument(

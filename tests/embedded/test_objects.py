@@ -17,8 +17,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from benchmarks.installed import find_s5cmd
 from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID
-from slipway.publishing.s5cmd import executable
+from embedded_aws.objects.conditions import Write
 from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts, object_storage
 from tests.support.buckets import remove_buckets
 from tests.support.versitygw import versitygw
@@ -119,7 +120,7 @@ def test_s5cmd_reports_a_wrong_secret(client: Callable[..., Any], url: str) -> N
         "AWS_REGION": REGION,
         "S3_ENDPOINT_URL": url,
     }
-    command = (executable(), "cat", f"s3://{BUCKET}/{ODD_KEY}")
+    command = (find_s5cmd(), "cat", f"s3://{BUCKET}/{ODD_KEY}")
     for secret, found in ((SECRET_ACCESS_KEY, BODY), ("wrong", b"")):
         done = subprocess.run(
             command,
@@ -252,3 +253,20 @@ def test_writes_and_reads_of_one_key_at_once_all_succeed(client: Callable[..., A
     with ThreadPoolExecutor(8) as pool:
         calls = [pool.submit(call, number) for number in range(32) for call in (write, read)]
         assert {call.result() for call in calls} == {200}
+
+
+def test_a_conditional_write_keeps_what_lies_there(client: Callable[..., Any]) -> None:
+    place = {"Bucket": BUCKET, "Key": "k"}
+    client().put_object(**place, Body=BODY)
+    put = client().put_object
+    again = {**place, "Body": b"other", "IfNoneMatch": "*"}
+    assert refused(put, **again) == (412, "PreconditionFailed")
+    assert client().get_object(**place)["Body"].read() == BODY
+
+
+def test_a_conditional_write_whose_object_is_deleted_meanwhile_conflicts() -> None:
+    write = Write("no-bucket", "k", creates=True, if_match=None, if_none_match="*")
+    refusal = write.find_conflict(was_there=True)
+    assert refusal is not None
+    assert (refusal.code, refusal.status) == ("ConditionalRequestConflict", "409 Conflict")
+    assert write.find_conflict(was_there=False) is None

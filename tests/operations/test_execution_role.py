@@ -26,6 +26,7 @@ pytestmark = pytest.mark.size("all")
 CASE = "execution-role"
 NAME = f"{CASE}-local"
 ROLE = "arn:aws:iam::123456789012:role/ml/serving"
+SOURCE = f"arn:aws:sagemaker:{LOCAL.region}:{LOCAL.account}:*"
 _CASE = Path(__file__).parents[1] / "golden" / "cases" / f"{CASE}.yaml"
 TRUST: dict[str, Any] = {
     "Version": "2012-10-17",
@@ -33,7 +34,10 @@ TRUST: dict[str, Any] = {
         "Effect": "Allow",
         "Principal": {"Service": "sagemaker.amazonaws.com"},
         "Action": "sts:AssumeRole",
-        "Condition": {"StringEquals": {"aws:SourceAccount": LOCAL.account}},
+        "Condition": {
+            "StringEquals": {"aws:SourceAccount": LOCAL.account},
+            "ArnLike": {"aws:SourceArn": SOURCE},
+        },
     },
 }
 
@@ -149,13 +153,16 @@ def test_a_narrower_right_is_not_enough(stack: SlipwayStack, iam: Any) -> None:
 def test_sagemaker_must_be_trusted_for_this_account(stack: SlipwayStack, iam: Any) -> None:
     untrusted = (
         f"the role {ROLE} does not let SageMaker assume it for account 123456789012",
-        "Allow `sts:AssumeRole` to the service sagemaker.amazonaws.com in its trust policy.",
+        "Allow `sts:AssumeRole` to the service sagemaker.amazonaws.com in its trust policy. A "
+        f"condition on `aws:SourceArn` must allow {SOURCE}.",
     )
     text = json.dumps(TRUST)
     for wrong in (
         text.replace("sagemaker.amazonaws.com", "ec2.amazonaws.com"),
         text.replace("sts:AssumeRole", "sts:TagSession"),
         text.replace(LOCAL.account, "210987654321"),
+        # SageMaker names no endpoint when it hosts.
+        text.replace(SOURCE, SOURCE.replace(":*", ":endpoint/*")),
     ):
         iam.update_assume_role_policy(RoleName="serving", PolicyDocument=wrong)
         _, (problem,) = examined(stack)

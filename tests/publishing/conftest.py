@@ -1,4 +1,4 @@
-"""A real S3 API on loopback, s5cmd and boto3 pointed at it, and a project to promote."""
+"""A real S3 API on loopback, boto3 pointed at it, and a project to promote."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -118,7 +118,8 @@ def test_what_was_copied_before_is_not_copied_again(source, store):
     assert publish_objects(source, PREFIX, store, Progress()) == (manifest, 2)
     # Nor is another object of the same size taken for it.
     source.put_object(Bucket=LOCAL.artifact_bucket, Key=f"{base}/files/config.json", Body=b"[]")
-    assert publish_objects(source, PREFIX, store, Progress()) == (manifest, 2)
+    with pytest.raises(UserError, match=r"differs from the one sent, in: config\.json"):
+        publish_objects(source, PREFIX, store, Progress())
 
 
 def test_the_lock_names_the_address(source, store, access, tmp_path):

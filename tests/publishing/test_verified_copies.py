@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from slipway.access import Access
+from slipway.errors import UserError
 from slipway.project import Project
 from slipway.publishing import verified_copies
 from tests.publishing.checkpoints import safetensors
@@ -143,12 +144,15 @@ def test_a_stream_has_parts_and_is_read_once(
     assert read.keys.count(("GetObject", key)) == 1
 
 
-def test_a_wrong_file_of_the_target_is_copied_again(root: Path, account: Access) -> None:
+def test_a_wrong_file_of_the_target_is_named(root: Path, account: Access) -> None:
     published(root, account)
     client, bucket = account.client("s3"), PRODUCTION.artifact_bucket
     for name, body in FILES.items():
         wrong = body[::-1] if name == "model.safetensors" else body
         client.put_object(Bucket=bucket, Key=weights_key(root, f"files/{name}"), Body=wrong)
+    with pytest.raises(UserError, match=r"differs from the one sent, in: model\.safetensors"):
+        run(root, account)
+    client.delete_object(Bucket=bucket, Key=weights_key(root, "files/model.safetensors"))
     run(root, account)
     assert (
         contents(account, PRODUCTION)[weights_key(root, "files/model.safetensors")]

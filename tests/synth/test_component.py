@@ -66,6 +66,12 @@ def test_what_is_deleted_first(case: str) -> None:
     assert target["DependsOn"] == [component]
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_of_the_steps_around_an_update_only_the_one_that_keeps_the_log_is_there(case: str) -> None:
+    steps = [step for _, step in resources(case, "Custom::SlipwayScaling")]
+    assert [step["Properties"]["Step"] for step in steps] == ["Before"]
+
+
 def test_the_stricter_of_the_public_reports() -> None:
     """A component starts with one copy, and its configuration has a role."""
     _, component = one("scale-to-zero", "AWS::SageMaker::InferenceComponent")

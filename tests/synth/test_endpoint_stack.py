@@ -68,7 +68,10 @@ def test_the_role_may_do_this_and_nothing_else(assembly: Assembly):
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "sagemaker.amazonaws.com"}
     # Nobody else's SageMaker takes the role on.
-    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": "123456789012"}}
+    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": "123456789012"}
+    # No endpoint: AWS's page demands the asterisk.
+    (source,) = trust["Condition"]["ArnLike"].values()
+    assert source.endswith(":sagemaker:us-east-1:123456789012:*")
 
 
 def test_the_role_does_not_change_with_the_weights(assembly: Assembly):

@@ -68,7 +68,9 @@ def test_a_compile_job_reads_artifacts_and_writes_its_output_alone(assembly: Ass
     )
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "sagemaker.amazonaws.com"}
-    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": LOCAL.account}}
+    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": LOCAL.account}
+    (source,) = trust["Condition"]["ArnLike"].values()
+    assert f":sagemaker:{LOCAL.region}:{LOCAL.account}:training-job/*" in json.dumps(source)
     (policy,) = role["Policies"]
     rights = {
         statement["Sid"]: (statement["Action"], statement["Resource"])

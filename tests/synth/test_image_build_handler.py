@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from stacks.functions.image_build import handle
@@ -48,11 +49,6 @@ VARIABLES = [
     {"name": "IMAGE_URI", "value": URI, "type": "PLAINTEXT"},
     {"name": "BASE_IMAGE", "value": "nvcr.io/nvidia/tensorrt:25.09-py3", "type": "PLAINTEXT"},
     {"name": "TARGET", "value": "compiler", "type": "PLAINTEXT"},
-    {
-        "name": "SLIPWAY_ANSWER_TO",
-        "value": json.dumps({"ResponseURL": URL, **IDENTIFIERS}),
-        "type": "PLAINTEXT",
-    },
 ]
 START = {
     "projectName": "Project-0A1B",
@@ -61,48 +57,51 @@ START = {
 }
 
 
-def news(status: str) -> dict[str, Any]:
-    return {
-        "source": "aws.codebuild",
-        "detail-type": "CodeBuild Build State Change",
-        "detail": {
-            "build-status": status,
-            "project-name": "Project-0A1B",
-            "build-id": f"arn:aws:codebuild:eu-west-1:210987654321:build/{BUILD}",
-        },
-    }
+def watching(**fields: Any) -> dict[str, Any]:
+    """The function's own call, once the build was started."""
+    return {**request("Create"), "BuildId": BUILD, **fields}
 
 
-def build(variables: list[dict[str, str]], **fields: Any) -> dict[str, Any]:
-    environment = {
-        "type": "LINUX_CONTAINER", "image": "i", "computeType": "BUILD_GENERAL1_MEDIUM",
-        "environmentVariables": variables,
-    }  # fmt: skip
-    return {"builds": [{"id": BUILD, "environment": environment, **fields}]}
+def build(status: str, **fields: Any) -> dict[str, Any]:
+    return {"builds": [{"id": BUILD, "buildStatus": status, **fields}]}
 
 
 class Account:
     """CodeBuild's real client with its answers given, and the answers that CloudFormation gets."""
 
     def __init__(self) -> None:
-        self.codebuild = boto3.client(
-            "codebuild",
-            region_name="eu-west-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",  # noqa: S106  # nobody's
-        )
-        self.stubber = Stubber(self.codebuild)
+        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        self.clients: dict[str, Any] = {
+            name: boto3.client(name, region_name="eu-west-1", **keys)  # type: ignore[call-overload]
+            for name in ("codebuild", "lambda")
+        }
+        self.stubber = Stubber(self.clients["codebuild"])
+        self.calls = Stubber(self.clients["lambda"])
         self.answers: list[tuple[str, dict[str, str]]] = []
+        self.waited_seconds = 0.0
+
+    def expect_call(self, event: dict[str, Any]) -> None:
+        """The function is to call itself with the event and the build."""
+        self.calls.add_response(
+            "invoke",
+            {"StatusCode": 202},
+            {
+                "FunctionName": event["ResourceProperties"]["ServiceToken"],
+                "InvocationType": "Event",
+                "Payload": json.dumps({**event, "BuildId": BUILD}),
+            },
+        )
 
     def handle(self, event: dict[str, Any]) -> None:
-        with self.stubber:
+        def wait(seconds: float) -> None:
+            self.waited_seconds += seconds
+
+        with self.stubber, self.calls:
             handle(
-                event,
-                {"codebuild": self.codebuild}.__getitem__,
-                lambda *answer: self.answers.append(answer),
-                lambda _: None,
+                event, self.clients.__getitem__, lambda *answer: self.answers.append(answer), wait
             )
         self.stubber.assert_no_pending_responses()
+        self.calls.assert_no_pending_responses()
 
 
 @pytest.fixture
@@ -117,6 +116,7 @@ def account() -> Account:
 )
 def test_a_request_starts_a_build_and_leaves_the_answer_to_its_end(account: Account, event):
     account.stubber.add_response("start_build", {"build": {"id": BUILD}}, START)
+    account.expect_call(event)
     account.handle(event)
     assert account.answers == []
 
@@ -166,34 +166,44 @@ def test_deleting_keeps_the_image_and_the_identity(account: Account):
     ],
 )
 def test_the_end_of_a_build_is_told_with_the_link_to_its_log(account: Account, status, answered):
-    described = build(VARIABLES, logs={"deepLink": LOG})
-    account.stubber.add_response("batch_get_builds", described, {"ids": [BUILD]})
-    account.handle(news(status))
+    for found in (build("IN_PROGRESS"), build(status, logs={"deepLink": LOG})):
+        account.stubber.add_response("batch_get_builds", found, {"ids": [BUILD]})
+    account.handle(watching())
     reason = f"The build of {URI} ended as {status}. Its log: {LOG}"
     assert account.answers == [(URL, {**IDENTIFIERS, "Status": answered, "Reason": reason})]
+    assert account.waited_seconds == 15
 
 
-@pytest.mark.parametrize("status", ["FAULT", "TIMED_OUT"])
-def test_a_phase_that_ends_its_build_is_told_too(account: Account, status):
-    account.stubber.add_response(
-        "batch_get_builds", build(VARIABLES, logs={"deepLink": LOG}), {"ids": [BUILD]}
-    )
-    event = news(status)
-    detail = event["detail"]
-    detail["completed-phase-status"] = detail.pop("build-status")
-    detail["completed-phase"] = "BUILD"
-    account.handle({**event, "detail-type": "CodeBuild Build Phase Change"})
-    reason = f"The build of {URI} ended as {status}. Its log: {LOG}"
-    assert account.answers == [(URL, {**IDENTIFIERS, "Status": "FAILED", "Reason": reason})]
+def test_a_build_that_outlasts_a_call_is_watched_by_the_next(account: Account):
+    for _ in range(50):
+        account.stubber.add_response("batch_get_builds", build("IN_PROGRESS"), {"ids": [BUILD]})
+    account.expect_call(watching())
+    account.handle(watching())
+    assert account.answers == []
+    assert account.waited_seconds == 750
 
 
 def test_a_build_without_a_log_is_told_as_well(account: Account):
-    account.stubber.add_response("batch_get_builds", build(VARIABLES), {"ids": [BUILD]})
-    account.handle(news("TIMED_OUT"))
+    account.stubber.add_response("batch_get_builds", build("TIMED_OUT"), {"ids": [BUILD]})
+    account.handle(watching())
     assert account.answers[0][1]["Reason"].endswith("TIMED_OUT. Its log: none was written")
 
 
-def test_nobody_is_told_of_a_build_that_was_started_by_hand(account: Account):
-    account.stubber.add_response("batch_get_builds", build(VARIABLES[:2]), {"ids": [BUILD]})
-    account.handle(news("FAILED"))
+def test_a_build_that_may_not_be_looked_at_is_answered(account: Account):
+    account.stubber.add_client_error("batch_get_builds", "AccessDeniedException", "no")
+    account.handle(watching())
+    assert account.answers[0][1]["Status"] == "FAILED"
+    assert "cannot be looked at" in account.answers[0][1]["Reason"]
+
+
+def test_a_call_that_is_denied_is_left_to_lambda_to_try_again(account: Account):
+    account.stubber.add_response("start_build", {"build": {"id": BUILD}}, START)
+    account.calls.add_client_error("invoke", "AccessDeniedException", "not yet")
+    with pytest.raises(ClientError, match="not yet"):
+        account.handle(request("Create"))
     assert account.answers == []
+
+
+def test_no_variable_of_a_build_has_the_address_of_the_answer():
+    assert URL not in json.dumps(START)
+    assert [variable["name"] for variable in VARIABLES] == ["IMAGE_URI", "BASE_IMAGE", "TARGET"]

@@ -10,7 +10,6 @@ import botocore.session
 import pytest
 from aws_cdk import aws_s3_assets as assets
 from botocore.validate import ParamValidator
-from moto.events.models import EventPattern
 
 from slipway.cli.plan_text import describe_plan
 from slipway.facts import images
@@ -24,6 +23,7 @@ from slipway.planning.plan import ImagePlan
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 from stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specification
+from stacks.functions.image_build import _LOOK_SECONDS, _LOOKS
 from stacks.image_stack import images_to_build
 from tests.support.linting import lint
 from tests.support.projects import PRODUCTION
@@ -136,72 +136,29 @@ def test_another_digest_of_a_base_is_another_image(
 
 
 def test_no_build_starts_before_its_end_can_be_told(assembly: Assembly):
-    rules = assembly.resources(STACK, "AWS::Events::Rule")
-    permissions = assembly.resources(STACK, "AWS::Lambda::Permission")
+    (right,) = assembly.resources(STACK, "AWS::IAM::Policy")
     (repository,) = assembly.resources(STACK, "AWS::ECR::Repository")
     builds = assembly.resources(STACK, "Custom::SlipwayImage")
-    before = {*rules, *permissions, repository}
-    assert len(before) == 2 + 2 + 1
+    before = {right, repository}
     for name, request in builds.items():
         # And none before the one before it is over: accounts may run one at a time.
         assert set(request["DependsOn"]) == before
         before.add(name)
-    assert len(before) == 5 + 4
+    assert len(before) == 2 + 4
 
 
-STATE, PHASE = "CodeBuild Build State Change", "CodeBuild Build Phase Change"
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields", "calls"),
-    [
-        (STATE, {"build-status": "IN_PROGRESS"}, False),
-        # As AWS's guide lists them for a state change.
-        (STATE, {"build-status": "SUCCEEDED"}, True),
-        (STATE, {"build-status": "FAILED"}, True),
-        (STATE, {"build-status": "STOPPED"}, True),
-        # Only the API's model has these, and nobody says what else an event may carry.
-        (STATE, {"build-status": "FAULT"}, True),
-        (STATE, {"build-status": "TIMED_OUT"}, True),
-        (STATE, {"build-status": "CLIENT_ERROR"}, True),
-        # As AWS's guide lists them for a phase change.
-        (PHASE, {"completed-phase": "BUILD", "completed-phase-status": "TIMED_OUT"}, True),
-        (PHASE, {"completed-phase": "QUEUED", "completed-phase-status": "TIMED_OUT"}, True),
-        (PHASE, {"completed-phase": "PROVISIONING", "completed-phase-status": "FAULT"}, True),
-        (PHASE, {"completed-phase": "BUILD", "completed-phase-status": "SUCCEEDED"}, False),
-        # The build goes on to finalize, and a state change tells its end.
-        (PHASE, {"completed-phase": "BUILD", "completed-phase-status": "FAILED"}, False),
-        (PHASE, {"completed-phase": "BUILD", "completed-phase-status": "STOPPED"}, False),
-    ],
-)
-def test_every_end_of_a_build_calls_the_function(
-    assembly: Assembly, kind: str, fields: dict[str, str], calls: bool
-):
-    (project,) = assembly.resources(STACK, "AWS::CodeBuild::Project")
-    event = {
-        "source": "aws.codebuild",
-        "detail-type": kind,
-        "detail": {"project-name": "Project-0A1B", "build-id": "arn", **fields},
-    }
+def test_the_function_calls_itself_and_nothing_else_calls_it(assembly: Assembly):
     (function,) = assembly.resources(STACK, "AWS::Lambda::Function")
-    called = []
-    for name, resource in assembly.resources(STACK, "AWS::Events::Rule").items():
-        properties = resource["Properties"]
-        pattern = json.dumps(properties["EventPattern"])
-        pattern = pattern.replace(json.dumps({"Ref": project}), '"Project-0A1B"')
-        other = {**event, "detail": {**event["detail"], "project-name": "another"}}
-        assert not EventPattern.load(pattern).matches_event(other)
-        if EventPattern.load(pattern).matches_event(event):
-            called.append(name)
-        assert [target["Arn"] for target in properties["Targets"]] == [
-            {"Fn::GetAtt": [function, "Arn"]}
-        ]
-    assert len(called) == calls
-    sources = {
-        resource["Properties"]["SourceArn"]["Fn::GetAtt"][0]
-        for resource in assembly.resources(STACK, "AWS::Lambda::Permission").values()
-    }
-    assert sources == set(assembly.resources(STACK, "AWS::Events::Rule"))
+    policy = assembly.only(STACK, "AWS::IAM::Policy")["Properties"]
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert (statement["Action"], statement["Resource"]) == (
+        "lambda:InvokeFunction",
+        {"Fn::GetAtt": [function, "Arn"]},
+    )
+    assert assembly.resources(STACK, "AWS::Lambda::Permission") == {}
+    # It looks for less time than a call may last, and a call of CodeBuild may take a second.
+    limit = assembly.only(STACK, "AWS::Lambda::Function")["Properties"]["Timeout"]
+    assert _LOOKS * (_LOOK_SECONDS + 1) < limit <= 900
 
 
 def test_the_whole_build_fits_into_cloudformations_hour(assembly: Assembly):

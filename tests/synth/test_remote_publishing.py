@@ -67,7 +67,9 @@ def rights(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
     )
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "codebuild.amazonaws.com"}
-    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": PRODUCTION.account}}
+    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": PRODUCTION.account}
+    (source,) = trust["Condition"]["ArnLike"].values()
+    assert PRODUCTION.publish_project in json.dumps(source)
     (policy,) = role["Policies"]
     return {each["Sid"]: each for each in policy["PolicyDocument"]["Statement"]}
 

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -43,14 +44,20 @@ def examine_role(
             remedy = "Correct `execution_role_arn`, or make the role."
             yield wrong(Code.EXECUTION_ROLE_TRUST, f"the role {arn} does not exist", remedy)
             return
-        if _is_trusted(found["Role"]["AssumeRolePolicyDocument"], plan.environment.account):
+        document, environment = found["Role"]["AssumeRolePolicyDocument"], plan.environment
+        # SageMaker names no endpoint, but an asterisk:
+        # https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html
+        here = f"{environment.region}:{environment.account}"
+        source_arn = f"arn:{arn.split(':')[1]}:sagemaker:{here}:*"
+        if _is_trusted(document, environment.account, source_arn):
             yield f"execution role {arn}, which trusts SageMaker"
         else:
             yield wrong(
                 Code.EXECUTION_ROLE_TRUST,
                 f"the role {arn} does not let SageMaker assume it for account "
                 f"{plan.environment.account}",
-                f"Allow `sts:AssumeRole` to the service {_SAGEMAKER} in its trust policy.",
+                f"Allow `sts:AssumeRole` to the service {_SAGEMAKER} in its trust policy. A "
+                f"condition on `aws:SourceArn` must allow {source_arn}.",
             )
     place = plan.artifact_place
     conditions = {} if place.key_arn is not None else alias_condition(place)
@@ -113,25 +120,28 @@ def _contexts(right: Statement) -> Iterator[list[dict[str, Any]]]:
         ]
 
 
-def _is_trusted(document: Mapping[str, Any], account: str) -> bool:
-    """Returns whether a trust policy lets SageMaker assume its role for an account.
+def _is_trusted(document: Mapping[str, Any], account: str, source_arn: str) -> bool:
+    """Returns whether a trust policy lets SageMaker assume its role for an account and a source.
 
-    Of the conditions, only `aws:SourceAccount` is evaluated: the others concern endpoints that do
-    not exist yet.
+    Of the conditions, `aws:SourceAccount` and `aws:SourceArn` are evaluated.
     """
+    told = {"aws:sourceaccount": account, "aws:sourcearn": source_arn}
     for statement in _listed(document["Statement"]):
         principal = statement.get("Principal", {})
         services = _listed(principal.get("Service", [])) if isinstance(principal, dict) else []
         actions = [str(each).lower() for each in _listed(statement.get("Action", []))]
         named = {"sts:assumerole", "sts:*", "*"} & set(actions)
         if statement["Effect"] == "Allow" and _SAGEMAKER in services and named:
-            accounts = [
-                _listed(value)
+            conditions = [
+                (told[key.lower()], _listed(value))
                 for keys in statement.get("Condition", {}).values()
                 for key, value in keys.items()
-                if key.lower() == "aws:sourceaccount"
+                if key.lower() in told
             ]
-            if all(account in each for each in accounts):
+            if all(
+                any(fnmatchcase(value, pattern) for pattern in patterns)
+                for value, patterns in conditions
+            ):
                 return True
     return False
 

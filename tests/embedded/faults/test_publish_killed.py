@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import random
 import shutil
 import signal
@@ -21,15 +20,12 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
 from slipway.planning.lock import Lock
 from slipway.project import Project
-from slipway.publishing.batches import Upload
 from slipway.publishing.manifest import Manifest, Snapshot
 from slipway.publishing.publish import Published, publish
-from slipway.publishing.s5cmd import upload
 from slipway.publishing.store import ArtifactStore
 from tests.embedded.faults.line import Line
 from tests.publishing.progress import RecordedProgress
-from tests.support.processes import children, command_line, is_running, kill_tree
-from tests.support.waiting import eventually
+from tests.support.processes import kill_tree
 from tests.support.workbench import MODEL, Workbench
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(300)]
@@ -214,7 +210,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publishing]:
         bench.config(NAME).write_text(
             text.replace(f"samples/{MODEL}/model", f"samples/{NAME}"), "utf-8"
         )
-        # What slipway and s5cmd find the embedded AWS by now leads over the line.
+        # What slipway finds the embedded AWS by now leads over the line.
         found_by = bench.project / ".slipway" / "local" / "state.json"
         state = json.loads(found_by.read_text())
         found_by.write_text(json.dumps(state | {"url": f"http://localhost:{line.port}"}))
@@ -232,7 +228,7 @@ def publishing(prepared: Publishing) -> Iterator[Publishing]:
 
 
 def test_killed_at_ten_random_points(publishing: Publishing) -> None:
-    """Slipway and s5cmd die together, as when a terminal's or a job's process group is killed."""
+    """As when a terminal's or a job's process group is killed."""
     chosen = seeded(5)
     for number in range(POINTS):
         manifest = publishing.write(chosen)
@@ -306,52 +302,11 @@ def test_killed_before(
     assert publishing.finish_and_check(manifest) == 0
 
 
-def test_s5cmd_outlives_slipway_by_one_message_at_most(publishing: Publishing) -> None:
-    """A kill of slipway alone: s5cmd says which file has arrived to a pipe without a reader.
-
-    It has 256 files under way at a time, and so never comes to the last of these.
-    """
-    manifest = publishing.write(seeded(2), *[2_000] * 320)
-    untouched = Untouched(publishing)
-    process = publishing.held_at(100_000)
-    (s5cmd,) = children(process.pid)
-    assert command_line(s5cmd)[0].endswith("s5cmd")
-    process.kill()
-    process.wait()
-    # It may be gone by now: of an answer that came before the line was held.
-    publishing.line.release()
-    eventually(lambda: not is_running(s5cmd))
-    arrived = publishing.arrived(manifest)
-    untouched.check()
-    assert not publishing.has(manifest.digest, "manifest.json")
-    missing = manifest.size_bytes - sum(arrived.values())
-    assert 0 < publishing.finish_and_check(manifest) <= missing
-
-
-def test_slipway_outlives_s5cmd_and_says_so(publishing: Publishing) -> None:
-    manifest = publishing.write(seeded(3), *[300_000] * 20)
-    untouched = Untouched(publishing)
-    process = publishing.held_at(manifest.size_bytes // 2)
-    (s5cmd,) = children(process.pid)
-    os.kill(s5cmd, signal.SIGKILL)
-    output, _ = process.communicate(timeout=60)
-    publishing.line.cut()
-    assert process.returncode == 1
-    assert output == (
-        "1 problem\n"
-        "- an upload failed: s5cmd was ended by SIGKILL [SW630]\n"
-        "    Run the command again: what has arrived is not sent twice.\n"
-    )
-    untouched.check()
-    assert not publishing.has(manifest.digest, "manifest.json")
-    publishing.finish_and_check(manifest)
-
-
 def test_a_file_that_goes_in_parts_is_there_as_a_whole_or_not_at_all(
     publishing: Publishing,
 ) -> None:
-    # s5cmd's parts have 50 MiB.
-    manifest = publishing.write(seeded(4), 200, 60 * 2**20)
+    # Parts have 64 MiB.
+    manifest = publishing.write(seeded(4), 200, 70 * 2**20)
     untouched = Untouched(publishing)
     kill_tree(publishing.held_at(manifest.size_bytes * 9 // 10))
     publishing.line.cut()
@@ -359,25 +314,7 @@ def test_a_file_that_goes_in_parts_is_there_as_a_whole_or_not_at_all(
     assert publishing.objects(manifest.digest).keys() <= {"files/config.json"}
     # The foundation's lifecycle rule ends what S3 keeps of an upload that nobody finishes.
     assert len(publishing.s3.list_multipart_uploads(Bucket=BUCKET)["Uploads"]) == 1
-    assert publishing.finish_and_check(manifest) >= 60 * 2**20
-
-
-def test_without_the_network_ten_failures_are_told_and_the_rest_counted(
-    publishing: Publishing, tmp_path: Path
-) -> None:
-    uploads = []
-    for number in range(12):
-        path = tmp_path / str(number)
-        path.write_bytes(b"x")
-        uploads.append(Upload(path, f"s3://no-such-bucket/{number}", 1))
-    root = publishing.bench.project
-    access = open_access(Project(root).environment("local"), root)
-    with pytest.raises(UserError) as caught:
-        upload(uploads, access=access, on_complete=lambda _: None)
-    messages = [problem.message for problem in caught.value.problems]
-    assert len(messages) == 11
-    assert all(message.startswith("an upload failed: NoSuchBucket: ") for message in messages[:10])
-    assert messages[10] == "2 more uploads failed"
+    assert publishing.finish_and_check(manifest) >= 70 * 2**20
 
 
 def test_an_account_that_ends_meanwhile_is_the_users_problem() -> None:

@@ -85,17 +85,28 @@ def test_role_must_exist_and_trust_sagemaker(account: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("accounts", "trusted"),
-    [("123456789012", True), (["1" * 12, "123456789012"], True), ("1" * 12, False)],
+    ("condition", "trusted"),
+    [
+        ({"StringEquals": {"AWS:SourceAccount": "123456789012"}}, True),
+        ({"StringEquals": {"AWS:SourceAccount": ["1" * 12, "123456789012"]}}, True),
+        ({"StringEquals": {"AWS:SourceAccount": "1" * 12}}, False),
+        ({"ArnLike": {"aws:SourceArn": "arn:aws:sagemaker:us-east-1:123456789012:*"}}, True),
+        ({"ArnLike": {"aws:SourceArn": "arn:aws:sagemaker:eu-west-1:123456789012:*"}}, False),
+        # SageMaker names no endpoint.
+        (
+            {"ArnLike": {"aws:SourceArn": "arn:aws:sagemaker:us-east-1:123456789012:endpoint/*"}},
+            False,
+        ),
+    ],
 )
 def test_role_may_trust_sagemaker_for_some_accounts_alone(
-    account: Any, role: Role, accounts: Any, trusted: bool
+    account: Any, role: Role, condition: Any, trusted: bool
 ) -> None:
     statement = {
         "Effect": "Allow",
         "Action": "sts:AssumeRole",
         "Principal": {"Service": "sagemaker.amazonaws.com"},
-        "Condition": {"StringEquals": {"AWS:SourceAccount": accounts}},
+        "Condition": condition,
     }
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     iam = account.clients.client("iam", "us-east-1")
