@@ -44,6 +44,7 @@ _REFERENCES = {
     "NotificationTopicArn": "arn:aws:sns:us-east-1:123456789012:foundation-topic",
 }
 _ATTRIBUTES = {
+    ("AWS::IAM::Role", "RoleId"): "AROA0A1B2C3D4E5F6A7B8",
     ("AWS::IAM::Role", "Arn"): "arn:aws:iam::123456789012:role/name-env-ExecutionRole-0A1B2C3D4E5F",
     (
         "AWS::Lambda::Function",

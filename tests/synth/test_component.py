@@ -67,9 +67,9 @@ def test_what_is_deleted_first(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_of_the_steps_around_an_update_only_the_one_that_keeps_the_log_is_there(case: str) -> None:
+def test_no_step_around_an_update_remembers_variants(case: str) -> None:
     steps = [step for _, step in resources(case, "Custom::SlipwayScaling")]
-    assert [step["Properties"]["Step"] for step in steps] == ["Before"]
+    assert [step["Properties"]["Step"] for step in steps] == ["Before", "After"]
 
 
 def test_the_stricter_of_the_public_reports() -> None:
