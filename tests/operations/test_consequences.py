@@ -75,6 +75,7 @@ EDITS = {
     "metrics": Edit("fixed", FLEET, {"endpoint": {"metrics": {"enhanced": True}}}),
     "shadow": Edit("fixed", FLEET, {"endpoint": {"shadow": {"sampling_percent": 50}}}),
     "variants": Edit("fixed", FLEET, {"endpoint": {"variants": VARIANTS}}),
+    "rollout": Edit("fixed", FLEET, {"rollout": {"strategy": "linear", "step_percent": 50}}),
     "log retention": Edit("fixed", PLACE, {"endpoint": {"log_retention_days": 7}}),
     "protection": Edit("fixed", PLACE, {"endpoint": {"termination_protection": True}}),
     "threshold": Edit("fixed", PLACE, {"alarms": {"model_latency_p99_milliseconds": 700}}),
