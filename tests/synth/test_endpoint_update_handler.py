@@ -114,6 +114,16 @@ def test_the_first_undo_of_a_stack_counts():
     assert ask(account, "Create", "After")["Reason"] == "registered a as it was"
 
 
+def test_an_endpoint_that_was_updated_by_hand_goes_to_the_templates_configuration():
+    """What is compared is what serves, and not what CloudFormation believes."""
+    account = Account(a=ONE)
+    account.configs["by-hand"], account.served = {"a": "ml.g5.4xlarge"}, "by-hand"
+    account.begin(a=ONE)
+    assert ask(account, "Update")["Reason"] == "deregistered a"
+    account.served = "next"
+    assert ask(account, "Update", "After")["Reason"] == "registered a as it was"
+
+
 def test_only_a_scaled_variant_is_registered():
     account = Account(a=ONE, b=ONE)
     account.begin(a=OTHER, b=OTHER)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from stacks.function_files import copy_function
-from stacks.functions.answers import Outcome, put, respond
+from stacks.functions.answers import Outcome, put, respond, run
 
 EVENT = {
     "RequestType": "Create",
@@ -52,6 +52,14 @@ def test_an_error_is_answered_within_cloudformations_4096_bytes() -> None:
     answer = answer_to(EVENT, ValueError("x" * 10_000))
     assert (answer["Status"], answer["Reason"]) == ("FAILED", "x" * 2000)
     assert len(json.dumps(answer)) < 4096
+
+
+def test_a_throttled_call_is_tried_ten_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    found: list[dict[str, object]] = []
+    run(lambda _, client, __, ___: found.append(client("sts").meta.config.retries), {}, None)
+    [retries] = found
+    assert (retries["mode"], retries["total_max_attempts"]) == ("standard", 10)
 
 
 @pytest.fixture
