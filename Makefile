@@ -214,8 +214,8 @@ pictures: $(VENV)/.ready ## Write the plots of docs/pictures anew, and the style
 	@$(BIN)/python -m tools.pictures
 
 .PHONY: verify-aws
-verify-aws: $(VENV)/.ready ## Deploy, try and remove one CPU endpoint in your own AWS account; says the cost and asks first
-	@$(BIN)/python -m tools.verify_aws $(VERIFY_AWS_ARGS)
+verify-aws: $(VENV)/.ready ## Deploy, try and remove one CPU endpoint in your own AWS account; says the cost and asks first (DEEP=1: more)
+	@$(BIN)/python -m tools.verify_aws $(if $(filter-out 0,$(DEEP)),--deep) $(VERIFY_AWS_ARGS)
 
 .PHONY: verify-gpu
 verify-gpu: export ## Compile, serve, compare and measure GPT-2 and T5 on this machine's GPU (NVIDIA's driver and TensorRT)

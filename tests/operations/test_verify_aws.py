@@ -23,6 +23,7 @@ from tools.verify_aws import __main__ as program
 from tools.verify_aws import removal, stacks
 from tools.verify_aws.commands import CommandError
 from tools.verify_aws.project import Target
+from tools.verify_aws.steps import STEPS
 
 TARGET = Target("123456789012", "us-east-1", "ml.m5.large")
 BUCKET = TARGET.environment.artifact_bucket
@@ -87,6 +88,8 @@ class Account:
             self.stacks.create(TARGET.endpoint, ENDPOINT)
         elif name == "cdk destroy verify-aws":
             self.stacks.delete(TARGET.endpoint)
+        elif name == "cdk destroy verify-queue":
+            self.stacks.delete(TARGET.queue_endpoint)
         elif name == "cdk destroy foundation":
             self.stacks.delete(TARGET.foundation)
         return '{"checks": []}'
@@ -271,6 +274,49 @@ def test_a_run_begins_with_what_a_killed_one_left(account: Account, verify: Veri
         ("destroy foundation", "ok"),
     ]
     assert report["stages"][4]["detail"] == f"{TARGET.endpoint} was not there"
+
+
+def test_a_run_destroys_what_a_killed_deep_one_left(account: Account, verify: Verify) -> None:
+    account.usually("cdk deploy foundation")
+    account.stacks.create(TARGET.queue_endpoint, ENDPOINT)
+    s3 = account.stacks.client("s3")
+    s3.create_bucket(Bucket=TARGET.queue_bucket)
+    s3.put_object(Bucket=TARGET.queue_bucket, Key="requests/fails.json", Body=b"{}")
+    account.instead["slipway publish"] = refuse
+    _, report, told = verify()
+    assert f"An earlier run left {TARGET.queue_endpoint} and {TARGET.foundation}, destroyed" in told
+    assert outcomes(report)[:4] == [
+        ("destroy verify-queue", "ok"),
+        ("destroy verify-aws", "ok"),
+        ("destroy foundation", "ok"),
+        ("remove the requests", "ok"),
+    ]
+    assert account.stack_names() == set()
+    assert TARGET.queue_bucket not in {each["Name"] for each in s3.list_buckets()["Buckets"]}
+
+
+@pytest.mark.size("all")
+def test_a_deep_run_cleans_up_after_questions_without_an_answer(
+    account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The endpoint's stages pass, and nothing that the questions look at is there."""
+    monkeypatch.setattr(program.Life, "stages", lambda _: iter([("deploy", deploys)]))
+
+    def deploys() -> str:
+        account.usually("cdk deploy verify-aws")
+        return "deployed"
+
+    account.instead["slipway publish"] = refuse
+    arguments = ["--deep", "--yes", "--folder", str(tmp_path)]
+    assert program.main(arguments, make_commands=account.make_commands) == 1
+    assert account.stack_names() == set()
+    answers = (tmp_path / "deep.md").read_text("utf-8").splitlines()
+    assert len(answers) == len(STEPS)
+    s3 = account.stacks.client("s3")
+    assert TARGET.queue_bucket not in {each["Name"] for each in s3.list_buckets()["Buckets"]}
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    failed = [name for name, outcome in outcomes(report) if outcome == "failed"]
+    assert failed == [step.name for step in STEPS if not step.needs_network]
 
 
 @pytest.mark.size("all")

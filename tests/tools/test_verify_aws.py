@@ -19,6 +19,9 @@ from tools.verify_aws.checks import BOOTSTRAP_PARAMETER, Caller, check, find_reg
 from tools.verify_aws.project import (
     ENVIRONMENT,
     MODEL,
+    QUEUE_MODEL,
+    Deep,
+    Settings,
     Target,
     image_uri,
     write_config,
@@ -26,6 +29,7 @@ from tools.verify_aws.project import (
 )
 from tools.verify_aws.removal import Remainder
 from tools.verify_aws.report import Report, Stage
+from tools.verify_aws.steps import minutes
 
 ACCOUNT = "123456789012"
 TARGET = Target(ACCOUNT, "us-east-1", "ml.m5.large")
@@ -123,7 +127,7 @@ def test_slipway_plans_the_project_in_each_partition(tmp_path: Path, region: str
 def test_a_change_changes_one_alarm(folder: Path) -> None:
     path = folder / "model_configs" / "verify-aws.yaml"
     before = path.read_text().splitlines()
-    write_config(folder, TARGET, 1500)
+    write_config(folder, TARGET, Settings("ml.m5.large", latency=1500))
     changed = [
         new for old, new in zip(before, path.read_text().splitlines(), strict=True) if old != new
     ]
@@ -148,7 +152,7 @@ def test_a_region_without_the_image_is_told() -> None:
 
 
 def test_the_cost_has_the_longest_time_and_the_key() -> None:
-    found = cost.estimate("ml.m5.large", "us-east-1", 60)
+    found = cost.estimate(["ml.m5.large"], "us-east-1", 60)
     assert (found.minutes, found.usd_per_hour, found.usd_at_most) == (90, 0.115, 0.17)
     assert found.lines()[:2] == [
         "One ml.m5.large in us-east-1 costs 0.115 USD an hour (as of 2026-09-27). It runs for 90 "
@@ -159,9 +163,17 @@ def test_the_cost_has_the_longest_time_and_the_key() -> None:
 
 
 def test_a_price_that_is_unknown_is_said_to_be() -> None:
-    assert cost.estimate("ml.m5.large", "eu-west-3", 60).lines()[0] == (
+    assert cost.estimate(["ml.m5.large"], "eu-west-3", 60).lines()[0] == (
         "The price of ml.m5.large in eu-west-3 is not known. In us-east-1 it is 0.115 USD an hour. "
         "See https://aws.amazon.com/sagemaker/ai/pricing/. It runs for 90 minutes at most."
+    )
+
+
+def test_a_deep_run_costs_two_of_its_dearest_type() -> None:
+    found = cost.estimate(["ml.m5.large", "ml.m5.xlarge"], "us-east-1", 210, at_once=2)
+    assert found.lines()[0] == (
+        "One ml.m5.xlarge in us-east-1 costs 0.23 USD an hour (as of 2026-09-27). Up to 2 run at "
+        "once for 240 minutes at most: 1.84 USD."
     )
 
 
@@ -283,11 +295,73 @@ def test_a_second_run_waits_for_the_folder(
     assert problem["message"] == f"another run uses {tmp_path}"
 
 
+# DEEP=1
+
+VPC = Deep("ml.m5.xlarge", ("subnet-0a1b2c3d",), ("sg-0a1b2c3d",))
+
+
+def test_a_deep_run_says_each_step_its_minutes_and_price_before_it_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(program, "identify", lambda _: caller(ready()))
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    arguments = ["--deep", "--region", "us-east-1", "--folder", str(tmp_path / "run")]
+    assert program.main(arguments) == 1
+    told = capsys.readouterr().err
+    assert f"DEEP=1 adds 10 steps, about {minutes()} minutes in AWS:" in told
+    assert "  - It changes the instance type, which replaces the fleet (10 min)." in told
+    assert "One ml.m5.xlarge in us-east-1 costs 0.23 USD an hour" in told
+    assert "Up to 2 run at once for 240 minutes at most: 1.84 USD." in told
+    assert told.index("DEEP=1 adds") < told.index("there is no terminal to ask at")
+    # The default time is enough for the estimate, for the first stages and for a slow step.
+    assert minutes() + 45 <= program._DEEP_LIMIT_MINUTES
+
+
+def test_a_deep_run_needs_room_for_two_fleets_of_the_other_type(tmp_path: Path) -> None:
+    target = Target(ACCOUNT, "us-east-1", "ml.m5.large", deep=VPC)
+    write_project(tmp_path, target)
+    quotas = {QUOTA: 2.0, "ml.m5.xlarge for endpoint usage": 1.0}
+    with pytest.raises(UserError) as caught:
+        check(caller(ready(**quotas)), target, tmp_path)
+    assert messages(caught.value) == [
+        "the quota 'ml.m5.xlarge for endpoint usage' is 1 in us-east-1, and the deployment needs 2"
+    ]
+    quotas["ml.m5.xlarge for endpoint usage"] = 2.0
+    assert check(caller(ready(**quotas)), target, tmp_path) == []
+
+
+def test_slipway_plans_the_second_endpoint_in_the_named_network(tmp_path: Path) -> None:
+    write_project(tmp_path, Target(ACCOUNT, "eu-west-1", "ml.m5.large", deep=VPC))
+    project = Project(tmp_path)
+    plan = project.plan(QUEUE_MODEL, project.environment(ENVIRONMENT), allow_unpublished=True)
+    vpc = plan.config.endpoint.vpc
+    assert vpc is not None
+    assert (vpc.subnet_ids, vpc.security_group_ids) == (VPC.subnet_ids, VPC.security_group_ids)
+    assert plan.config.endpoint.queue is not None
+    assert plan.config.endpoint.queue.failure_output is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--deep", "--other-type", "ml.m5.large"], "are the same"),
+        (["--deep", "--subnets", "subnet-1"], "are given together"),
+        (["--subnets", "subnet-1", "--security-groups", "sg-1"], "--subnets needs --deep"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        program.main(arguments)
+    assert told in capsys.readouterr().err
+
+
 # The report
 
 
 def test_the_report_has_no_account_number_and_is_good_only_if_all_is_removed() -> None:
-    estimate = cost.estimate("ml.m5.large", "us-east-1", 60)
+    estimate = cost.estimate(["ml.m5.large"], "us-east-1", 60)
     report = Report(ACCOUNT, "us-east-1", "https://sts", image_uri("us-east-1"), estimate, [])
     report.stages.append(Stage("deploy", "ok", 1.26, f"bucket-{ACCOUNT}"))
     assert not report.is_good

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tools.verify_aws import life
-from tools.verify_aws.commands import CommandError, Deployment
+from tools.verify_aws.commands import CommandError, Deployment, Session
 from tools.verify_aws.life import Life
 from tools.verify_aws.project import Target, write_project
 from tools.verify_aws.report import CheckError
@@ -59,8 +59,8 @@ class Account:
 def stage(
     name: str, folder: Path, account: Any, run: Callable[..., str], *, limit_seconds: float = 60
 ) -> Callable[[], str]:
-    stages = dict(Life(Deployment(TARGET, account, run, folder), limit_seconds).stages())
-    return stages[name]
+    session = Session(Deployment(TARGET, account, run, folder), limit_seconds)
+    return dict(Life(session).stages())[name]
 
 
 def nothing(*_: str, seconds: float) -> str:

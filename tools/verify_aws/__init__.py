@@ -9,5 +9,8 @@ that a user would type, one stage each. Whatever happens, `removal` destroys bot
 the resources that are left, with the commands that remove them. `report` is the result for people
 and programs.
 
+With `--deep`, `deep` then asks the questions of `steps` about updates, and `answers` are lines for
+docs/fidelity.md.
+
 All names are its own (`project`), so that no other environment in the account is touched.
 """

@@ -6,6 +6,7 @@ import fcntl
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -15,12 +16,15 @@ from slipway.cli.output import print_error
 from slipway.codes.code import Code
 from slipway.errors import Kind, UserError
 from tools.verify_aws.checks import Caller, check, find_region, identify
-from tools.verify_aws.commands import Deployment, Run, commands_of
+from tools.verify_aws.commands import Deployment, Run, Session, commands_of
 from tools.verify_aws.cost import REMOVAL_MINUTES, estimate
+from tools.verify_aws.deep.run import ask_all
 from tools.verify_aws.life import Life
 from tools.verify_aws.project import (
     DEFAULT_INSTANCE_TYPE,
+    DEFAULT_OTHER_TYPE,
     ROOT,
+    Deep,
     Target,
     image_uri,
     write_project,
@@ -28,9 +32,12 @@ from tools.verify_aws.project import (
 from tools.verify_aws.removal import destroy_all, find_remains
 from tools.verify_aws.report import NEVER_RUN, Report, say
 from tools.verify_aws.stacks import artifact_key_arn, key_state, stack_status
+from tools.verify_aws.steps import announcement
 
 _FOLDER = ROOT / "build" / "verify-aws"
-_LIMIT_MINUTES = 60
+_LIMIT_MINUTES, _DEEP_LIMIT_MINUTES = 60, 210
+# An update of one fleet, or the one fleet of each endpoint.
+_DEEP_AT_ONCE = 2
 _SHORTEST_MINUTES, _LONGEST_MINUTES = 15, 240
 
 
@@ -48,7 +55,7 @@ def main(
         environ: the user's variables.
         make_commands: returns the function that runs the commands of a stage.
     """
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
     # SIGHUP and SIGTERM act like Ctrl-C, which removes the created resources.
     stop_on_signals()
     try:
@@ -69,12 +76,17 @@ def _verify(
     say(NEVER_RUN)
     caller = identify(find_region(options.region, environ))
     say(f"\nAccount {caller.account}, {caller.region}, as {caller.arn}")
-    target, earlier = _look(caller, options.instance_type)
+    target, earlier = _look(caller, options)
     write_project(folder, target)
     notes = check(caller, target, folder)
     for note in notes:
         say(f"Not checked: {note}")
-    cost = estimate(target.instance_type, target.region, options.minutes)
+    types, at_once = [target.instance_type], 1
+    if target.deep is not None:
+        types, at_once = [*types, target.deep.other_type], _DEEP_AT_ONCE
+        for line in announcement():
+            say(line)
+    cost = estimate(types, target.region, options.minutes, at_once=at_once)
     for line in cost.lines():
         say(line)
     if earlier:
@@ -91,18 +103,24 @@ def _verify(
     document = report.render()
     (folder / "report.json").write_text(document, "utf-8")
     say(f"\nThe report, without the account's number, is {folder / 'report.json'}.")
+    if target.deep is not None:
+        (folder / "deep.md").write_text(report.render_answers(), "utf-8")
+        say(f"The answers, as lines for docs/fidelity.md, are {folder / 'deep.md'}.")
     if options.json:
         sys.stdout.write(document)
     return 0 if report.is_good else 1
 
 
-def _look(caller: Caller, instance_type: str) -> tuple[Target, list[str]]:
+def _look(caller: Caller, options: argparse.Namespace) -> tuple[Target, list[str]]:
     """Returns the target, and the stacks that an earlier run left.
 
     Raises:
         UserError: the account cannot be examined, or the key of an earlier bucket is unusable.
     """
-    target = Target(caller.account, caller.region, instance_type)
+    deep = Deep(options.other_type, options.subnets, options.security_groups)
+    target = Target(
+        caller.account, caller.region, options.instance_type, deep=deep if options.deep else None
+    )
     try:
         key = artifact_key_arn(caller.access, target.environment)
         if key is not None and key_state(caller.access, key) != "Enabled":
@@ -112,7 +130,7 @@ def _look(caller: Caller, instance_type: str) -> tuple[Target, list[str]]:
                 f"with {key}, which is no longer usable",
                 "Remove the bucket with the commands that the earlier run printed.",
             )
-        stacks = (target.endpoint, target.foundation)
+        stacks = (target.queue_endpoint, target.endpoint, target.foundation)
         earlier = [name for name in stacks if stack_status(caller.access, name) is not None]
     except (BotoCoreError, ClientError) as error:
         raise UserError.of(
@@ -120,7 +138,7 @@ def _look(caller: Caller, instance_type: str) -> tuple[Target, list[str]]:
             f"the account could not be examined: {error}",
             "Use credentials that may read S3's buckets, KMS's keys and CloudFormation's stacks.",
         ) from None
-    return Target(caller.account, caller.region, instance_type, key), earlier
+    return replace(target, artifact_key_arn=key), earlier
 
 
 def _confirm(is_sure: bool) -> None:
@@ -146,7 +164,8 @@ def _confirm(is_sure: bool) -> None:
 
 def _run(report: Report, deployment: Deployment, minutes: int, *, has_earlier: bool) -> None:
     """Runs every stage; whatever happens, created stacks are destroyed and leftovers listed."""
-    life = Life(deployment, minutes * 60.0)
+    session = Session(deployment, minutes * 60.0)
+    life = Life(session)
     say("")
     try:
         if has_earlier:
@@ -156,6 +175,9 @@ def _run(report: Report, deployment: Deployment, minutes: int, *, has_earlier: b
             for name, action in life.stages():
                 if not report.stage(name, action):
                     break
+            else:
+                if deployment.target.deep is not None:
+                    ask_all(report, session)
     except KeyboardInterrupt:
         say("Interrupted. What was made is destroyed now; a second interrupt leaves it there.")
     finally:
@@ -206,6 +228,24 @@ def _minutes(text: str) -> int:
     return int(text)
 
 
+def _ids(text: str) -> tuple[str, ...]:
+    return tuple(each for each in text.split(",") if each)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.minutes is None:
+        options.minutes = _DEEP_LIMIT_MINUTES if options.deep else _LIMIT_MINUTES
+    if options.deep and options.other_type == options.instance_type:
+        parser.error("--other-type and --instance-type are the same")
+    if bool(options.subnets) != bool(options.security_groups):
+        parser.error("--subnets and --security-groups are given together")
+    if options.subnets and not options.deep:
+        parser.error("--subnets needs --deep")
+    return options
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="make verify-aws VERIFY_AWS_ARGS=...",
@@ -225,9 +265,30 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--minutes",
         type=_minutes,
-        default=_LIMIT_MINUTES,
-        help=f"the run is given up after so many minutes, {_LIMIT_MINUTES} without it; removing "
-        f"what it made may take {REMOVAL_MINUTES} more",
+        help=f"the run is given up after so many minutes, {_LIMIT_MINUTES} without it "
+        f"({_DEEP_LIMIT_MINUTES} with --deep); removing what it made may take {REMOVAL_MINUTES} "
+        "more",
+    )
+    add("--deep", action="store_true", help="also ask what only an account can answer of updates")
+    add(
+        "--other-type",
+        default=DEFAULT_OTHER_TYPE,
+        metavar="TYPE",
+        help=f"type that --deep changes to; without it {DEFAULT_OTHER_TYPE}",
+    )
+    add(
+        "--subnets",
+        type=_ids,
+        default=(),
+        metavar="IDS",
+        help="subnets with a way to S3, with commas, for the second endpoint of --deep",
+    )
+    add(
+        "--security-groups",
+        type=_ids,
+        default=(),
+        metavar="IDS",
+        help="security groups in the subnets' VPC that let HTTPS out",
     )
     add("--yes", action="store_true", help="do not ask")
     add("--json", action="store_true", help="print the report on standard output")

@@ -1,6 +1,7 @@
 """The checks before anything is created. Nothing here changes an account."""
 
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,17 @@ from slipway.facts.regions import hosted_types
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
-from tools.verify_aws.project import ENVIRONMENT, MODEL, Target, image_uri
+from tools.verify_aws.deep.updates import ROLLOUT_WAIT_SECONDS, TAG
+from tools.verify_aws.project import (
+    ENVIRONMENT,
+    MODEL,
+    QUEUE_MODEL,
+    Settings,
+    Target,
+    image_uri,
+    write_config,
+    write_project,
+)
 
 BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 # The version that the templates of aws-cdk-lib require (its rule CheckBootstrapVersion).
@@ -115,12 +126,13 @@ def check(caller: Caller, target: Target, folder: Path) -> list[str]:
     problems: list[Problem] = [*_instance_type(target)]
     looks = [partial(_bootstrap, caller), partial(_image, caller, target)]
     if not problems:
-        project = Project(folder)
         try:
-            # Slipway itself may refuse the config.
-            environment = project.environment(ENVIRONMENT)
-            plan = project.plan(MODEL, environment, allow_unpublished=True)
-            looks.append(partial(_quota, plan, caller))
+            # Slipway itself may refuse the configs.
+            plans = [_plan(folder, MODEL)]
+            if target.deep is not None:
+                _plan(folder, QUEUE_MODEL)
+                plans.append(_changed_plan(target, target.deep.other_type))
+            looks += [partial(_quota, plan, caller) for plan in plans]
         except UserError as error:
             problems += error.problems
     notes: list[str] = []
@@ -132,6 +144,27 @@ def check(caller: Caller, target: Target, folder: Path) -> list[str]:
     if problems:
         raise UserError(problems)
     return notes
+
+
+def _plan(folder: Path, model: str) -> DeploymentPlan:
+    project = Project(folder)
+    environment = project.environment(ENVIRONMENT)
+    return project.plan(model, environment, allow_unpublished=True)
+
+
+def _changed_plan(target: Target, other_type: str) -> DeploymentPlan:
+    """Returns a plan with every change of `--deep`, and both fleets of an update."""
+    settings = Settings(
+        other_type,
+        instance_count=2,
+        fault="requests",
+        rollout_wait_seconds=ROLLOUT_WAIT_SECONDS,
+        tag=TAG,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        write_project(Path(folder), target)
+        write_config(Path(folder), target, settings)
+        return _plan(Path(folder), MODEL)
 
 
 class _UnknownError(Exception):
@@ -148,7 +181,14 @@ class _UnknownError(Exception):
 
 
 def _instance_type(target: Target) -> Iterator[Problem]:
-    name = target.instance_type
+    named = {"--instance-type": target.instance_type}
+    if target.deep is not None:
+        named["--other-type"] = target.deep.other_type
+    for option, name in named.items():
+        yield from _type_problems(target, option, name)
+
+
+def _type_problems(target: Target, option: str, name: str) -> Iterator[Problem]:
     facts = instance_types().get(name)
     if facts is None:
         hint = did_you_mean(name, instance_types())
@@ -164,14 +204,14 @@ def _instance_type(target: Target) -> Iterator[Problem]:
             Code.ARM_PROCESSOR,
             Kind.COMPATIBILITY,
             f"{name} has {kind}, and the image runs on x86-64 processors alone",
-            "Name a small CPU type with `--instance-type`, for example ml.m5.large.",
+            f"Name a small CPU type with `{option}`, for example ml.m5.large.",
         )
     elif (hosted := hosted_types(target.region)) is not None and name not in hosted:
         yield Problem(
             Code.TYPE_NOT_IN_REGION,
             Kind.COMPATIBILITY,
             f"{target.region} does not host {name}",
-            "Name another type with `--instance-type`, or another region with `--region`.",
+            f"Name another type with `{option}`, or another region with `--region`.",
         )
 
 

@@ -1,17 +1,20 @@
 """Runs the commands of a stage, as a user would type them."""
 
+import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import interrupts_held
 from benchmarks.processes import kill_group, start_group
 from slipway.access import Access
-from tools.verify_aws.project import Target
+from tools.verify_aws.project import ENVIRONMENT, Target, assembly
 
 _LAST_LINES = 20
 
@@ -38,6 +41,55 @@ class Deployment:
 
 class CommandError(Exception):
     """A command failed, or did not end in time; the message has its last lines."""
+
+
+class Session:
+    """The commands of a run, all of them together within its time.
+
+    Args:
+        deployment: the endpoint to deploy.
+        limit_seconds: longest time of all commands together.
+    """
+
+    def __init__(self, deployment: Deployment, limit_seconds: float) -> None:
+        self.deployment = deployment
+        self._until = time.monotonic() + limit_seconds
+
+    def until(self, seconds: float) -> float:
+        """Returns when to give up a wait of so many seconds, on the monotonic clock."""
+        return min(time.monotonic() + seconds, self._until)
+
+    def command(self, *command: str) -> str:
+        """Runs a command, and returns what it printed.
+
+        Raises:
+            CommandError: it failed, or the time of the run is over.
+        """
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise CommandError("the time of this run is over; `--minutes` gives it more")
+        return self.deployment.run(*command, seconds=left)
+
+    def slipway(self, command: str, model: str, *arguments: str) -> dict[str, Any]:
+        """Runs a command of slipway for a model, and returns its document."""
+        text = self.command("slipway", command, model, *arguments, "--env", ENVIRONMENT, "--json")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def deploy(self, construct_id: str, model: str, *options: str) -> None:
+        """Deploys a stack of the app that has one model."""
+        context = ("-c", f"env={ENVIRONMENT}", "-c", f"models={model}")
+        self.command(
+            "cdk",
+            "deploy",
+            construct_id,
+            *options,
+            "--require-approval",
+            "never",
+            "--output",
+            assembly(model),
+            *context,
+        )
 
 
 def commands_of(

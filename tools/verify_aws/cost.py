@@ -1,8 +1,9 @@
 """The cost of a run, which is shown before it starts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slipway.facts.prices import instance_price_per_hour
+from slipway.facts.prices import Price, instance_price_per_hour
 
 # Price of a customer managed key, prorated by the hour, until its deletion is scheduled.
 # https://aws.amazon.com/kms/pricing/ (read 2026-11-23)
@@ -19,13 +20,14 @@ class Cost:
     """The cost that is shown before anything is created.
 
     Args:
-        instance_type: type of the only instance.
+        instance_type: type of the instances, the dearest if there are several.
         region: AWS region.
         minutes: the longest that the instance may run: the run's limit and its removal.
         usd_per_hour: price of the instance; None if no source gives a price.
         usd_at_most: cost of the instance in that time; None if no source gives a price.
         source: source of the price, or where to look for it.
         key_usd_per_month: price of the key, until it is removed.
+        at_once: the most instances at a time.
     """
 
     instance_type: str
@@ -35,11 +37,13 @@ class Cost:
     usd_at_most: float | None
     source: str
     key_usd_per_month: float = KEY_USD_PER_MONTH
+    at_once: int = 1
 
     def lines(self) -> list[str]:
         """Returns the cost as sentences."""
         what = f"{self.instance_type} in {self.region}"
-        time = f"It runs for {self.minutes} minutes at most"
+        runs = "It runs" if self.at_once == 1 else f"Up to {self.at_once} run at once"
+        time = f"{runs} for {self.minutes} minutes at most"
         first = (
             f"The price of {what} is not known. {self.source} {time}."
             if self.usd_per_hour is None
@@ -54,12 +58,29 @@ class Cost:
         ]
 
 
-def estimate(instance_type: str, region: str, limit_minutes: int) -> Cost:
-    """Returns the cost of a run of one instance, given up and removed after so many minutes."""
+def estimate(
+    instance_types: Sequence[str], region: str, limit_minutes: int, *, at_once: int = 1
+) -> Cost:
+    """Returns the most that a run costs, given up and removed after so many minutes.
+
+    Args:
+        instance_types: the types that it uses.
+        region: AWS region.
+        limit_minutes: of the run, without its removal.
+        at_once: the most instances at a time.
+    """
     minutes = limit_minutes + REMOVAL_MINUTES
-    if price := instance_price_per_hour(instance_type, region):
-        at_most, source = round(price.usd * minutes / 60, 2), f"as of {price.as_of.isoformat()}"
-        return Cost(instance_type, region, minutes, price.usd, at_most, source)
-    known = instance_price_per_hour(instance_type, _KNOWN_REGION)
+    prices = {name: instance_price_per_hour(name, region) for name in instance_types}
+    name = max(prices, key=lambda each: _usd(prices[each], unknown=float("inf")))
+    if price := prices[name]:
+        at_most = round(price.usd * minutes / 60 * at_once, 2)
+        source = f"as of {price.as_of.isoformat()}"
+        return Cost(name, region, minutes, price.usd, at_most, source, at_once=at_once)
+    known = instance_price_per_hour(name, _KNOWN_REGION)
     elsewhere = f"In {_KNOWN_REGION} it is {known.usd:g} USD an hour. " if known else ""
-    return Cost(instance_type, region, minutes, None, None, f"{elsewhere}See {_PRICE_LIST}.")
+    source = f"{elsewhere}See {_PRICE_LIST}."
+    return Cost(name, region, minutes, None, None, source, at_once=at_once)
+
+
+def _usd(price: Price | None, *, unknown: float) -> float:
+    return unknown if price is None else price.usd

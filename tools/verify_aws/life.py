@@ -7,24 +7,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from slipway.deployed.calls import endpoint_alarms
-from tools.verify_aws.commands import CommandError, Deployment
+from tools.verify_aws.commands import CommandError, Session
 from tools.verify_aws.project import (
     CHANGED_LATENCY,
     ENVIRONMENT,
     FIRST_LATENCY,
     MODEL,
+    Settings,
     write_config,
 )
 from tools.verify_aws.report import CheckError
 from tools.verify_aws.stacks import POLL_SECONDS, bucket_exists
 
 TEXT = "slipway"
-_REVERSED = "yawpils"
+TEXT_REVERSED = "yawpils"
 # CloudWatch shows metrics that SageMaker publishes each minute; a new instance's come later.
 METRICS_SECONDS = 600.0
-_ENV = ("--env", ENVIRONMENT)
-_CONTEXT = ("-c", f"env={ENVIRONMENT}", "-c", f"models={MODEL}")
-_DEPLOY = ("--require-approval", "never", *_CONTEXT)
 # One metric of requests, and one that SageMaker publishes with the execution role's own right.
 _METRICS = (("AWS/SageMaker", "Invocations"), ("/aws/sagemaker/Endpoints", "MemoryUtilization"))
 
@@ -35,16 +33,14 @@ class Life:
     """One endpoint's life.
 
     Args:
-        deployment: the endpoint to deploy.
-        limit_seconds: longest time of all stages together.
+        session: runs the commands.
     """
 
-    def __init__(self, deployment: Deployment, limit_seconds: float) -> None:
-        self._deployment = deployment
-        self._target = deployment.target
-        self._access = deployment.access
-        self._until = time.monotonic() + limit_seconds
-        self.key_arn: str | None = deployment.target.artifact_key_arn
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._target = session.deployment.target
+        self._access = session.deployment.access
+        self.key_arn: str | None = self._target.artifact_key_arn
 
     def stages(self) -> Stages:
         """Yields names and functions in order; each function returns its finding."""
@@ -59,23 +55,12 @@ class Life:
         yield "change an alarm", self._change
         yield "status", self._status
 
-    def _command(self, *command: str) -> str:
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise CommandError("the time of this run is over; `--minutes` gives it more")
-        return self._deployment.run(*command, seconds=left)
-
-    def _slipway(self, command: str, *arguments: str) -> dict[str, Any]:
-        text = self._command("slipway", command, MODEL, *arguments, *_ENV, "--json")
-        found: dict[str, Any] = json.loads(text)
-        return found
-
     def _foundation(self) -> str:
         environment = self._target.environment
         buckets = (environment.artifact_bucket, environment.access_log_bucket)
         known = [name for name in buckets if bucket_exists(self._access, name)]
         adopt = ("--import-existing-resources",) if known else ()
-        self._command("cdk", "deploy", "foundation", *adopt, *_DEPLOY)
+        self._session.deploy("foundation", MODEL, *adopt)
         name = f"{environment.parameter_prefix}artifact-key-arn"
         found = self._access.client("ssm").get_parameter(Name=name)
         self.key_arn = found["Parameter"]["Value"]
@@ -83,21 +68,21 @@ class Life:
         return f"{self._target.foundation} is deployed{how}"
 
     def _publish(self) -> str:
-        self._slipway("publish")
+        self._session.slipway("publish", MODEL)
         return f"the model's files are in s3://{self._target.environment.artifact_bucket}"
 
     def _plan(self) -> str:
-        self._slipway("plan")
+        self._session.slipway("plan", MODEL)
         return f"{self._target.endpoint} can be deployed"
 
     def _preflight(self) -> str:
-        checks = self._slipway("preflight")["checks"]
+        checks = self._session.slipway("preflight", MODEL)["checks"]
         return f"{len(checks)} checks passed"
 
     def _deploy(self) -> str:
         try:
             # A rollback would delete the container's log.
-            self._command("cdk", "deploy", MODEL, "--exclusively", "--no-rollback", *_DEPLOY)
+            self._session.deploy(MODEL, MODEL, "--exclusively", "--no-rollback")
         except CommandError as error:
             raise CommandError(f"{error}\n{self._why()}") from None
         return f"{self._target.endpoint} is deployed"
@@ -105,14 +90,16 @@ class Life:
     def _why(self) -> str:
         """Returns the account's reason for an endpoint that was not deployed."""
         try:
-            return self._command("slipway", "status", MODEL, "--lines", "30", *_ENV)
+            return self._session.command(
+                "slipway", "status", MODEL, "--lines", "30", "--env", ENVIRONMENT
+            )
         except CommandError as error:
             return str(error)
 
     def _invoke(self) -> str:
         request = json.dumps({"inputs": TEXT})
-        found = self._slipway("invoke", request)
-        if found["answer"] != {"reversed": _REVERSED}:
+        found = self._session.slipway("invoke", MODEL, request)
+        if found["answer"] != {"reversed": TEXT_REVERSED}:
             raise CheckError(f"the endpoint answered {found['answer']!r}")
         return f"the handler answered in {found['latency_milliseconds']:.0f} ms"
 
@@ -136,7 +123,7 @@ class Life:
         """Waits for both kinds of metrics; an alarm on a missing metric would never be raised."""
         cloudwatch = self._access.client("cloudwatch")
         missing = list(_METRICS)
-        until = min(time.monotonic() + METRICS_SECONDS, self._until)
+        until = self._session.until(METRICS_SECONDS)
         while missing:
             missing = [metric for metric in missing if not self._has_values(cloudwatch, *metric)]
             if not missing:
@@ -165,15 +152,16 @@ class Life:
 
     def _change(self) -> str:
         before = self._served()
-        write_config(self._deployment.folder, self._target, CHANGED_LATENCY)
-        self._command("cdk", "deploy", MODEL, "--exclusively", *_DEPLOY)
+        changed = Settings(self._target.instance_type, latency=CHANGED_LATENCY)
+        write_config(self._session.deployment.folder, self._target, changed)
+        self._session.deploy(MODEL, MODEL, "--exclusively")
         self._require_latency(CHANGED_LATENCY)
         if self._served() != before:
             raise CheckError("the change of an alarm replaced what the endpoint serves")
         return f"the latency alarm goes off at {CHANGED_LATENCY} ms now, and nothing else changed"
 
     def _status(self) -> str:
-        troubles = self._slipway("status")["troubles"]
+        troubles = self._session.slipway("status", MODEL)["troubles"]
         if troubles:
             raise CheckError("; ".join(troubles))
         return "no trouble"

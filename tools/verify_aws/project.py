@@ -1,8 +1,10 @@
 """The throw-away project that is deployed: its names, its files and its image."""
 
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
@@ -11,10 +13,13 @@ from slipway.facts.images import UnknownRegionError, image
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "verify-aws"
+# The second endpoint, which only `--deep` deploys.
+QUEUE_MODEL = "verify-queue"
 ENVIRONMENT = "aws"
 # No project without a name, or with another name, has names that begin like these.
 PROJECT = "verify"
 DEFAULT_INSTANCE_TYPE = "ml.m5.large"
+DEFAULT_OTHER_TYPE = "ml.m5.xlarge"
 
 # AWS's image of DJL Serving for CPUs. It is in AWS's list of images (aws/deep-learning-containers
 # at e0ecedea6a of 2026-08-21, docs/src/data/djl-inference/0.36-cpu.yml). DJL's own tests deploy
@@ -31,8 +36,49 @@ _SUFFIXES = ("amazonaws.com", "amazonaws.com.cn")
 FIRST_LATENCY = 2000
 CHANGED_LATENCY = 1500
 
-# Has a field of `str.format` for each value that a run chooses.
-_CONFIG = Path(__file__).with_name("config.yaml").read_text("utf-8")
+# Each has a field of `str.format` for each value that a run chooses.
+_CONFIG, _QUEUE_CONFIG = (
+    Path(__file__).with_name(name).read_text("utf-8") for name in ("config.yaml", "queue.yaml")
+)
+_ASSEMBLIES = {MODEL: "cdk.out", QUEUE_MODEL: "cdk.queue.out"}
+
+
+@dataclass(frozen=True)
+class Deep:
+    """What `--deep` needs beside the target.
+
+    Args:
+        other_type: the instance type that the endpoint changes to.
+        subnet_ids: subnets of the second endpoint; empty without a network.
+        security_group_ids: its security groups; empty without a network.
+    """
+
+    other_type: str
+    subnet_ids: tuple[str, ...] = ()
+    security_group_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of the endpoint that a run changes.
+
+    Args:
+        instance_type: type of its instances.
+        latency: threshold of the alarm on latency, in milliseconds.
+        instance_count: instances, and the most that autoscaling may start.
+        target_invocations: load of an instance that autoscaling holds.
+        fault: the model's fault on purpose: none, it cannot start, or all its requests fail.
+        rollout_wait_seconds: how long a rollout watches its alarms; None without a rollout.
+        tag: value of a tag; None without the tag.
+    """
+
+    instance_type: str
+    latency: int = FIRST_LATENCY
+    instance_count: int = 1
+    target_invocations: int = 600
+    fault: Literal["none", "start", "requests"] = "none"
+    rollout_wait_seconds: int | None = None
+    tag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,12 +91,14 @@ class Target:
         instance_type: type of the endpoint's only instance.
         artifact_key_arn: the key of an earlier run's bucket, which the foundation takes; None if
             there is no such bucket, and the foundation creates a key.
+        deep: what `--deep` needs; None without that option.
     """
 
     account: str
     region: str
     instance_type: str
     artifact_key_arn: str | None = None
+    deep: Deep | None = None
 
     @property
     def environment(self) -> Environment:
@@ -71,9 +119,24 @@ class Target:
         return self.environment.stack_name(MODEL)
 
     @property
+    def queue_endpoint(self) -> str:
+        """Returns the name of the second endpoint and of its stack."""
+        return self.environment.stack_name(QUEUE_MODEL)
+
+    @property
+    def queue_bucket(self) -> str:
+        """Returns the name of the bucket with the second endpoint's requests and answers."""
+        return f"{QUEUE_MODEL}-{self.account}-{self.region}"
+
+    @property
     def foundation(self) -> str:
         """Returns the name of the foundation's stack."""
         return self.environment.stack_name("foundation")
+
+
+def assembly(construct_id: str) -> str:
+    """Returns the folder of the synthesised stacks of a model; the foundation is in the first."""
+    return _ASSEMBLIES.get(construct_id, _ASSEMBLIES[MODEL])
 
 
 def image_uri(region: str) -> str:
@@ -111,7 +174,7 @@ def write_project(folder: Path, target: Target) -> None:
         UserError: the folder cannot be written.
     """
     try:
-        for name in ("model", "model_configs", "cdk.out"):
+        for name in ("model", "model_configs", *_ASSEMBLIES.values()):
             shutil.rmtree(folder / name, ignore_errors=True)
         (folder / "model_configs").mkdir(parents=True)
         shutil.copytree(
@@ -130,7 +193,9 @@ def write_project(folder: Path, target: Target) -> None:
         if target.artifact_key_arn is not None:
             lines.append(f"  artifact_key_arn: {target.artifact_key_arn}")
         (folder / "environments.yaml").write_text("\n".join([*lines, ""]), "utf-8")
-        write_config(folder, target, FIRST_LATENCY)
+        write_config(folder, target, Settings(target.instance_type))
+        if target.deep is not None:
+            _write_queue_config(folder, target, target.deep)
     except OSError as error:
         message = f"{folder} cannot be written: {error.strerror}"
         raise UserError(
@@ -138,18 +203,42 @@ def write_project(folder: Path, target: Target) -> None:
         ) from None
 
 
-def write_config(folder: Path, target: Target, latency: int) -> None:
+def write_config(folder: Path, target: Target, settings: Settings) -> None:
     """Writes the model's config.
 
     Args:
         folder: the project.
         target: the endpoint to deploy.
-        latency: threshold of the alarm on latency, in milliseconds.
+        settings: the settings that a run changes.
     """
     text = _CONFIG.format(
         model=MODEL,
         image_uri=image_uri(target.region),
-        instance_type=target.instance_type,
-        latency=latency,
+        instance_type=settings.instance_type,
+        instance_count=settings.instance_count,
+        target_invocations=settings.target_invocations,
+        fault=settings.fault,
+        latency=settings.latency,
     )
+    if settings.rollout_wait_seconds is not None:
+        text += f"\nrollout:\n  wait_seconds: {settings.rollout_wait_seconds}\n"
+    if settings.tag is not None:
+        text += f"\ntags:\n  verified: {settings.tag}\n"
     (folder / "model_configs" / f"{MODEL}.yaml").write_text(text, "utf-8")
+
+
+def _write_queue_config(folder: Path, target: Target, deep: Deep) -> None:
+    vpc = ""
+    if deep.subnet_ids:
+        vpc = (
+            f"  vpc:\n    subnet_ids: {json.dumps(deep.subnet_ids)}\n"
+            f"    security_group_ids: {json.dumps(deep.security_group_ids)}\n"
+        )
+    text = _QUEUE_CONFIG.format(
+        model=QUEUE_MODEL,
+        image_uri=image_uri(target.region),
+        instance_type=target.instance_type,
+        bucket=target.queue_bucket,
+        vpc=vpc,
+    )
+    (folder / "model_configs" / f"{QUEUE_MODEL}.yaml").write_text(text, "utf-8")

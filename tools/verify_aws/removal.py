@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.access import Access
 from slipway.operations.leftovers import find_leftovers
 from tools.verify_aws.commands import CommandError, Deployment
 from tools.verify_aws.cost import REMOVAL_MINUTES
-from tools.verify_aws.project import ENVIRONMENT, MODEL
+from tools.verify_aws.project import ENVIRONMENT, MODEL, QUEUE_MODEL, Target, assembly
 from tools.verify_aws.stacks import (
     artifact_key_arn,
     await_stack,
@@ -48,18 +51,55 @@ class RemovalError(Exception):
 
 
 def destroy_all(deployment: Deployment, stage: Callable[..., object]) -> None:
-    """Destroys the endpoint's stack and then the foundation's, each as a stage of its own.
+    """Destroys the endpoints' stacks and then the foundation's, each as a stage of its own.
+
+    The second endpoint and its bucket are looked for in every run, since an earlier one with
+    `--deep` may have left them.
 
     Args:
         deployment: what was deployed.
         stage: `stage(NAME, FUNCTION)` runs a stage and raises only on an interrupt.
     """
-    target = deployment.target
-    for construct_id, stack in ((MODEL, target.endpoint), ("foundation", target.foundation)):
-        stage(f"destroy {construct_id}", partial(_destroy, deployment, construct_id, stack))
+    target, access = deployment.target, deployment.access
+    stacks = [(MODEL, target.endpoint), ("foundation", target.foundation)]
+    if _may_exist(lambda: stack_status(access, target.queue_endpoint) is not None):
+        stacks.insert(0, (QUEUE_MODEL, target.queue_endpoint))
+    for construct_id, stack in stacks:
+        stage(f"destroy {construct_id}", partial(destroy_stack, deployment, construct_id, stack))
+    if _may_exist(lambda: bucket_exists(access, target.queue_bucket)):
+        stage("remove the requests", partial(_remove_queue_bucket, access, target))
 
 
-def _destroy(deployment: Deployment, construct_id: str, stack: str) -> str:
+def _may_exist(look: Callable[[], bool]) -> bool:
+    try:
+        return look()
+    except (BotoCoreError, ClientError):
+        # The stage then fails with the reason, and the next one goes on.
+        return True
+
+
+def make_queue_bucket(access: Access, target: Target) -> None:
+    """Makes the bucket of the second endpoint's requests and answers, unless it is there."""
+    if bucket_exists(access, target.queue_bucket):
+        return
+    place = (
+        {}  # S3 refuses to be told its own default.
+        if target.region == "us-east-1"
+        else {"CreateBucketConfiguration": {"LocationConstraint": target.region}}
+    )
+    access.client("s3").create_bucket(Bucket=target.queue_bucket, **place)
+
+
+def _remove_queue_bucket(access: Access, target: Target) -> str:
+    s3, bucket = access.client("s3"), target.queue_bucket
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+        for item in page.get("Contents", ()):
+            s3.delete_object(Bucket=bucket, Key=item["Key"])
+    s3.delete_bucket(Bucket=bucket)
+    return f"{bucket} is removed"
+
+
+def destroy_stack(deployment: Deployment, construct_id: str, stack: str) -> str:
     """Destroys a stack, whatever its state; returns a sentence about what was done.
 
     CloudFormation refuses to delete a stack that is being updated, and SageMaker an endpoint that
@@ -70,15 +110,16 @@ def _destroy(deployment: Deployment, construct_id: str, stack: str) -> str:
     """
     access = deployment.access
     until = time.monotonic() + REMOVAL_MINUTES * 60
-    reason = ""
+    reason, folder = "", assembly(construct_id)
+    model = QUEUE_MODEL if construct_id == QUEUE_MODEL else MODEL
     for _ in range(_ATTEMPTS):
         if await_stack(access, stack, until=until) is None:
             return f"{stack} is gone" if reason else f"{stack} was not there"
         # An existing assembly needs no second synthesis.
         source = (
-            ("--app", "cdk.out", "--exclusively")
-            if (deployment.folder / "cdk.out" / "manifest.json").is_file()
-            else ("-c", f"env={ENVIRONMENT}", "-c", f"models={MODEL}", "--exclusively")
+            ("--app", folder, "--exclusively")
+            if (deployment.folder / folder / "manifest.json").is_file()
+            else ("-c", f"env={ENVIRONMENT}", "-c", f"models={model}", "--exclusively")
         )
         seconds = max(until - time.monotonic(), 1.0)
         try:
@@ -106,13 +147,16 @@ def find_remains(deployment: Deployment, key_arn: str | None) -> Iterator[Remain
     target, access = deployment.target, deployment.access
     environment = target.environment
     again = ("make verify-aws",)
-    for stack in (target.endpoint, target.foundation):
+    for stack in (target.queue_endpoint, target.endpoint, target.foundation):
         status = stack_status(access, stack)
         if status is not None:
             yield Remainder("stack", stack, again, is_meant=False, note=f"It is {status}.")
-    for item in find_leftovers(MODEL, environment, access):
-        if item.kind != "stack":  # listed above
-            yield Remainder(item.kind, item.name, again, is_meant=False)
+    for model in (QUEUE_MODEL, MODEL):
+        for item in find_leftovers(model, environment, access):
+            if item.kind != "stack":  # listed above
+                yield Remainder(item.kind, item.name, again, is_meant=False)
+    if bucket_exists(access, target.queue_bucket):
+        yield Remainder("bucket", target.queue_bucket, again, is_meant=False)
     # Before the bucket is removed, since only its settings name the key.
     key_arn = artifact_key_arn(access, environment) or key_arn
     region = f"--region {target.region}"

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 import slipway
 from slipway.errors import UserError
+from tools.verify_aws.answers import Answer, lines
 from tools.verify_aws.commands import CommandError
 from tools.verify_aws.cost import Cost
 from tools.verify_aws.removal import Remainder, RemovalError
@@ -70,6 +71,7 @@ class Report:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     stages: list[Stage] = field(default_factory=list)
     remains: list[Remainder] | None = None
+    answers: list[Answer] = field(default_factory=list)
 
     def stage(self, name: str, action: Callable[[], str]) -> bool:
         """Runs a stage and prints how it ended; returns whether it succeeded.
@@ -126,10 +128,21 @@ class Report:
             "cost": asdict(self.cost),
             "not_checked": list(self.notes),
             "stages": [asdict(s) | {"seconds": round(s.seconds, 1)} for s in self.stages],
+            "answers": [asdict(answer) for answer in self.answers],
             "left": None if self.remains is None else [asdict(item) for item in self.remains],
         }
         text = json.dumps(document, indent=2, ensure_ascii=False)
         return text.replace(self.account, "ACCOUNT") + "\n"
+
+    def render_answers(self) -> str:
+        """Returns the answers as lines for docs/fidelity.md, also without the account's number."""
+        found = lines(
+            self.answers,
+            answered_by=self.answered_by,
+            region=self.region,
+            day=self.started.date(),
+        )
+        return "\n".join(found).replace(self.account, "ACCOUNT") + "\n"
 
 
 def say(text: str, end: str = "\n") -> None:

@@ -29,7 +29,8 @@ class Input:
 
 
 class Output:
-    def __init__(self) -> None:
+    def __init__(self, code: int = 200) -> None:
+        self.code = code
         self.properties: dict[str, str] = {}
         self.body = b""
 
@@ -59,15 +60,15 @@ class Handler(BaseHTTPRequestHandler):
     model: Any
 
     def do_GET(self) -> None:
-        self.answer(b"{}", {})
+        self.answer(200, b"{}", {})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         output = self.model.handle(Input(body))
-        self.answer(output.body, output.properties)
+        self.answer(output.code, output.body, output.properties)
 
-    def answer(self, body: bytes, headers: dict[str, str]) -> None:
-        self.send_response(200)
+    def answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))

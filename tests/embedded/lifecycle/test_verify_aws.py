@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,14 @@ import pytest
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws, shell_environment
+from tests.support.networks import make_network
 from tests.support.pages import ROOT
 from tests.support.prepared_accounts import bootstrap
 from tests.support.stacks import Stacks
 from tests.support.starts import count_start
+from tools import prose
 from tools.verify_aws.project import IMAGE_TAG
+from tools.verify_aws.steps import STEPS
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
 
@@ -34,8 +40,10 @@ STAGES = [
     "metrics",
     "change an alarm",
     "status",
+    *(step.name for step in STEPS),
     "destroy verify-aws",
     "destroy foundation",
+    "remove the requests",
 ]
 
 
@@ -43,7 +51,7 @@ STAGES = [
 def stacks(tmp_path: Path) -> Iterator[Stacks]:
     """A bootstrapped account in which the image is published."""
     programs = {"djl-inference": ContainerProgram((sys.executable, str(PROGRAM)))}
-    with embedded_aws(tmp_path / "aws", programs=programs, time_scale=0.1) as server:
+    with embedded_aws(tmp_path / "aws", programs=programs, time_scale=0.05) as server:
         clients = LoopbackClients(server.connection)
         found = Stacks(server, clients, REGION)
         bootstrap(found.client)
@@ -70,16 +78,23 @@ def test_a_whole_run_leaves_what_it_lists_and_the_commands_remove_that(
         "AWS_MAX_ATTEMPTS": "1",
     }
     count_start("cdk")
-    folder = str(tmp_path / "run")
-    result = subprocess.run(
-        [sys.executable, "-m", "tools.verify_aws", "--yes", "--json", "--folder", folder],
-        cwd=ROOT,
-        env=variables,
-        text=True,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    folder = tmp_path / "run"
+    network = make_network(stacks.client("ec2"))
+    network.connect_s3()
+    options = ("--subnets", ",".join(network.subnet_ids), "--security-groups", network.group("q"))
+    with minute_after_failures(stacks):
+        result = subprocess.run(
+            [
+                *(sys.executable, "-m", "tools.verify_aws", "--deep", "--yes", "--json"),
+                *("--folder", str(folder), *options),
+            ],
+            cwd=ROOT,
+            env=variables,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     assert report["result"] == "ok"
@@ -87,11 +102,79 @@ def test_a_whole_run_leaves_what_it_lists_and_the_commands_remove_that(
     assert {stage["outcome"] for stage in report["stages"]} == {"ok"}
     assert report["answered_by"] == stacks.aws.connection.url
     assert "123456789012" not in result.stdout
+    check_the_answers((folder / "deep.md").read_text())
     check_the_account(stacks, report)
     remove(variables, result.stderr)
     names = {bucket["Name"] for bucket in stacks.client("s3").list_buckets()["Buckets"]}
     assert names == {f"cdk-hnb659fds-assets-123456789012-{REGION}"}
     assert customer_keys(stacks) == ["PendingDeletion"]
+
+
+@contextmanager
+def minute_after_failures(stacks: Stacks) -> Iterator[None]:
+    """Lets a minute pass whenever requests have failed on a new fleet, so that its alarm is due."""
+    ended = threading.Event()
+
+    def look() -> None:
+        sagemaker, cloudwatch = stacks.client("sagemaker"), stacks.client("cloudwatch")
+        while not ended.wait(0.5):
+            for endpoint in sagemaker.list_endpoints(StatusEquals="Updating")["Endpoints"]:
+                described = sagemaker.describe_endpoint(EndpointName=endpoint["EndpointName"])
+                if "PendingDeploymentSummary" not in described:
+                    continue  # it has ended meanwhile
+                config = described["PendingDeploymentSummary"]["EndpointConfigName"]
+                failed = cloudwatch.get_metric_statistics(
+                    Namespace="AWS/SageMaker",
+                    MetricName="Invocation5XXErrors",
+                    Dimensions=[
+                        {"Name": "EndpointName", "Value": endpoint["EndpointName"]},
+                        {"Name": "VariantName", "Value": "AllTraffic"},
+                        {"Name": "EndpointConfigName", "Value": config},
+                    ],
+                    StartTime=0,
+                    EndTime=4_000_000_000,
+                    Period=86_400,
+                    Statistics=["Sum"],
+                )["Datapoints"]
+                if sum(point["Sum"] for point in failed) >= 3:
+                    stacks.aws.pass_minute()
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+ANSWERS = {
+    "first log line": r"from \d+ s after the endpoint's creation: `.*GET /ping",
+    "change the type": r"by the name `invocations-per-instance-\w+`. The scalable target had its",
+    "change the target": "CloudFormation changed the value in place, after",
+    "a broken container": "`FailureReason` was `The primary container .* CloudFormation failed at "
+    "`HostingEndpoint.* The stack was rolled back after",
+    "only the rollout": "The endpoint serves .* configuration after",
+    "only a tag": "The endpoint serves the same configuration .* never seen being updated, and the "
+    "number of new instances with a log is 0. The endpoint has the tag.",
+    "an alarm": "RolloutNewFleetServerErrorRate.*` went off. SageMaker's `FailureReason` was `The "
+    "update was rolled back because of alarms .* The stack was rolled back .* [1-9][0-9]* failed",
+    "the target after it": "had another ARN. CloudFormation refused: `Scaling.* was not found.*"
+    "`UPDATE_ROLLBACK_FAILED`. After `cdk rollback --orphan` it was not.",
+    "a failing request": "after .* s, with `.*a failure on purpose",
+    "deletion in a VPC": r"The network interfaces were gone \d+ s after the endpoint",
+}
+
+
+def check_the_answers(text: str) -> None:
+    """Compares the answers with what happens here, and reads the lines as a page is read."""
+    lines = text.splitlines()
+    assert len(lines) == len(STEPS)
+    for step, line in zip(STEPS, lines, strict=True):
+        assert line.startswith(f"- **{step.title}** (the embedded AWS, ")
+        assert re.search(ANSWERS[step.name], line), line
+        assert line.endswith(step.not_local)
+    assert list(prose.findings(text)) == []
 
 
 def check_the_account(stacks: Stacks, report: dict[str, Any]) -> None:

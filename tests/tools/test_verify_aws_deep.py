@@ -1,0 +1,414 @@
+"""`make verify-aws DEEP=1`: each answer tells what happened, and what contradicts Slipway fails."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from botocore.exceptions import ClientError
+
+from tests.support.waiting import eventually
+from tools import prose
+from tools.verify_aws import cost
+from tools.verify_aws.answers import Answer, is_aws, lines, quote
+from tools.verify_aws.commands import CommandError, Deployment, Session
+from tools.verify_aws.deep import run as questions
+from tools.verify_aws.deep import watch
+from tools.verify_aws.deep.queue import Queue
+from tools.verify_aws.deep.updates import Updates
+from tools.verify_aws.deep.watch import Watch, awaited
+from tools.verify_aws.project import Deep, Target, write_project
+from tools.verify_aws.report import CheckError, Report
+from tools.verify_aws.steps import STEPS
+
+ACCOUNT = "123456789012"
+TARGET = Target(ACCOUNT, "us-east-1", "ml.m5.large", deep=Deep("ml.m5.xlarge"))
+AWS, EMBEDDED = "https://sts.us-east-1.amazonaws.com", "http://127.0.0.1:4566"
+ENDPOINT, AFTER = "HostingEndpointD164256E", "EndpointUpdateAfter0A1B2C3D"
+STARTED = datetime(2026, 11, 28, 12, tzinfo=UTC)
+
+
+class Account:
+    """What the services answer, by operation. Each test has a deployment change some of it."""
+
+    def __init__(self) -> None:
+        self.config, self.status, self.reason = "config-1", "InService", ""
+        self.streams = ["AllTraffic/i-1"]
+        self.policy_name, self.policy_arn, self.known_arn, self.value = "p-1", "arn:1", "arn:1", 600
+        self.stack, self.events = "UPDATE_COMPLETE", [event("x", "UPDATE_COMPLETE", "", 0)]
+        self.tags: dict[str, str] = {}
+        self.raised = False
+        self.fails = False
+        self.deployment: dict[str, Any] | None = None
+
+    def client(self, _service: str) -> Account:
+        return self
+
+    def get_paginator(self, operation: str) -> Any:
+        class Pages:
+            @staticmethod
+            def paginate(**arguments: Any) -> list[Any]:
+                return [getattr(self, operation)(**arguments)]
+
+        return Pages
+
+    def describe_endpoint(self, **_: Any) -> Any:
+        return {
+            "EndpointArn": "arn",
+            "EndpointConfigName": self.config,
+            "EndpointStatus": self.status,
+            "CreationTime": STARTED,
+            **({"FailureReason": self.reason} if self.reason else {}),
+            **({"LastDeploymentConfig": self.deployment} if self.deployment else {}),
+        }
+
+    def list_tags(self, **_: Any) -> Any:
+        return {"Tags": [{"Key": key, "Value": value} for key, value in self.tags.items()]}
+
+    def describe_log_streams(self, **_: Any) -> Any:
+        return {"logStreams": [{"logStreamName": name} for name in self.streams]}
+
+    def get_log_events(self, **_: Any) -> Any:
+        moment = STARTED + timedelta(seconds=90)
+        return {"events": [{"timestamp": moment.timestamp() * 1000, "message": "loaded"}]}
+
+    def describe_scaling_policies(self, **_: Any) -> Any:
+        tracking = {"TargetValue": float(self.value)}
+        policy = {"PolicyName": self.policy_name, "PolicyARN": self.policy_arn}
+        return {
+            "ScalingPolicies": [policy | {"TargetTrackingScalingPolicyConfiguration": tracking}]
+        }
+
+    def describe_scalable_targets(self, **_: Any) -> Any:
+        return {"ScalableTargets": [{"MinCapacity": 1, "MaxCapacity": 1}]}
+
+    def list_stack_resources(self, **_: Any) -> Any:
+        kind = "AWS::ApplicationAutoScaling::ScalingPolicy"
+        item = {"ResourceType": kind, "PhysicalResourceId": self.known_arn}
+        return {"StackResourceSummaries": [item]}
+
+    def describe_stacks(self, **_: Any) -> Any:
+        return {"Stacks": [{"StackStatus": self.stack}]}
+
+    def describe_stack_events(self, **_: Any) -> Any:
+        return {"StackEvents": self.events}
+
+    def describe_alarms(self, **_: Any) -> Any:
+        watched = [{"Name": "EndpointName", "Value": TARGET.endpoint}]
+        alarm = {"AlarmName": "errors", "MetricName": "M", "Dimensions": watched}
+        return {"MetricAlarms": [alarm]}
+
+    def describe_alarm_history(self, **_: Any) -> Any:
+        state = {"stateValue": "ALARM", "stateReason": "crossed"}
+        item = {"HistoryData": json.dumps({"newState": state}), "Timestamp": STARTED}
+        return {"AlarmHistoryItems": [item] if self.raised else []}
+
+    def invoke_endpoint(self, **_: Any) -> None:
+        if self.fails:
+            raise ClientError({"Error": {"Code": "ModelError", "Message": ""}}, "InvokeEndpoint")
+
+
+def event(resource: str, status: str, reason: str, seconds: float) -> dict[str, Any]:
+    return {
+        "LogicalResourceId": resource,
+        "ResourceStatus": status,
+        "ResourceStatusReason": reason,
+        "Timestamp": STARTED + timedelta(seconds=seconds),
+    }
+
+
+Deploys = Callable[[Account], None]
+
+
+def nothing(*_: str, seconds: float) -> str:
+    assert seconds > 0
+    return ""
+
+
+def undone(
+    account: Account, resource: str, reason: str, stack: str = "UPDATE_ROLLBACK_COMPLETE"
+) -> None:
+    """Fails as `cdk deploy` does when CloudFormation takes an update back."""
+    account.stack = stack
+    account.events = [
+        event("verify", stack, "", 4),
+        event("Other", "UPDATE_FAILED", "Resource update cancelled", 3),
+        event(resource, "UPDATE_FAILED", reason, 2),
+        *account.events,
+    ]
+    raise CommandError("`cdk deploy` ended with 1\n    the last lines")
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Callable[[Account, str, Deploys], str]:
+    """Asks one question of an account in which every command has an effect."""
+    write_project(tmp_path, TARGET)
+
+    def ask(account: Account, name: str, deploys: Deploys) -> str:
+        def run(*_: str, seconds: float) -> str:
+            deploys(account)
+            return ""
+
+        services: Any = account
+        session = Session(Deployment(TARGET, services, run, tmp_path), 60)
+        return Updates(session).actions()[name]()
+
+    return ask
+
+
+def test_every_step_has_its_question() -> None:
+    services: Any = Account()
+    session = Session(Deployment(TARGET, services, nothing, Path()), 60)
+    asked = [*Updates(session).actions(), *Queue(session).actions()]
+    assert asked == [step.name for step in STEPS]
+
+
+def test_the_first_log_line_is_told_with_its_age(ask: Any) -> None:
+    assert ask(Account(), "first log line", lambda _: None) == (
+        "The container's first line is from 90 s after the endpoint's creation: `loaded`."
+    )
+
+
+def test_a_type_change_has_to_bring_a_policy_of_another_name(ask: Any, tmp_path: Path) -> None:
+    def renames(account: Account) -> None:
+        account.policy_name = "p-2"
+
+    told = ask(Account(), "change the type", renames)
+    assert told.endswith("by the name `p-2`. The scalable target had its bounds again.")
+    config = yaml.safe_load((tmp_path / "model_configs" / "verify-aws.yaml").read_text())
+    assert config["endpoint"]["instances"] == ["ml.m5.xlarge"]
+    with pytest.raises(CheckError, match="The policy kept the name `p-1`"):
+        ask(Account(), "change the type", lambda _: None)
+
+
+def test_a_change_of_the_target_has_to_arrive(ask: Any) -> None:
+    def changes(account: Account) -> None:
+        account.value = 500
+
+    told = ask(Account(), "change the target", changes)
+    assert told == "CloudFormation changed the value in place, after 0 s."
+    with pytest.raises(CheckError, match="target value is 600, not 500"):
+        ask(Account(), "change the target", lambda _: None)
+
+
+def test_a_silent_rollback_is_told_by_the_step_after_the_endpoint(ask: Any) -> None:
+    told = ask(Account(), "a broken container", lambda each: undone(each, AFTER, "still serves"))
+    assert told == (
+        "`FailureReason` told nothing whenever it was read. SageMaker undid it in silence. "
+        f"CloudFormation failed at `{AFTER}` with `still serves`. The stack was rolled back after "
+        "0 s."
+    )
+
+
+def test_a_rollback_with_a_reason_tells_only_the_new_one(ask: Any) -> None:
+    account = Account()
+    account.reason = "an earlier one"
+
+    def fails(account: Account) -> None:
+        account.reason = "ping"
+        undone(account, ENDPOINT, "not stabilized")
+
+    told = ask(account, "a broken container", fails)
+    assert told.startswith(
+        f"SageMaker's `FailureReason` was `ping`. CloudFormation failed at `{ENDPOINT}` with"
+    )
+
+
+def test_what_has_to_be_undone_and_is_not_contradicts_slipway(ask: Any) -> None:
+    with pytest.raises(CheckError, match="The deployment succeeded, though the container could"):
+        ask(Account(), "a broken container", lambda _: None)
+
+    def moves(account: Account) -> None:
+        account.config = "config-2"
+        undone(account, ENDPOINT, "x")
+
+    with pytest.raises(CheckError, match="the endpoint serves config-2, not config-1"):
+        ask(Account(), "a broken container", moves)
+    # Another end is no answer.
+    with pytest.raises(CommandError) as caught:
+        ask(
+            Account(),
+            "a broken container",
+            lambda each: undone(each, ENDPOINT, "x", "UPDATE_ROLLBACK_FAILED"),
+        )
+    assert not isinstance(caught.value, CheckError)
+
+
+def test_a_policy_that_was_put_again_is_found_or_not(ask: Any) -> None:
+    def changes(account: Account) -> None:
+        account.value = 400
+
+    account = Account()
+    account.known_arn = "arn:before"
+    assert ask(account, "the target after it", changes) == (
+        "The policy that was put again had another ARN. CloudFormation found it, and changed the "
+        "value."
+    )
+    commands = []
+
+    def stuck(account: Account) -> None:
+        commands.append(account.stack)
+        if len(commands) == 1:
+            undone(account, "Policy", "was not found", "UPDATE_ROLLBACK_FAILED")
+
+    told = ask(Account(), "the target after it", stuck)
+    assert told.endswith(
+        "CloudFormation refused: `Policy` failed with `was not found`. The stack was "
+        "`UPDATE_ROLLBACK_FAILED`. After `cdk rollback --orphan` it was not."
+    )
+    assert len(commands) == 2
+
+
+def test_a_rollout_without_alarms_contradicts_slipway(ask: Any) -> None:
+    def deploys(account: Account, alarms: list[str]) -> None:
+        account.deployment = {"AutoRollbackConfiguration": {"Alarms": alarms}}
+        account.config, account.streams = "config-2", ["AllTraffic/i-1", "AllTraffic/i-2"]
+
+    told = ask(Account(), "only the rollout", lambda each: deploys(each, ["a", "b"]))
+    assert told == (
+        "The endpoint serves another configuration after 0 s. It was never seen being updated, and "
+        "the number of new instances with a log is 1. The number of its alarms that SageMaker "
+        "knows is 2."
+    )
+    with pytest.raises(CheckError, match="SageMaker knows no alarm of the rollout"):
+        ask(Account(), "only the rollout", lambda each: deploys(each, []))
+
+
+def test_a_tag_may_start_no_fleet(ask: Any) -> None:
+    def tags(account: Account) -> None:
+        account.tags = {"verified": "by-verify-aws"}
+
+    def replaces(account: Account) -> None:
+        tags(account)
+        account.streams = [*account.streams, "AllTraffic/i-2"]
+
+    assert ask(Account(), "only a tag", tags).endswith("The endpoint has the tag.")
+    with pytest.raises(CheckError, match="number of new instances with a log is 1"):
+        ask(Account(), "only a tag", replaces)
+    with pytest.raises(CheckError, match="does not have the tag"):
+        ask(Account(), "only a tag", lambda _: None)
+
+
+def test_a_rollback_without_an_alarm_contradicts_slipway(ask: Any) -> None:
+    def fails(account: Account) -> None:
+        account.fails = True
+        account.raised = True
+        undone(account, ENDPOINT, "alarms in state ALARM")
+
+    account = Account()
+    account.deployment = {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]}}
+    told = ask(account, "an alarm", fails)
+    assert told.startswith("`errors` went off. `FailureReason` told nothing")
+    # The last look of the watch, at least.
+    assert re.search(r" requests, [1-9]\d* failed\.$", told)
+    with pytest.raises(CheckError, match="CloudWatch's history has no alarm of the rollout"):
+        ask(Account(), "an alarm", lambda each: undone(each, ENDPOINT, "x"))
+
+
+# One question after the other
+
+
+def test_a_question_without_an_answer_does_not_stop_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> str:
+        raise CommandError("`cdk deploy` ended with 1\n    the last lines")
+
+    def contradicts() -> str:
+        raise CheckError("It is not so.")
+
+    actions = {step.name: lambda: "It is so." for step in STEPS}
+    monkeypatch.setattr(Updates, "actions", lambda _: actions | {"change the type": fails})
+    monkeypatch.setattr(Queue, "actions", lambda _: {"a failing request": contradicts})
+    report = Report(
+        ACCOUNT, "us-east-1", AWS, "image", cost.estimate(["ml.m5.large"], "us-east-1", 60), []
+    )
+    services: Any = Account()
+    deployment = Deployment(TARGET, services, nothing, tmp_path)
+    questions.ask_all(report, Session(deployment, 60))
+    outcomes = {answer.name: (answer.outcome, answer.text) for answer in report.answers}
+    assert len(outcomes) == len(STEPS)
+    assert outcomes["change the type"] == ("no answer", "`cdk deploy` ended with 1.")
+    assert outcomes["a failing request"] == ("otherwise", "It is not so.")
+    assert outcomes["change the target"] == ("as expected", "It is so.")
+    assert outcomes["deletion in a VPC"][0] == "no answer"
+    failed = [stage.name for stage in report.stages if stage.outcome == "failed"]
+    assert failed == ["change the type", "a failing request"]
+
+
+# The lines
+
+
+def test_there_is_a_line_for_each_question_and_none_has_the_account() -> None:
+    report = Report(
+        ACCOUNT, "eu-west-1", AWS, "image", cost.estimate(["ml.m5.large"], "eu-west-1", 60), []
+    )
+    report.started = STARTED
+    report.answers = [
+        Answer("first log line", "as expected", f"It is in {quote(ACCOUNT)}."),
+        Answer("only a tag", "otherwise", "The fleet was new."),
+        Answer("an alarm", "no answer", "`cdk deploy` ended with 1."),
+    ]
+    found = report.render_answers().splitlines()
+    assert len(found) == len(STEPS)
+    begin = "(AWS in eu-west-1, 2026-11-28)"
+    assert found[0] == f"- **First log line under the execution role** {begin}: It is in `ACCOUNT`."
+    assert (
+        f"- **Change of a tag alone** {begin}: **Not as Slipway relies on.** The fleet was new."
+        in found
+    )
+    assert (
+        f"- **Alarm set off during a rollout** {begin}: No answer: `cdk deploy` ended with 1."
+        in found
+    )
+    assert found[1].endswith(f"{begin}: No answer: the run ended before.")
+
+
+def test_a_line_of_the_embedded_aws_says_what_it_cannot_show() -> None:
+    answers = [Answer(step.name, "as expected", "It is so.") for step in STEPS]
+    found = lines(answers, answered_by=EMBEDDED, region="us-east-1", day=date(2026, 11, 28))
+    assert found[0] == (
+        "- **First log line under the execution role** (the embedded AWS, 2026-11-28): It is so. "
+        "The embedded AWS writes the log itself, and asks for no right."
+    )
+    assert all(line.endswith(step.not_local) for line, step in zip(found, STEPS, strict=True))
+    assert list(prose.findings("\n".join(found))) == []
+    assert [is_aws(url) for url in (AWS, EMBEDDED, "https://amazonaws.com.example.org")] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_quote_is_one_line_with_the_beginning_and_the_end() -> None:
+    assert quote("a\n  `b`") == "`a 'b'`"
+    text = quote(f"first {'x' * 1000} last")
+    assert text.startswith("`first x")
+    assert text.endswith("x last`")
+    assert len(text) < 260
+
+
+# What is seen meanwhile
+
+
+def test_a_watch_looks_once_more_at_the_end() -> None:
+    values = ["before"]
+    with Watch(lambda: values[-1], pause_seconds=60) as seen:
+        eventually(lambda: seen.seen)
+        values.append("after")
+    assert seen.values() == ["before", "after"]
+
+
+def test_what_does_not_come_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "POLL_SECONDS", 0.0)
+    looks = iter([None, None, "there"])
+    assert awaited(lambda: next(looks), until=time.monotonic() + 60, missing="") == "there"
+    with pytest.raises(CheckError, match="nothing came"):
+        awaited(lambda: None, until=time.monotonic(), missing="nothing came")

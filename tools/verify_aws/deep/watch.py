@@ -1,0 +1,87 @@
+"""What is seen while a command runs, and waits for what a command does not wait for."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable
+from types import TracebackType
+from typing import Generic, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from tools.verify_aws.report import CheckError
+from tools.verify_aws.stacks import POLL_SECONDS
+
+Seen = TypeVar("Seen", bound=Hashable)
+Awaited = TypeVar("Awaited")
+
+
+class Watch(Generic[Seen]):
+    """Looks at something again and again, in a thread of its own, and once more at its end.
+
+    Args:
+        look: returns what is seen now. Its clients are made before, since boto3 makes none in
+            threads.
+        pause_seconds: between two looks.
+    """
+
+    def __init__(self, look: Callable[[], Seen], pause_seconds: float = 1.0) -> None:
+        self._look = look
+        self._pause_seconds = pause_seconds
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._begun = time.monotonic()
+        self.seen: list[tuple[float, Seen]] = []
+        """Each change of what is seen, with its seconds since the beginning."""
+        self.counts = Counter[Seen]()
+
+    def __enter__(self) -> "Watch[Seen]":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def values(self) -> list[Seen]:
+        """Returns what was seen, each change once."""
+        return [value for _, value in self.seen]
+
+    def _run(self) -> None:
+        is_last = False
+        while True:
+            try:
+                value = self._look()
+            except (BotoCoreError, ClientError):
+                # Throttled, or not there for a moment: the next look sees it.
+                pass
+            else:
+                self.counts[value] += 1
+                if not self.seen or self.seen[-1][1] != value:
+                    self.seen.append((time.monotonic() - self._begun, value))
+            if is_last:
+                return
+            is_last = self._ended.wait(self._pause_seconds)
+
+
+def awaited(look: Callable[[], Awaited | None], *, until: float, missing: str) -> Awaited:
+    """Waits until something is seen, and returns it.
+
+    Args:
+        look: returns None while there is nothing.
+        until: when to give up, on the monotonic clock.
+        missing: what is then said.
+
+    Raises:
+        CheckError: nothing was seen.
+    """
+    while (found := look()) is None:
+        if time.monotonic() > until:
+            raise CheckError(missing)
+        time.sleep(POLL_SECONDS)
+    return found
