@@ -226,6 +226,7 @@ class Code(StrEnum):
     NO_PUBLISH_PROJECT = "SW516"
     NO_CONTAINER_ENGINE = "SW517"
     NOT_SERVED_HERE = "SW518"
+    LOST_SCALING_POLICY = "SW519"
 
     # Publishing and training jobs.
     NO_FILES = "SW601"

@@ -173,7 +173,7 @@ def test_a_foundation_is_made_guarded_destroyed_and_made_again_with_its_files_an
     check_log_groups(stacks, deployed)
     check_refusals(stacks, render(LOCAL), deployed)
     s3 = stacks.client("s3")
-    s3.put_object(**OBJECT, Body=b"weights")
+    s3.put_object(**OBJECT, Body=b"weights", IfNoneMatch="*")
     assert s3.head_object(**OBJECT)["SSEKMSKeyId"] == deployed
     assert stacks.delete(STACK) == "DELETE_COMPLETE"
     assert bucket_names(stacks) == BUCKETS
@@ -191,7 +191,9 @@ def test_a_foundation_is_made_guarded_destroyed_and_made_again_with_its_files_an
     assert parameter["Parameter"]["Value"] == deployed
     assert usable_keys(stacks) == {deployed}
     assert s3.get_object(**OBJECT)["Body"].read() == b"weights"
-    s3.put_object(Bucket=LOCAL.artifact_bucket, Key="artifacts/new", Body=b"weights")
+    s3.put_object(
+        Bucket=LOCAL.artifact_bucket, Key="artifacts/new", Body=b"weights", IfNoneMatch="*"
+    )
     new = s3.head_object(Bucket=LOCAL.artifact_bucket, Key="artifacts/new")
     assert new["SSEKMSKeyId"] == deployed
 

@@ -14,7 +14,7 @@ from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.planning.plan import DeploymentPlan
 from stacks.endpoint_stack import EndpointStack
-from tests.support.plans import plan_for
+from tests.support.plans import plan_for, with_config
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
 from tests.synth.assemblies import new_app
@@ -286,12 +286,14 @@ def test_preflight_tells_of_a_policy_that_was_put_again(
     assert parted(compare_scaling(plan, deployed.access)) == ([], [])
     broken = template("other", "dead")
     assert deployed.stacks.update(NAME, broken) == "UPDATE_ROLLBACK_COMPLETE"
-    found, problems = parted(compare_scaling(plan, deployed.access))
+    (found,), problems = parted(compare_scaling(plan, deployed.access))
     assert problems == []
-    assert [line.partition("-per-instance")[0].partition("steps")[0] for line in found] == [
-        "autoscaling: the policy invocations",
-        "autoscaling: the policy ",
-    ]
+    assert found.startswith("autoscaling: invocations-per-instance-")
+    assert found.endswith("A policy of the same name was put again, and does not change")
+    other = SCALING | {"scale_in_cooldown_seconds": 900}
+    changed = with_config(plan, autoscaling=plan.config.autoscaling.model_validate(other))
+    _, (problem,) = parted(compare_scaling(changed, deployed.access))
+    assert problem.code == Code.LOST_SCALING_POLICY
     # Another type makes new policies, and so the way out.
     assert deployed.stacks.update(NAME, template("other")) == "UPDATE_COMPLETE"
     assert deployed.stacks.update(NAME, template("one")) == "UPDATE_COMPLETE"
@@ -299,7 +301,7 @@ def test_preflight_tells_of_a_policy_that_was_put_again(
 
 
 def test_preflight_names_a_target_that_somebody_deregistered(
-    deployed: SlipwayStack, fleet: Fleet
+    deployed: SlipwayStack, template: Template, fleet: Fleet
 ) -> None:
     target = {
         "ServiceNamespace": "sagemaker",
@@ -309,7 +311,7 @@ def test_preflight_names_a_target_that_somebody_deregistered(
     fleet.scaling.deregister_scalable_target(**target)
     _, (problem,) = parted(compare_scaling(planned("one"), deployed.access))
     assert problem.code == Code.LOST_SCALABLE_TARGET
-    assert problem.remedy.endswith("--min-capacity 2 --max-capacity 6`, then deploy.")
+    assert "--min-capacity 2 --max-capacity 6`. Its policies are gone too:" in problem.remedy
     command = problem.remedy.partition("`")[2].partition("`")[0]
     options = dict(zip(command.split()[3::2], command.split()[4::2], strict=True))
     fleet.scaling.register_scalable_target(
@@ -320,7 +322,13 @@ def test_preflight_names_a_target_that_somebody_deregistered(
             for name, value in options.items()
         }
     )
-    assert parted(compare_scaling(planned("one"), deployed.access))[1] == []
+    _, (problem,) = parted(compare_scaling(planned("one"), deployed.access))
+    assert problem.code == Code.LOST_SCALING_POLICY
+    # One of the two ways out.
+    assert deployed.stacks.update(NAME, template("fixed-one")) == "UPDATE_COMPLETE"
+    assert deployed.stacks.update(NAME, template("one")) == "UPDATE_COMPLETE"
+    assert parted(compare_scaling(planned("one"), deployed.access)) == ([], [])
+    assert fleet.targets() == {"AllTraffic": (2, 6)}
 
 
 def described(fleet: Fleet) -> dict[str, Any]:

@@ -13,10 +13,13 @@ from slipway.deployed.described import INSTANCES
 from slipway.deployed.served import served_by
 from slipway.errors import Problem
 from slipway.operations.preflight.findings import Finding, wrong
+from slipway.operations.status.differences import find_differences
 from slipway.planning.plan import DeploymentPlan
 
 _NAMESPACE = "sagemaker"
 _TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
+# Settings that a policy holds.
+_OF_POLICIES = ("autoscaling.target_", "autoscaling.scale_", "autoscaling.steps")
 _POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 
 
@@ -46,29 +49,40 @@ def compare_scaling(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
                 yield _gone(plan.config.autoscaling, name, resource_id)
         elif is_ours and (is_changed or plan.config.autoscaling is None):
             yield f"autoscaling: {name} {_fate(plan, name, live[name])}"
-        elif is_ours:
-            yield from _put_again(access, resource_id, resources)
+        elif is_ours and (policies := _lost_policies(access, resource_id, resources)):
+            yield _lost(plan, access, described["EndpointConfigName"], policies)
         elif is_changed:
             yield _not_ours(name, resource_id)
 
 
-def _put_again(access: Access, resource_id: str, resources: set[tuple[str, str]]) -> Iterator[str]:
-    """Tells of policies that CloudFormation knows by an ARN that they no longer have."""
+def _lost_policies(access: Access, resource_id: str, resources: set[tuple[str, str]]) -> list[str]:
+    """Returns the stack's policies that are gone, or that have another ARN than in the stack."""
     policies = scaling_items(
         access.client("application-autoscaling"),
         "describe_scaling_policies",
         ResourceId=resource_id,
         ScalableDimension=INSTANCES,
     )
-    own = {physical_id.rpartition("/")[2] for kind, physical_id in resources if kind == _POLICY}
-    for policy in policies:
-        arn, name = policy["PolicyARN"], policy["PolicyName"]
-        if name in own and (_POLICY, arn) not in resources:
-            yield (
-                f"autoscaling: the policy {name} was put again when a deployment was taken back, "
-                "and CloudFormation may refuse to change it. Another instance type makes new "
-                "policies, and so do two deployments: one without `autoscaling`, one with it"
-            )
+    live = {policy["PolicyARN"] for policy in policies}
+    own = {arn for kind, arn in resources if kind == _POLICY and f"/{resource_id}:policy" in arn}
+    return sorted(arn.rpartition("/")[2] for arn in own - live)
+
+
+def _lost(plan: DeploymentPlan, access: Access, config_name: str, policies: list[str]) -> Finding:
+    """Says what it means that a target was deregistered, also if that was undone."""
+    text = (
+        f"{' and '.join(policies)} went with a scalable target that was deregistered: "
+        "CloudFormation cannot change such a policy, nor roll a change of it back"
+    )
+    differences = find_differences(plan, access, config_name, is_protected=False)
+    if not any(each.setting.startswith(_OF_POLICIES) for each in differences):
+        return f"autoscaling: {text}. A policy of the same name was put again, and does not change"
+    return wrong(
+        Code.LOST_SCALING_POLICY,
+        text,
+        "Deploy the change together with another instance type, which makes new policies. Or "
+        "deploy once without `autoscaling`, then with it.",
+    )
 
 
 def _fate(plan: DeploymentPlan, name: str, live: tuple[str, ...]) -> str:
@@ -102,7 +116,8 @@ def _gone(scaling: Autoscaling, name: str, resource_id: str) -> Problem:
         "Run `aws application-autoscaling register-scalable-target --service-namespace "
         f"{_NAMESPACE} --scalable-dimension {INSTANCES} --resource-id {resource_id} "
         f"--min-capacity {scaling.min_instance_count} --max-capacity "
-        f"{scaling.max_instance_count}`, then deploy.",
+        f"{scaling.max_instance_count}`. Its policies are gone too: `slipway preflight` then "
+        "says what to do.",
     )
 
 
