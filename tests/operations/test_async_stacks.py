@@ -280,7 +280,7 @@ def test_preflight_refuses_another_mode(queue: Queue) -> None:
     assert parted(compare_mode(queued_plan(queue), queue.stack.access)) == ([], [])
     _, (problem,) = parted(compare_mode(planned({}), queue.stack.access))
     assert problem.message == (
-        "async-local is asynchronous and would become real-time: AWS documents no such update"
+        "async-local is asynchronous and would become real-time, which SageMaker refuses"
     )
     assert problem.remedy == (
         "Run `cdk destroy async -c models=async -c env=local` when nobody uses the endpoint, "

@@ -122,9 +122,12 @@ class Endpoints:
                 self._scaling(caller.region), endpoint.name, live.declared(), fleet.declared()
             )
             if (live.async_settings is None) != (fleet.async_settings is None):
+                # https://github.com/aws/sagemaker-python-sdk/pull/3124 quotes the removal (read
+                # 2026-11-28). The words for the other direction are not public.
+                change = "added to" if live.async_settings is None else "removed from"
                 raise ValidationError(
-                    "The embedded AWS does not emulate an update that makes an endpoint "
-                    "asynchronous, or makes it no longer so: AWS does not document it."
+                    f"The AsyncInferenceConfig parameter cannot be {change} this endpoint "
+                    f"{endpoint.name}."
                 )
             self._check_hosting(endpoint, live, fleet)
             if retained:

@@ -20,7 +20,12 @@ _WORDS = {
 
 
 def compare_mode(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
-    """Compares the live endpoint's mode with a plan: AWS documents no update between the modes."""
+    """Compares the live endpoint's mode with a plan.
+
+    SageMaker refuses to remove a queue, in the words of
+    https://github.com/aws/sagemaker-python-sdk/pull/3124 (read 2026-11-28). AWS documents no other
+    update between the modes.
+    """
     sagemaker = access.client("sagemaker")
     if (moved := _moved(sagemaker, plan)) is not None:
         yield moved
@@ -38,8 +43,10 @@ def compare_mode(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
         owner, mode = plan.host or plan.config.name, plan.config.endpoint.mode
         yield wrong(
             Code.MODE_CHANGE,
-            f"{plan.endpoint_name} is {_WORDS[live]} and would become {_WORDS[mode]}: AWS "
-            "documents no such update",
+            f"{plan.endpoint_name} is {_WORDS[live]} and would become {_WORDS[mode]}, "
+            + (
+                "which SageMaker refuses" if live == "async" else "and AWS documents no such update"
+            ),
             f"Run `cdk destroy {owner} -c models={owner} -c env={plan.environment.name}` when "
             "nobody uses the endpoint, then deploy.",
         )

@@ -303,7 +303,7 @@ def test_an_update_keeps_the_queue(queue: Queue) -> None:
     queue.scale(endpoint, 1)
     assert queue.answer(sent) == "new waiting"
     realtime = account.config(account.variant(account.model()))
-    with pytest.raises(ClientError, match="does not document it"):
+    with pytest.raises(ClientError, match="cannot be removed from this endpoint"):
         account.update(endpoint, realtime)
 
 

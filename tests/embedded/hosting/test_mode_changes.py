@@ -44,7 +44,7 @@ def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account: Any, acces
         assert parted(compare_mode(planned(name, same), access)) == ([], [])
         found, (problem,) = parted(compare_mode(planned(name, other), access))
         assert (found, problem.code) == ([], Code.MODE_CHANGE)
-        assert problem.message == f"{name} {change}: AWS documents no such update"
+        assert problem.message == f"{name} {change}, and AWS documents no such update"
         assert problem.remedy == (
             "Run `cdk destroy tiny -c models=tiny -c env=local` when nobody uses the endpoint, "
             "then deploy."
