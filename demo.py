@@ -45,7 +45,7 @@ class Demo:
         self.use_embedded_aws()
         self.shell(*CDK, "bootstrap", "--quiet", show=False)
 
-        self.title("The model: published with boto3, deployed with the CDK CLI")
+        self.title("The model: published with s5cmd, deployed with the CDK CLI")
         self.shell(*CDK, "deploy", "foundation", "--require-approval", "never", show=False)
         self.shell("slipway", "publish", MODEL)
         self.deploy()

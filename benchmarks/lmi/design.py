@@ -47,7 +47,7 @@ class Way(Labelled):
     """A way to copy weights from S3 to the disk."""
 
     SYNC = "s5cmd-sync", "the prefix, `s5cmd sync` as the LMI images call it"
-    COPY = "s5cmd-copy", "the prefix, `s5cmd run` of `cp`"
+    COPY = "s5cmd-copy", "the prefix, `s5cmd run` of `cp` as `slipway publish` calls it"
     STREAMED = "tar-streamed", "model.tar.gz, one GET, extracted while it arrives"
     STORED = "tar-stored", "model.tar.gz, one GET to a file, then extracted"
 

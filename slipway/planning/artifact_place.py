@@ -22,6 +22,8 @@ SHARED_ARTIFACTS = "artifacts/"
 # In the artifact bucket; SageMaker makes a folder there for each job. The foundation lets the job's
 # role write there only, and deletes what lies there after a while.
 OUTPUT_PREFIX = "compile/"
+INCOMING_PREFIX = "incoming/"
+"""Begins the keys of what was uploaded and is no part of an artifact yet."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,14 @@ class ArtifactPlace:
         It begins the same everywhere, because one rule of the bucket deletes all of it.
         """
         return f"{OUTPUT_PREFIX}{self.root}"
+
+    @property
+    def incoming_prefix(self) -> str:
+        """Returns the key prefix of uploaded files, with the final slash.
+
+        It begins the same everywhere too. No place's prefix begins another's.
+        """
+        return f"{INCOMING_PREFIX}{self.root or 'shared/'}"
 
     @property
     def key_parameter(self) -> str:

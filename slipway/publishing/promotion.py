@@ -88,7 +88,7 @@ def promote(
                 project, name, environment, access, progress,
                 source=source, source_access=source_access,
             )  # fmt: skip
-        store = opened_store(target, access, progress, CLIENT_CONFIG, verify=verify)
+        store = opened_store(target, access, progress, verify=verify)
         place = artifact_place(tested_config, source)
         origin = SourceStore(source_access.client("s3", CLIENT_CONFIG), source, place)
         moved_bytes = 0

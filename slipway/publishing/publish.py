@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from botocore.config import Config
-
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.config.load import LoadedConfig
@@ -29,7 +27,7 @@ from slipway.publishing.packaging import publish_package
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import parameter
-from slipway.publishing.upload import UPLOADS
+from slipway.publishing.verified_copies import CLIENT_CONFIG
 from slipway.publishing.weights import part, publish_weights
 from slipway.publishing.whole_files import one_at_a_time, replace_file
 
@@ -56,7 +54,7 @@ class Published:
         target: what it runs on.
         weights_digest: content address of the weights that it was compiled from, or that it
             has the container load; None where there are none beside it.
-        uploaded_bytes: what moved into artifacts this time; 0 where all of it was there.
+        uploaded_bytes: what was sent or copied this time; 0 where all of it was there.
         lock_changed: whether there is something to commit.
         parts: what the container loads in place of the weights; None where it loads those.
         promoted_from: the environment that it was copied from; None where it was published.
@@ -190,7 +188,6 @@ def opened_store(
     deployment: Deployment,
     access: Access,
     progress: Progress,
-    config: Config = UPLOADS,
     *,
     verify: bool = False,
 ) -> ArtifactStore:
@@ -203,7 +200,7 @@ def opened_store(
     """
     environment = deployment.environment
     place = artifact_place(deployment.config, environment)
-    client = access.client("s3", config)
+    client = access.client("s3", CLIENT_CONFIG)
     ArtifactStore(client, environment, place).require_bucket()
     key_arn = None
     if place.is_isolated:

@@ -18,7 +18,7 @@ from slipway.planning.lock import LockedPart
 from slipway.publishing.manifest import Manifest, ManifestEntry, long_keys, named
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
-from slipway.publishing.stored import StoredObject, compare, listed, seal
+from slipway.publishing.stored import ANOTHER_VERSION, StoredObject, compare, listed, seal
 from slipway.publishing.write_once import lies_there, write_once
 
 # Half of the age from which `slipway prune` deletes.
@@ -36,7 +36,8 @@ class ArtifactStore:
     beside them: without the manifest the artifact does not count as published. The manifest's
     metadata has the seal of the files, which one listing is compared with. `recipes/KEY.json`
     says which artifact was made of which inputs. An isolated model's artifacts are under
-    `models/NAME/`, and encrypted with the model's key.
+    `models/NAME/`, and encrypted with the model's key. What s5cmd sends lies under `incoming/`
+    until it is copied into its artifact.
 
     Files are written once: each write asks S3 to refuse where something lies, and the bucket's
     policy refuses any write that does not ask.
@@ -204,16 +205,14 @@ class ArtifactStore:
         self._right |= {(item.key, item.etag) for item in right}
         return sorted(wrong | {item.path for item, _ in doubtful if item not in right})
 
-    def remove(self, digest: str, paths: Sequence[str]) -> None:
-        """Deletes files of an artifact that are not to be there.
+    def staging_prefix(self, digest: str) -> str:
+        """Returns the key prefix that s5cmd sends the files of an artifact to."""
+        return f"{self.place.incoming_prefix}{digest}/"
 
-        Raises:
-            UserError: the bucket refuses.
-        """
+    def staged(self, digest: str) -> dict[str, StoredObject]:
+        """Returns what was sent of an artifact, by path."""
         with self.reached():
-            for path in paths:
-                key = f"{self.place.files_prefix(digest)}{path}"
-                self.client.delete_object(Bucket=self.bucket, Key=key)
+            return listed(self.client, self.bucket, self.staging_prefix(digest))
 
     def address(self, digest: str, path: str) -> str:
         """Returns the S3 address of one file of an artifact."""
@@ -336,8 +335,10 @@ class ArtifactStore:
             yield
         except (BotoCoreError, ClientError) as error:
             answer = error.response if isinstance(error, ClientError) else None
-            # S3's own trouble is like the network's: credentials do not cure it.
-            if answer and answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) < 500:
+            status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if answer else 0
+            # S3's own trouble is like the network's, and so is an object that is gone or replaced:
+            # credentials do not cure it.
+            if answer and status < 500 and answer["Error"]["Code"] not in ANOTHER_VERSION:
                 raise UserError.of(
                     Code.BUCKET_DENIED,
                     f"the artifact bucket {self.bucket} cannot be reached: "

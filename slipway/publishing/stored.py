@@ -1,6 +1,6 @@
 """Objects in S3: listed, read over broken connections, and compared with a SHA-256.
 
-What was sent or copied in parts has no SHA-256 of the whole in S3. Such an object is read.
+What was copied in parts has no SHA-256 of the whole in S3. Such an object is read.
 """
 
 import base64
@@ -26,8 +26,8 @@ _CHUNK_BYTES = 1 << 20
 _FRUITLESS_READS = 5
 # As many connections as botocore keeps open.
 _WORKERS = 10
-# Somebody deleted or replaced the object after the listing.
-_ANOTHER_VERSION = ("404", "NoSuchKey", "412", "PreconditionFailed")
+ANOTHER_VERSION = ("404", "NoSuchKey", "412", "PreconditionFailed")
+"""S3's errors where somebody deleted or replaced the object after the listing."""
 _BROKEN = (HTTPClientError, IncompleteReadError, ResponseStreamingError)
 
 
@@ -129,7 +129,7 @@ def compare(
                 return True
             return sha256_of(client, bucket, item) == sha256
         except ClientError as error:
-            if error.response["Error"]["Code"] not in _ANOTHER_VERSION:
+            if error.response["Error"]["Code"] not in ANOTHER_VERSION:
                 raise
             return False
 

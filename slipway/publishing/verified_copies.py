@@ -7,6 +7,8 @@ written last.
 A small file comes through this machine's memory. A larger one is copied from S3 to S3 where the
 same credentials may read and write, and S3 itself computes its hash. With two sets of credentials
 no request may do both, so larger files stream through this machine as well.
+
+What s5cmd sent is copied into its artifact the same way, within one bucket and whatever its size.
 """
 
 import contextlib
@@ -32,12 +34,14 @@ from slipway.publishing.stored import StoredObject, content, in_base64, listed, 
 from slipway.publishing.write_once import lies_there
 
 _WORKERS: Final = 16
+# Of staged files, none of which comes through memory.
+_STAGED_WORKERS: Final = 32
 CLIENT_CONFIG: Final = Config(
-    max_pool_connections=_WORKERS,
+    max_pool_connections=_STAGED_WORKERS,
     # S3 answers the copy of a part of 5 GiB once it has copied the part.
     read_timeout=900,
 )
-"""Of the S3 clients of both buckets."""
+"""Of the S3 clients of the buckets."""
 
 # Up to this size, two short requests cost less than the three of a copy within S3.
 _SMALL_BYTES: Final = 8 << 20
@@ -62,7 +66,9 @@ class SourceStore(ArtifactStore):
 
 
 @dataclass(frozen=True)
-class _File:
+class CopiedFile:
+    """A file of an artifact, and where it is copied from."""
+
     entry: ManifestEntry
     found: StoredObject
 
@@ -98,11 +104,10 @@ def copy_artifact(
     manifest = _manifest(digest, source, remedy)
     missing = target.missing(digest, manifest)
     files = _found(digest, missing, source, remedy)
-    copies = _Copies(digest, source, target, progress, within_s3=within_s3)
+    copies = Copies(digest, source, target, progress, within_s3=within_s3)
     total_bytes = sum(entry.size_bytes for entry in missing)
     progress.start(total_bytes, "copying")
-    damaged = copies.run(files)
-    if damaged:
+    if damaged := [f"{each.path} has another SHA-256" for each in copies.run(files)]:
         raise _damaged(digest, damaged, source, remedy)
     target.commit(manifest, sent={entry.path for entry in missing} - copies.there)
     return total_bytes
@@ -127,7 +132,7 @@ def _manifest(digest: str, source: SourceStore, remedy: str) -> Manifest:
 
 def _found(
     digest: str, entries: list[ManifestEntry], source: SourceStore, remedy: str
-) -> list[_File]:
+) -> list[CopiedFile]:
     """Returns the objects of files, each with the ETag that the copy asks for."""
     with source.reached():
         objects = listed(source.client, source.bucket, source.place.files_prefix(digest))
@@ -141,19 +146,22 @@ def _found(
                 f"{entry.path} has {item.size_bytes} bytes instead of {entry.size_bytes}"
             )
         else:
-            files.append(_File(entry, item))
+            files.append(CopiedFile(entry, item))
     if damaged:
         raise _damaged(digest, damaged, source, remedy)
     return files
 
 
-class _Copies:
-    """The copies of one artifact's files, several at a time."""
+class Copies:
+    """The copies of one artifact's files, several at a time.
+
+    Within one store, they are copies of its staged files, all from S3 to S3.
+    """
 
     def __init__(
         self,
         digest: str,
-        source: SourceStore,
+        source: ArtifactStore,
         target: ArtifactStore,
         progress: Progress,
         *,
@@ -164,29 +172,27 @@ class _Copies:
         self._target = target
         self._progress = progress
         self._within_s3 = within_s3
+        self._is_staged = source is target
         self._lock = threading.Lock()
         # Paths that another publish wrote meanwhile.
         self.there = set[str]()
 
-    def run(self, files: list[_File]) -> list[str]:
-        """Copies files; returns what is wrong with damaged ones, which do not arrive."""
-        with ThreadPoolExecutor(_WORKERS) as pool:
+    def run(self, files: list[CopiedFile]) -> list[ManifestEntry]:
+        """Copies files; returns those with another SHA-256, which do not arrive."""
+        with ThreadPoolExecutor(_STAGED_WORKERS if self._is_staged else _WORKERS) as pool:
             futures = [pool.submit(self._is_copied, each) for each in files]
             try:
                 intact = [future.result() for future in futures]
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        return [
-            f"{each.entry.path} has another SHA-256"
-            for each, is_intact in zip(files, intact, strict=True)
-            if not is_intact
-        ]
+        return [each.entry for each, is_intact in zip(files, intact, strict=True) if not is_intact]
 
-    def _is_copied(self, file: _File) -> bool:
+    def _is_copied(self, file: CopiedFile) -> bool:
         """Copies a file, unless its content is not the manifest's."""
         size_bytes = file.entry.size_bytes
-        if size_bytes <= _SMALL_BYTES:
+        # S3 copies no empty part.
+        if size_bytes <= (0 if self._is_staged else _SMALL_BYTES):
             return self._put(file)
         if not self._within_s3:
             return self._stream(file)
@@ -194,7 +200,7 @@ class _Copies:
             return self._copy_whole(file)
         return self._copy_in_parts(file)
 
-    def _put(self, file: _File) -> bool:
+    def _put(self, file: CopiedFile) -> bool:
         body = b"".join(self._content(file.found))
         if hashlib.sha256(body).hexdigest() != file.entry.sha256:
             return False
@@ -208,7 +214,7 @@ class _Copies:
         self._advance(len(body))
         return True
 
-    def _stream(self, file: _File) -> bool:
+    def _stream(self, file: CopiedFile) -> bool:
         """Uploads the parts of a file as they arrive."""
         size_bytes = file.entry.size_bytes
         part_bytes = max(_STREAMED_PART_BYTES, -(-size_bytes // _MOST_PARTS))
@@ -229,27 +235,27 @@ class _Copies:
                 upload.complete()
         return True
 
-    def _copy_whole(self, file: _File) -> bool:
+    def _copy_whole(self, file: CopiedFile) -> bool:
         """Copies a file within S3 as the one part of an upload, whose hash S3 answers."""
+        # A staged file may be sent again by another publish meanwhile: what counts is the hash.
+        condition = {} if self._is_staged else {"CopySourceIfMatch": file.found.etag}
         with self._upload(file, "SHA256") as upload:
             with _copied(self._source, self._target):
                 answer = self._target.client.upload_part_copy(
                     **upload.place,
                     CopySource={"Bucket": self._source.bucket, "Key": file.found.key},
-                    CopySourceIfMatch=file.found.etag,
+                    **condition,
                 )["CopyPartResult"]
-            # A server other than S3 may answer no hash, or another one: then the file is read.
-            if answer.get("ChecksumSHA256") != in_base64(file.entry.sha256) and not self._is_intact(
-                file
-            ):
-                return False
-            upload.add(answer)
-            with self._target.reached(), self._written(file):
-                upload.complete()
-        self._advance(file.entry.size_bytes)
-        return True
+            if answer.get("ChecksumSHA256") == in_base64(file.entry.sha256):
+                upload.add(answer)
+                with self._target.reached(), self._written(file):
+                    upload.complete()
+                self._advance(file.entry.size_bytes)
+                return True
+        # A server other than S3 may answer no hash, or another one: then the file is read.
+        return not self._is_staged and self._copy_in_parts(file)
 
-    def _copy_in_parts(self, file: _File) -> bool:
+    def _copy_in_parts(self, file: CopiedFile) -> bool:
         """Reads a file for its hash, which S3 cannot compute over parts, and copies it."""
         if not self._is_intact(file):
             return False
@@ -268,7 +274,7 @@ class _Copies:
         return True
 
     @contextlib.contextmanager
-    def _written(self, file: _File) -> Iterator[None]:
+    def _written(self, file: CopiedFile) -> Iterator[None]:
         """Notes a file that lies there already; the commit compares its content."""
         try:
             yield
@@ -277,7 +283,7 @@ class _Copies:
                 raise
             self.there.add(file.entry.path)
 
-    def _is_intact(self, file: _File) -> bool:
+    def _is_intact(self, file: CopiedFile) -> bool:
         with self._source.reached():
             found = sha256_of(self._source.client, self._source.bucket, file.found)
         return found == file.entry.sha256
@@ -286,12 +292,12 @@ class _Copies:
         with self._source.reached():
             yield from content(self._source.client, self._source.bucket, found)
 
-    def _place(self, file: _File) -> dict[str, str]:
+    def _place(self, file: CopiedFile) -> dict[str, str]:
         prefix = self._target.place.files_prefix(self._digest)
         return {"Bucket": self._target.bucket, "Key": f"{prefix}{file.entry.path}"}
 
     @contextlib.contextmanager
-    def _upload(self, file: _File, checksum: str) -> Iterator["_Upload"]:
+    def _upload(self, file: CopiedFile, checksum: str) -> Iterator["_Upload"]:
         """Opens an upload, which leaves nothing unless it is completed."""
         client, place = self._target.client, self._place(file)
         with self._target.reached():
@@ -356,10 +362,11 @@ def _parts(chunks: Iterator[bytes], part_bytes: int) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _copied(source: SourceStore, target: ArtifactStore) -> Iterator[None]:
-    """Turns errors of a request that reads one bucket and writes the other into `UserError`."""
+def _copied(source: ArtifactStore, target: ArtifactStore) -> Iterator[None]:
+    """Turns errors of a request that reads one place and writes the other into `UserError`."""
     try:
-        yield
+        with source.reached() if source is target else contextlib.nullcontext():
+            yield
     except S3CopyFailedError as error:
         # s3transfer's word for an ETag that no longer matches while it copies in parts.
         raise _stopped(source.bucket, error) from None

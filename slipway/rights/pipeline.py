@@ -92,6 +92,7 @@ def _publish(
     bucket = f"arn:{place.partition}:s3:::{artifacts.bucket}"
     # HeadBucket is allowed by it as well.
     own = [f"{artifacts.root}*", f"{artifacts.output_prefix}*"]
+    own += [f"{artifacts.incoming_prefix}*"] * writes
     isolated = {"StringLike": {"s3:prefix": own}} if artifacts.is_isolated else {}
     statements = [
         allow("FindArtifacts", ["s3:ListBucket"], bucket, **isolated),
@@ -99,6 +100,7 @@ def _publish(
             "WriteArtifacts" if writes else "ReadArtifacts",
             ["s3:GetObject", "s3:PutObject"] if writes else ["s3:GetObject"],
             f"{bucket}/{artifacts.artifacts_prefix}*",
+            *[f"{bucket}/{artifacts.incoming_prefix}*"] * writes,
         ),
         use_key("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], place, artifacts),
         allow(
@@ -113,10 +115,6 @@ def _publish(
             ),
         ),
     ]
-    if writes:
-        # Of those that changed while they were sent.
-        files = f"{bucket}/{artifacts.artifacts_prefix}*/files/*"
-        statements.append(allow("RemoveFiles", ["s3:DeleteObject"], files))
     if plan.config.endpoint.execution_role_arn is not None:
         calls = ["iam:GetRole", "iam:SimulatePrincipalPolicy"]
         statements.append(

@@ -32,7 +32,9 @@ def promotion_policy(
         images: the image there and the tested one, with `--image`.
     """
     place, origin = Place(environment), Place(source)
-    written, read = [target.artifacts_prefix], [source_place.artifacts_prefix]
+    # A package of code is sent as `slipway publish` sends it.
+    written = [target.artifacts_prefix, target.incoming_prefix]
+    read = [source_place.artifacts_prefix]
     if has_recipes:
         written.append(target.recipes_prefix)
         read.append(source_place.recipes_prefix)
@@ -69,7 +71,8 @@ def promotion_policy(
 
 def _find(sid: str, place: Place, artifacts: ArtifactPlace) -> Statement:
     """Allows to list the artifacts; HeadBucket is allowed by it as well."""
-    own = {"StringLike": {"s3:prefix": [f"{artifacts.root}*"]}} if artifacts.is_isolated else {}
+    prefixes = [f"{artifacts.root}*", f"{artifacts.incoming_prefix}*"]
+    own = {"StringLike": {"s3:prefix": prefixes}} if artifacts.is_isolated else {}
     return allow(sid, ["s3:ListBucket"], f"arn:{place.partition}:s3:::{artifacts.bucket}", **own)
 
 

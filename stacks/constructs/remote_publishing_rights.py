@@ -25,7 +25,8 @@ def publishing_statements(
     jobs = f"arn:{partition}:sagemaker:{here}:training-job/compile-*"
     repositories = f"arn:{partition}:ecr:{here}:repository/{environment.repository_prefix}*"
     log = f"arn:{partition}:logs:{here}:log-group:{_JOBS_LOG}"
-    written = [f"{bucket}/{place.artifacts_prefix}*", f"{bucket}/{place.recipes_prefix}*"]
+    prefixes = (place.artifacts_prefix, place.incoming_prefix, place.recipes_prefix)
+    written = [f"{bucket}/{prefix}*" for prefix in prefixes]
     parameters = [
         f"arn:{partition}:ssm:{here}:parameter{name}"
         for name in (place.key_parameter, place.compile_role_parameter)

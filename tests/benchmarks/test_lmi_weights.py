@@ -79,7 +79,7 @@ def test_every_way_brings_every_byte(way, checkpoint, store, folder):
     assert cost.processor_seconds > 0
 
 
-def test_s5cmd_is_called_as_the_images_call_it(checkpoint, tmp_path):
+def test_s5cmd_is_called_as_the_images_and_as_publishing_call_it(checkpoint, tmp_path):
     [program, *arguments] = transfers._sync_command(checkpoint, tmp_path)
     source = f"s3://{BUCKET}/{checkpoint.content}/files/*"
     assert program.endswith("s5cmd")

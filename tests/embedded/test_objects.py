@@ -17,9 +17,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from benchmarks.installed import find_s5cmd
 from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID
 from embedded_aws.objects.conditions import Write
+from slipway.publishing.s5cmd import executable
 from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts, object_storage
 from tests.support.buckets import remove_buckets
 from tests.support.versitygw import versitygw
@@ -120,7 +120,7 @@ def test_s5cmd_reports_a_wrong_secret(client: Callable[..., Any], url: str) -> N
         "AWS_REGION": REGION,
         "S3_ENDPOINT_URL": url,
     }
-    command = (find_s5cmd(), "cat", f"s3://{BUCKET}/{ODD_KEY}")
+    command = (executable(), "cat", f"s3://{BUCKET}/{ODD_KEY}")
     for secret, found in ((SECRET_ACCESS_KEY, BODY), ("wrong", b"")):
         done = subprocess.run(
             command,

@@ -103,12 +103,14 @@ def test_an_isolated_model_needs_its_own_prefix_and_key_alone(tmp_path: Path) ->
     own = {"FindArtifacts", "WriteArtifacts", "UseArtifactKey", "FindFoundation"}
     assert {pair for pair in recorded.unused_of(policy) if pair[0] in own} == set()
     bucket = f"arn:aws:s3:::{LOCAL.artifact_bucket}"
-    assert found["WriteArtifacts"]["Resource"] == [f"{bucket}/models/{MODEL}/artifacts/*"]
+    written = [f"models/{MODEL}/artifacts/*", f"incoming/models/{MODEL}/*"]
+    assert found["WriteArtifacts"]["Resource"] == [f"{bucket}/{each}" for each in written]
     # The recorder looks at no condition.
     allowed = found["FindArtifacts"]["Condition"]["StringLike"]["s3:prefix"]
-    assert allowed == [f"models/{MODEL}/*", f"compile/models/{MODEL}/*"]
+    assert allowed == [f"models/{MODEL}/*", f"compile/models/{MODEL}/*", written[1]]
     assert listed != []
-    assert {prefix for prefix in listed if not prefix.startswith(f"models/{MODEL}/")} == set()
+    own_prefixes = tuple(each.removesuffix("*") for each in allowed)
+    assert {prefix for prefix in listed if not prefix.startswith(own_prefixes)} == set()
     assert found["UseArtifactKey"]["Condition"]["ForAnyValue:StringEquals"] == {
         "kms:ResourceAliases": f"alias/slipway-local/{MODEL}"
     }

@@ -1,4 +1,4 @@
-"""A real S3 API on loopback, boto3 pointed at it, and a project to promote."""
+"""A real S3 API on loopback, s5cmd and boto3 pointed at it, and a project to promote."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from slipway.access import Access
+from slipway.planning.artifact_place import INCOMING_PREFIX
 from slipway.publishing import verified_copies
 from tests.publishing.promotions import (
     ENVIRONMENTS,
@@ -56,7 +57,7 @@ def access(shared_access: Access) -> Access:
 
 @pytest.fixture
 def keys(access: Access):
-    """Returns what is in the bucket: key to content."""
+    """Returns what is in the bucket, what was sent to be copied apart: key to content."""
 
     def keys() -> dict[str, bytes]:
         client, bucket = access.client("s3"), LOCAL.artifact_bucket
@@ -64,6 +65,7 @@ def keys(access: Access):
         return {
             item["Key"]: client.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
             for item in found
+            if not item["Key"].startswith(INCOMING_PREFIX)
         }
 
     return keys

@@ -54,13 +54,13 @@ class RecordedProgress:
 
     def start(self, total_bytes: int, activity: str = "uploading") -> None:
         self.activity = activity
-        if activity not in ("hashing", "checking"):
+        if activity == "uploading":
             self.totals.append(total_bytes)
 
     def advance(self, size_bytes: int) -> None:
         if self.activity == "hashing":
             self.hashed_bytes += size_bytes
-        elif self.activity != "checking":
+        elif self.activity == "uploading":
             self.advanced.append(size_bytes)
 
     def note(self, line: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
+from slipway.planning.artifact_place import INCOMING_PREFIX
 from slipway.project import Project
 from slipway.publishing.promotion import promote
 from slipway.publishing.publish import Published, publish
@@ -55,11 +56,13 @@ FILES = {
 
 
 def contents(access: Access, environment: Environment) -> dict[str, bytes]:
+    """What is in the bucket, what was sent and is not taken yet apart."""
     client, bucket = access.client("s3"), environment.artifact_bucket
     found = client.list_objects_v2(Bucket=bucket).get("Contents", ())
     return {
         item["Key"]: client.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
         for item in found
+        if not item["Key"].startswith(INCOMING_PREFIX)
     }
 
 

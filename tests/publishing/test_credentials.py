@@ -1,28 +1,31 @@
-"""An upload has the credentials that boto3 resolved, whatever they come from.
+"""s5cmd uploads with the credentials that boto3 resolved, whatever they come from.
 
-The real boto3, with a user's files and environment, and a stand-in for AWS that
+The real boto3 and the real s5cmd, with a user's files and environment, and a stand-in for AWS that
 notes who signed each request to S3.
 """
 
+import json
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import botocore.session
+import httpx
 import pytest
+from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import MissingDependencyException
 
 from slipway.access import Access
 from slipway.errors import UserError
-from slipway.planning.artifact_place import shared_place
-from slipway.publishing.hashes import sha256_of
-from slipway.publishing.store import ArtifactStore
-from slipway.publishing.upload import Upload, upload
+from slipway.publishing.batches import Upload
+from slipway.publishing.credential_endpoint import opened_endpoint
+from slipway.publishing.s5cmd import upload
 from tests.publishing.aws_stand_in import ACCOUNT, StandIn, started
 from tests.publishing.credential_sources import (
-    ENVIRONMENT,
     KINDS,
     Shell,
+    environment_keys,
     role_with_mfa,
     type_codes,
 )
@@ -47,37 +50,85 @@ def shell(tmp_path: Path, aws: StandIn, monkeypatch: pytest.MonkeyPatch) -> Shel
     return Shell(tmp_path, aws, monkeypatch)
 
 
-def send(shell: Shell, access: Access, *, size_bytes: int = 5) -> set[str]:
+def send(shell: Shell, access: Access, *, size_bytes: int = 5, **settings: float) -> list[Upload]:
     path = shell.home / "model.bin"
     with path.open("wb") as file:
         file.truncate(size_bytes)
-    sent = set[str]()
+    completed: list[Upload] = []
     upload(
-        [Upload(path, "model.bin", size_bytes, sha256_of(path))],
-        digest="d",
-        store=ArtifactStore(access.client("s3"), ENVIRONMENT, shared_place(ENVIRONMENT)),
+        [Upload(path, "s3://a-bucket/model.bin", size_bytes)],
         access=access,
-        advance=lambda _: None,
-        sent=sent,
+        on_complete=completed.append,
+        **settings,
     )
-    return sent
+    return completed
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_an_upload_signs_with_what_boto3_resolved(
+def test_s5cmd_signs_with_what_boto3_resolved(
     shell: Shell,
     aws: StandIn,
     kind: Callable[[Shell], tuple[str, str]],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     access_key, session_token = kind(shell)
-    assert send(shell, shell.open()) == {"model.bin"}
+    assert len(send(shell, shell.open())) == 1
     assert {(seen.access_key, seen.session_token) for seen in aws.seen} == {
         (access_key, session_token)
     }
-    # An MFA code is asked for once, and a role is assumed once.
+    # An MFA code is asked for once, and a role is assumed once, for both programs.
     assert aws.credentials_given <= 1
     assert capfd.readouterr() == ("", "")
+
+
+def test_nothing_secret_is_in_the_childs_arguments_or_environment(
+    shell: Shell, aws: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment_keys(shell)
+    access = shell.open()
+    noted = shell.home / "noted.json"
+    spy = shell.home / "s5cmd"
+    spy.write_text(
+        f"#!{sys.executable} -S\nimport json, os, sys\n"
+        f"json.dump([sys.argv, dict(os.environ)], open({str(noted)!r}, 'w'))\nsys.exit(3)\n"
+    )
+    spy.chmod(0o755)
+    monkeypatch.setattr("slipway.publishing.s5cmd.executable", lambda: str(spy))
+    with pytest.raises(UserError, match="s5cmd ended with 3"):
+        send(shell, access)
+    arguments, environment = json.loads(noted.read_text())
+    assert arguments[1:] == ["--json", "--log", "info", "--numworkers", "256", "run"]
+    assert not {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"} & {*environment}
+    assert "token-of-environment" not in environment.values()
+    # The port is closed with the upload: what the variables lead to is gone.
+    assert environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"].startswith("http://127.0.0.1:")
+
+
+def test_the_endpoint_answers_nobody_but_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def no_look_up(_: str) -> str:
+        raise AssertionError("a name was looked up")
+
+    monkeypatch.setattr("socket.getfqdn", no_look_up)
+
+    def credentials() -> ReadOnlyCredentials:
+        asked.append(True)
+        return ReadOnlyCredentials("AKIA", "secret", None)
+
+    with opened_endpoint(credentials) as endpoint:
+        url = endpoint.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"]
+        token = endpoint.variables["AWS_CONTAINER_AUTHORIZATION_TOKEN"]
+        for headers in ({}, {"Authorization": "guess"}, {"Authorization": f"Bearer {token}"}):
+            refused = httpx.get(url, headers=headers)
+            assert (refused.status_code, "secret" in refused.text) == (401, False)
+        assert httpx.get(f"{url}/x", headers={"Authorization": token}).status_code == 404
+        assert asked == []
+        given = httpx.get(url, headers={"Authorization": token}).json()
+    assert (given["AccessKeyId"], given["SecretAccessKey"]) == ("AKIA", "secret")
+    assert given["Token"] is None
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url, headers={"Authorization": token})
 
 
 RENEWING = """
@@ -95,8 +146,9 @@ print(json.dumps({{"Version": 1, "AccessKeyId": f"ASIA{{asked}}", "SecretAccessK
 
 def test_credentials_that_end_are_renewed_while_an_upload_runs(shell: Shell, aws: StandIn) -> None:
     shell.config(f"[default]\ncredential_process = {shell.program(RENEWING.format(most=99))}\n")
-    # Two parts. What ends in five minutes is renewed before every request.
-    send(shell, shell.open(), size_bytes=70 << 20)
+    # Two parts of s5cmd's 50 MiB. With this lease s5cmd asks before every request, as it does once
+    # a minute otherwise.
+    send(shell, shell.open(), size_bytes=60 << 20, lease_seconds=300)
     keys = [int(seen.access_key.removeprefix("ASIA")) for seen in aws.seen]
     assert [seen.query for seen in aws.seen] == [
         ("uploads",),
@@ -116,7 +168,7 @@ def test_credentials_that_cannot_be_renewed_end_the_upload_with_their_own_reason
     asked = int((shell.home / "asked").read_text())
     shell.program(RENEWING.format(most=asked + 1))
     with pytest.raises(UserError) as caught:
-        send(shell, access, size_bytes=70 << 20)
+        send(shell, access, size_bytes=60 << 20, lease_seconds=300)
     assert str(caught.value) == (
         "1 problem\n- the credentials could not be renewed during the upload: Error when "
         "retrieving credentials from custom-process: the login has ended [SW501]\n"
@@ -199,3 +251,18 @@ def test_credentials_that_cannot_be_had_are_the_users_problem(
         "1 problem\n- no usable AWS credentials for environment `production`: "
         f"{message} [SW501]\n    {remedy}"
     )
+
+
+def test_s5cmd_uses_boto3s_endpoint_and_certificates(shell: Shell, aws: StandIn) -> None:
+    shell.patch.delenv("AWS_ENDPOINT_URL")
+    environment_keys(shell)
+    shell.config(
+        f"[default]\nservices = mine\nca_bundle = /corp/ca.pem\nuse_fips_endpoint = true\n"
+        f"[services mine]\ns3 =\n  endpoint_url = {aws.url}\n"
+    )
+    child = Access("eu-west-1", {}).process_environment()
+    assert child["S3_ENDPOINT_URL"] == aws.url
+    assert child["AWS_CA_BUNDLE"] == "/corp/ca.pem"
+    assert child["AWS_USE_FIPS_ENDPOINT"] == "true"
+    assert "AWS_USE_DUALSTACK_ENDPOINT" not in child
+    assert "S3_ENDPOINT_URL" not in Access("eu-west-1", {"AWS_PROFILE": None}).process_environment()

@@ -68,7 +68,10 @@ def test_it_moves_to_its_own_prefix_and_key_and_the_lock_stays(root, access, key
     assert (moved.digest, moved.uploaded_bytes) == (shared.digest, shared.size_bytes)
     assert not moved.lock_changed
     own = f"models/tiny/artifacts/{shared.digest}"
+    sent = f"incoming/models/tiny/{shared.digest}"
     assert keys_used(access) == before | {
+        f"{sent}/config.json": key,
+        f"{sent}/model.onnx": key,
         f"{own}/files/config.json": key,
         f"{own}/files/model.onnx": key,
         f"{own}/manifest.json": key,

@@ -8,7 +8,7 @@ import yaml
 from slipway import java_properties
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.planning.artifact_place import own_place, shared_place
+from slipway.planning.artifact_place import INCOMING_PREFIX, own_place, shared_place
 from slipway.project import Project
 from slipway.publishing.families.lmi.package import (
     PROPERTIES_FILE,
@@ -101,6 +101,7 @@ def buckets(access):
         return {
             item["Key"]: client.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
             for item in found
+            if not item["Key"].startswith(INCOMING_PREFIX)
         }
 
     return contents

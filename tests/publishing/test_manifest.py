@@ -106,7 +106,7 @@ def test_what_is_no_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", [b"new\nline", b"bell\x07", b"latin-\xe9"])
-def test_names_that_s3_would_not_take_are_refused(tmp_path, name):
+def test_names_that_s3_or_s5cmd_would_not_take_are_refused(tmp_path, name):
     (tmp_path / os.fsdecode(name)).write_bytes(b"x")
     (problem,) = refusal(tmp_path).problems
     assert problem.message == (

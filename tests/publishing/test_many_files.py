@@ -18,7 +18,7 @@ MEGABYTE = 1_000_000
 @pytest.mark.versitygw
 @pytest.mark.size("deep")
 @pytest.mark.timeout(1800)
-def test_the_memory_of_slipway_is_bounded(tmp_path: Path) -> None:
+def test_the_memory_of_slipway_and_s5cmd_together_is_bounded(tmp_path: Path) -> None:
     count_start("server")
     count_start("slipway")
     source = Source(Work.SMALL, Size(COUNT, SIZE_BYTES), tmp_path / "project")

@@ -11,16 +11,9 @@ from slipway.access import Access
 from slipway.errors import UserError
 from slipway.project import Project
 from slipway.publishing import verified_copies
+from tests.publishing import promotions
 from tests.publishing.checkpoints import safetensors
-from tests.publishing.promotions import (
-    FILES,
-    STAGING,
-    contents,
-    published,
-    refusal,
-    run,
-    weights_key,
-)
+from tests.publishing.promotions import FILES, STAGING, contents, refusal, run, weights_key
 from tests.support.projects import PRODUCTION
 
 pytestmark = pytest.mark.usefixtures("small_limit")
@@ -35,6 +28,17 @@ ROUTES: dict[str, tuple[dict[str, int], bool, set[str]]] = {
         {"PutObject", "UploadPart", "CompleteMultipartUpload"},
     ),
 }
+
+
+def published(root: Path, access: Access) -> None:
+    """Publishes, and stores the model without a SHA-256, as an earlier Slipway did.
+
+    versitygw answers the SHA-256 that the source has, where it has one, and S3 that of the copy.
+    """
+    promotions.published(root, access)
+    key, body = "files/model.safetensors", root / "build/checkpoint/model.safetensors"
+    place = {"Bucket": STAGING.artifact_bucket, "Key": weights_key(root, key)}
+    access.client("s3").put_object(**place, Body=body.read_bytes())
 
 
 @pytest.fixture(params=ROUTES)
@@ -58,7 +62,9 @@ def test_each_way_brings_the_same_bytes(
     for name, body in FILES.items():
         assert arrived[weights_key(root, f"files/{name}")] == body
     writing = {"PutObject", "CopyObject", "UploadPart", "UploadPartCopy", "CompleteMultipartUpload"}
-    assert written.operations & writing == operations
+    weights = weights_key(root, "files/")
+    made = {operation for operation, key in written.keys if key.startswith(weights)}
+    assert made & writing == operations
     # S3 tells the hash of what it copies: nothing of the file comes here.
     is_read = ("GetObject", weights_key(root, "files/model.safetensors")) in read.keys
     assert is_read is ("UploadPartCopy" not in operations)
@@ -193,7 +199,8 @@ def test_an_artifact_that_is_gone_is_published_again(
     published(root, account)
     client, bucket = account.client("s3"), STAGING.artifact_bucket
     key = weights_key(root, "manifest.json")
-    for each in contents(account, STAGING) if is_bucket_gone else [key]:
+    every = [item["Key"] for item in client.list_objects_v2(Bucket=bucket)["Contents"]]
+    for each in every if is_bucket_gone else [key]:
         client.delete_object(Bucket=bucket, Key=each)
     if is_bucket_gone:
         client.delete_bucket(Bucket=bucket)

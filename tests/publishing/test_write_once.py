@@ -13,11 +13,12 @@ from embedded_aws.identity import ACCOUNT_ID
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.planning.artifact_place import own_place, shared_place
-from slipway.publishing import store, upload, verified_copies
+from slipway.publishing import store, verified_copies
 from slipway.publishing.directory import publish_files
 from slipway.publishing.manifest import Snapshot
 from slipway.publishing.objects import ObjectPrefix, publish_objects
 from slipway.publishing.store import ArtifactStore
+from slipway.publishing.stored import listed
 from tests.publishing.progress import Progress
 from tests.publishing.promotions import STAGING, contents, published, weights_key
 from tests.publishing.promotions import run as promote
@@ -78,11 +79,11 @@ def answer(call: Callable[..., object], **arguments: Any) -> tuple[int, str]:
     return 200, ""
 
 
-def in_parts(client: Any, key: str, **condition: str) -> tuple[int, str]:
+def in_parts(client: Any, key: str, *, body: bytes = b"new", **condition: str) -> tuple[int, str]:
     place = {"Bucket": BUCKET, "Key": key}
     begun = client.create_multipart_upload(**place)
     upload_id = {"UploadId": begun["UploadId"]}
-    part = client.upload_part(**place, **upload_id, PartNumber=1, Body=b"new")
+    part = client.upload_part(**place, **upload_id, PartNumber=1, Body=body)
     parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
     complete = client.complete_multipart_upload
     return answer(complete, **place, **upload_id, MultipartUpload=parts, **condition)
@@ -137,25 +138,30 @@ def files(root: Path, **texts: str) -> Snapshot:
 def test_publish_resumes_renews_and_names_what_is_in_the_way(
     tmp_path, access, client, monkeypatch, place
 ):
-    monkeypatch.setattr(upload, "_READ_WHOLE_BYTES", 3)
-    monkeypatch.setattr(upload, "_PARTS", TransferConfig(multipart_threshold=7))
+    monkeypatch.setattr(verified_copies, "_LARGEST_PART_BYTES", 7)
+    monkeypatch.setattr(verified_copies, "COPY", TransferConfig(multipart_threshold=1))
     held = ArtifactStore(access.client("s3"), LOCAL, place)
-    snapshot = files(tmp_path / "files", small="1", middle="12345", parts="123456789")
+    snapshot = files(tmp_path / "files", empty="", small="1", middle="12345", parts="123456789")
     digest = snapshot.manifest.digest
 
     def run() -> int:
         return publish_files(snapshot, snapshot.manifest, held, access, Progress())
 
     assert run() == 15
+    found = listed(client, BUCKET, "incoming/")
+    staging = held.staging_prefix(digest).removeprefix("incoming/")
+    assert set(found) == {f"{staging}{name}" for name in ("empty", "middle", "parts", "small")}
     # The manifest is old: it is made young, over itself.
     monkeypatch.setattr(store, "_RENEWED_AFTER", -store._RENEWED_AFTER)
     before = client.head_object(Bucket=BUCKET, Key=place.manifest_key(digest))["VersionId"]
     assert run() == 0
     assert before != client.head_object(Bucket=BUCKET, Key=place.manifest_key(digest))["VersionId"]
-    # Half done: what is there with the right content is kept.
-    for key in (place.manifest_key(digest), f"{place.files_prefix(digest)}middle"):
+    # Half done: what is there with the right content is kept, also what was sent alone.
+    for name in ("empty", "middle", "parts"):
+        client.delete_object(Bucket=BUCKET, Key=f"{place.files_prefix(digest)}{name}")
+    for key in (place.manifest_key(digest), f"{held.staging_prefix(digest)}parts"):
         client.delete_object(Bucket=BUCKET, Key=key)
-    assert run() == 5
+    assert run() == 9
     # Other content is named, and stays until somebody deletes it.
     wrong = {"Bucket": BUCKET, "Key": f"{place.files_prefix(digest)}small"}
     client.delete_object(**wrong)
@@ -164,7 +170,10 @@ def test_publish_resumes_renews_and_names_what_is_in_the_way(
         run()
     assert f"aws s3 rm 's3://{BUCKET}/{wrong['Key']}'" in caught.value.problems[0].remedy
     client.delete_object(**wrong)
+    # What was sent and has other content is sent again.
+    client.put_object(Bucket=BUCKET, Key=f"{held.staging_prefix(digest)}small", Body=b"2")
     assert run() == 1
+    assert ArtifactStore(client, LOCAL, place, verify=True).holds(digest)
 
 
 def test_a_publish_that_loses_to_another_keeps_what_that_one_wrote(tmp_path, access, client):
@@ -193,6 +202,24 @@ def test_a_publish_that_loses_to_another_keeps_what_that_one_wrote(tmp_path, acc
     client.delete_object(Bucket=BUCKET, Key=f"{place.files_prefix(digest)}a")
     run(Meanwhile(b"right"))
     assert ArtifactStore(client, LOCAL, place, verify=True).holds(digest)
+
+
+def test_a_file_that_another_publish_sends_meanwhile_is_copied(tmp_path, access, client):
+    held = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
+    snapshot = files(tmp_path / "files", a="right")
+    key = f"{held.staging_prefix(snapshot.manifest.digest)}a"
+
+    class Meanwhile(Progress):
+        """The same content has another ETag, as everything that is encrypted with a key of KMS."""
+
+        def start(self, total_bytes: int, activity: str = "uploading") -> None:
+            if activity == "copying":
+                before = client.head_object(Bucket=BUCKET, Key=key)["ETag"]
+                assert in_parts(client, key, body=b"right") == (200, "")
+                assert client.head_object(Bucket=BUCKET, Key=key)["ETag"] != before
+
+    publish_files(snapshot, snapshot.manifest, held, access, Meanwhile())
+    assert held.holds(snapshot.manifest.digest)
 
 
 @pytest.mark.parametrize("within_s3", [True, False])

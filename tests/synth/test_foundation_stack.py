@@ -57,7 +57,17 @@ def test_no_published_file_ever_expires(assembly: Assembly):
         if {"ExpirationInDays", "ExpirationDate", "Transitions"} & set(rule)
     ]
     # A job's output was copied into an artifact; `recipes/` and `artifacts/` stay.
-    assert expiring == [{"ExpirationInDays": 14, "Prefix": "compile/", "Status": "Enabled"}]
+    assert expiring == [
+        {"ExpirationInDays": 14, "Prefix": "compile/", "Status": "Enabled"},
+        # What was sent, with its versions: nobody who publishes may delete.
+        {
+            "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1},
+            "ExpirationInDays": 1,
+            "NoncurrentVersionExpiration": {"NoncurrentDays": 1},
+            "Prefix": "incoming/",
+            "Status": "Enabled",
+        },
+    ]
 
 
 def test_a_compile_job_reads_artifacts_and_writes_its_output_alone(assembly: Assembly):

@@ -93,8 +93,13 @@ def test_given_variables_count_alone(shell, url):
         },
     )
     assert access.client("sts").get_caller_identity()["Account"] == "123456789012"
+    child = access.process_environment()
     assert access.credentials().access_key == "given"
-    assert access.credentials().token is None
+    assert "AWS_ACCESS_KEY_ID" not in child
+    assert "AWS_SECRET_ACCESS_KEY" not in child
+    assert child["AWS_REGION"] == "us-east-1"
+    assert "AWS_PROFILE" not in child
+    assert "AWS_SESSION_TOKEN" not in child
 
 
 def test_a_call_that_the_account_denies_is_the_users_problem():

