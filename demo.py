@@ -119,7 +119,8 @@ class Demo:
             tracking = policy["TargetTrackingScalingPolicyConfiguration"]
             metric = tracking["PredefinedMetricSpecification"]["PredefinedMetricType"]
             print(f"  policy    {metric} held at {tracking['TargetValue']:g}")
-        for alarm in self._client("cloudwatch").describe_alarms()["MetricAlarms"]:
+        alarms = self._client("cloudwatch").describe_alarms(AlarmNamePrefix=f"{ENDPOINT}-")
+        for alarm in alarms["MetricAlarms"]:
             print(f"  alarm     {alarm['AlarmDescription']} > {alarm['Threshold']:g}")
 
     def shell(self, *command: str, show: bool = True) -> str:
