@@ -269,6 +269,26 @@ class TestRollback:
         assert account.definitions() == before
         assert account.finish(undo, ROLLED_BACK) == "Nothing to do."
 
+    def test_a_rollback_that_failed_goes_on_where_it_was(self):
+        """UPDATE_ROLLBACK_FAILED, then `cdk rollback`: each step is called again."""
+        account = Account(a=ONE)
+        before = account.definitions()
+        undo = account.begin(a=OTHER)
+        ask(account, "Update")
+        account.served = "next"
+        ask(account, "Update", "After")
+        account.stack_status = "UPDATE_ROLLBACK_IN_PROGRESS"
+        account.statuses = ["Updating"]
+        assert ask(account, "Update", config="now")["Status"] == "FAILED"
+        account.statuses = ["InService"]
+        assert ask(account, "Update", config="now")["Reason"] == "deregistered a"
+        account.served, account.statuses = "now", ["RollingBack"]
+        assert ask(account, "Update", "After", "now")["Status"] == "FAILED"
+        account.statuses = ["InService"]
+        assert ask(account, "Update", "After", "now")["Reason"] == "registered a as it was"
+        assert account.definitions() == before
+        assert account.finish(undo, ROLLED_BACK) == "Nothing to do."
+
     @pytest.mark.parametrize(
         "status",
         ["UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"],
