@@ -6,7 +6,6 @@ and a bucket, a key or a repository would be empty.
 """
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -14,7 +13,7 @@ from unittest.mock import ANY
 import pytest
 
 from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
-from tests.support.upgrades import kept, replaced
+from tests.support.upgrades import kept, replaced, with_another_type
 
 HERE = Path(__file__).parent
 LOG_GROUP = "AWS::Logs::LogGroup"
@@ -100,19 +99,6 @@ def test_an_upgrade_may_change_instances_and_goes_back(released: Path, tmp_path:
         assert stack.stacks.update(NAME, before) == "UPDATE_COMPLETE"
         assert identities(stack) == kept
         assert stack.invoke("x") == "x"
-
-
-def with_another_type(template: dict[str, Any]) -> dict[str, Any]:
-    """Returns the template with what another instance type changes in it."""
-    text = json.dumps(template).replace('"ml.g4dn.xlarge"', '"ml.g4dn.2xlarge"')
-    text = re.sub(r"EndpointUpdateUndo\w+", "EndpointUpdateUndoOther", text)
-    found: dict[str, Any] = json.loads(text)
-    for name in list(found["Resources"]):
-        resource = found["Resources"][name]
-        if resource["Type"] == "AWS::ApplicationAutoScaling::ScalingPolicy":
-            resource["Properties"]["PolicyName"] += "-other"
-            found["Resources"][f"{name}Other"] = found["Resources"].pop(name)
-    return found
 
 
 def identities(stack: SlipwayStack) -> list[Any]:

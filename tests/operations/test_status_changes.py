@@ -1,6 +1,5 @@
 """`slipway status` after a deployment was changed. Each test has an account of its own."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.status import find_status
 from tests.support.projects import LOCAL
 from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
+from tests.support.upgrades import with_another_type
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def own(tmp_path: Path) -> Iterator[SlipwayStack]:
 
 @pytest.mark.size("all")
 def test_other_instances_are_one_deployment(own: SlipwayStack) -> None:
-    changed = json.dumps(own.template("ok")).replace("ml.g4dn.xlarge", "ml.g4dn.2xlarge")
+    changed = with_another_type(own.template("ok"))
     assert own.stacks.update(NAME, changed) == "UPDATE_COMPLETE"
     status = find_status(NAME, own.access, plan=None, log_line_count=0)
     assert status.endpoint is not None

@@ -1,5 +1,7 @@
-"""What an update from one template to another would replace."""
+"""What an update from one template to another would replace, and a template to update to."""
 
+import json
+import re
 from typing import Any
 
 from embedded_aws.cloudformation.resources.registry import provider_schemas
@@ -35,4 +37,17 @@ def replaced(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
             for each in provider_schemas()[old["Type"]]["create_only"]
             if old_properties.get(each) != new_properties.get(each)
         ]
+    return found
+
+
+def with_another_type(template: dict[str, Any]) -> dict[str, Any]:
+    """Returns the template with what another instance type changes in it."""
+    text = json.dumps(template).replace('"ml.g4dn.xlarge"', '"ml.g4dn.2xlarge"')
+    text = re.sub(r"EndpointUpdateUndo\w+", "EndpointUpdateUndoOther", text)
+    found: dict[str, Any] = json.loads(text)
+    for name in list(found["Resources"]):
+        resource = found["Resources"][name]
+        if resource["Type"] == "AWS::ApplicationAutoScaling::ScalingPolicy":
+            resource["Properties"]["PolicyName"] += "-other"
+            found["Resources"][f"{name}Other"] = found["Resources"].pop(name)
     return found

@@ -332,7 +332,9 @@ def _of_target(
         if (field := target_field(policy)) is not None:
             settings |= take_target(Answer(policy), field, gpu_count)
         # A component's only step policy wakes it.
-        is_step = policy["PolicyType"] == STEP_SCALING and policy["PolicyName"] != WAKE_POLICY
+        # The name of a variant's policy ends with the digest of its instance types.
+        kind = policy["PolicyName"].partition("-")[0]
+        is_step = policy["PolicyType"] == STEP_SCALING and kind != WAKE_POLICY
         if is_step and bounds[0] == "min_instance_count":
             alarm = alarm_of(policy, alarms)
             settings["steps"] = (
