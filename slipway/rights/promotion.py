@@ -39,14 +39,14 @@ def promotion_policy(
         written.append(target.recipes_prefix)
         read.append(source_place.recipes_prefix)
     statements = [
-        _find("FindArtifacts", place, target),
+        _find("FindArtifacts", place, target, [target.root, target.incoming_prefix]),
         allow(
             "WriteArtifacts",
             ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
             *_under(place, target, written),
         ),
         use_key("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], place, target),
-        _find("FindSource", origin, source_place),
+        _find("FindSource", origin, source_place, [source_place.root]),
         allow("ReadSource", ["s3:GetObject"], *_under(origin, source_place, read)),
         use_key("UseSourceKey", ["kms:Decrypt"], origin, source_place),
     ]
@@ -69,10 +69,10 @@ def promotion_policy(
     return policy_document(statements)
 
 
-def _find(sid: str, place: Place, artifacts: ArtifactPlace) -> Statement:
+def _find(sid: str, place: Place, artifacts: ArtifactPlace, prefixes: list[str]) -> Statement:
     """Allows to list the artifacts; HeadBucket is allowed by it as well."""
-    prefixes = [f"{artifacts.root}*", f"{artifacts.incoming_prefix}*"]
-    own = {"StringLike": {"s3:prefix": prefixes}} if artifacts.is_isolated else {}
+    listed = [f"{prefix}*" for prefix in prefixes]
+    own = {"StringLike": {"s3:prefix": listed}} if artifacts.is_isolated else {}
     return allow(sid, ["s3:ListBucket"], f"arn:{place.partition}:s3:::{artifacts.bucket}", **own)
 
 

@@ -42,8 +42,10 @@ def test_everything_is_of_the_model_or_of_what_it_shares(project):
     assert found["Invoke"]["Resource"] == [
         "arn:aws:sagemaker:eu-west-1:210987654321:endpoint/tiny-production"
     ]
+    bucket = "arn:aws:s3:::slipway-production-210987654321-eu-west-1"
     assert found["WriteArtifacts"]["Resource"] == [
-        "arn:aws:s3:::slipway-production-210987654321-eu-west-1/artifacts/*"
+        f"{bucket}/artifacts/*",
+        f"{bucket}/incoming/shared/*",
     ]
     assert found["FindImage"]["Resource"] == [
         "arn:aws:ecr:eu-west-1:210987654321:repository/slipway/tensorrt"
@@ -145,7 +147,7 @@ def test_a_promotion_reads_one_bucket_and_writes_the_other(project, monkeypatch,
         "FindArtifacts": (["s3:ListBucket"], [target]),
         "WriteArtifacts": (
             ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
-            [f"{target}/artifacts/*"],
+            [f"{target}/artifacts/*", f"{target}/incoming/shared/*"],
         ),
         "UseArtifactKey": (
             ["kms:Decrypt", "kms:GenerateDataKey"],
@@ -169,11 +171,17 @@ def test_a_promotion_of_an_isolated_model_touches_its_own_prefix_alone(
     path.write_text(config_text("tiny", isolated), "utf-8")
     monkeypatch.chdir(project.root)
     found = promotion(project, slipway_command)
-    for sid in ("FindArtifacts", "FindSource"):
-        assert found[sid]["Condition"] == {"StringLike": {"s3:prefix": ["models/tiny/*"]}}
-    for sid in ("WriteArtifacts", "ReadSource"):
-        (resource,) = found[sid]["Resource"]
-        assert resource.endswith("/models/tiny/artifacts/*")
+    own, sent = "models/tiny/", "incoming/models/tiny/"
+    for sid, prefixes in (("FindArtifacts", [own, sent]), ("FindSource", [own])):
+        listed = {"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in prefixes]}}
+        assert found[sid]["Condition"] == listed
+    for sid, places in (
+        ("WriteArtifacts", [f"{own}artifacts/", sent]),
+        ("ReadSource", [f"{own}artifacts/"]),
+    ):
+        assert [each.partition("/")[2] for each in found[sid]["Resource"]] == [
+            f"{place}*" for place in places
+        ]
     assert found["FindArtifactKey"]["Resource"] == [
         "arn:aws:ssm:eu-west-1:210987654321:parameter/slipway/production/models/tiny/"
         "artifact-key-arn"
