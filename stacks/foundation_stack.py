@@ -313,8 +313,8 @@ def _write_once(artifacts: s3.Bucket) -> None:
     https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes-enforce.html
     """
     prefixes = (SHARED_ARTIFACTS, f"{own_root('*')}{SHARED_ARTIFACTS}")
-    # A manifest is renewed where `slipway prune` must see that its artifact is in use, by whoever
-    # names the ETag of the present one.
+    # Publishing an artifact again renews its manifest, so that `slipway prune` sees that it is in
+    # use. Such a request names the ETag of the present manifest.
     for sid, path, lacking in (
         ("FilesWriteOnce", "*/files/*", ("s3:if-none-match",)),
         ("ManifestsByETag", "*", ("s3:if-none-match", "s3:if-match")),

@@ -210,7 +210,7 @@ class ArtifactStore:
         return f"{self.place.incoming_prefix}{digest}/"
 
     def staged(self, digest: str) -> dict[str, StoredObject]:
-        """Returns what was sent of an artifact, by path."""
+        """Returns the files that s5cmd sent for an artifact, by path; they are kept for a day."""
         with self.reached():
             return listed(self.client, self.bucket, self.staging_prefix(digest))
 

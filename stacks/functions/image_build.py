@@ -2,9 +2,8 @@
 
 CloudFormation asks for an image (a custom resource), and the function starts a build. Then it calls
 itself, looks at the build until that is over, and answers. A call that lasts too long calls the
-function again, so that the request lives in Lambda's own queue alone: whoever has its ResponseURL
-may answer in the stack's name. A build's variables, for example, are open to every reader of the
-account.
+function again. So the request is in Lambda's own queue alone. A user who knows its ResponseURL may
+answer in the stack's name, and the variables of a build are open to every reader of the account.
 
 An image is never deleted: its tag stands for its content, and an endpoint may still start from it.
 """

@@ -25,6 +25,13 @@ RELEASED = [
 ]
 
 
+RELEASED_ENDPOINTS = pytest.mark.parametrize(
+    "released",
+    [path for path in RELEASED if path.stem == MODEL],
+    ids=lambda path: path.parent.name,
+)
+
+
 def read(path: Path) -> dict[str, Any]:
     template: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return template
@@ -48,11 +55,7 @@ def test_a_replacement_is_found() -> None:
     assert set(replaced(before, after)) == {f"{bucket}: BucketName changes", f"{key} is gone"}
 
 
-@pytest.mark.parametrize(
-    "released",
-    [path for path in RELEASED if path.stem == MODEL],
-    ids=lambda path: path.parent.name,
-)
+@RELEASED_ENDPOINTS
 def test_an_upgraded_endpoint_is_the_same_and_answers(released: Path, tmp_path: Path) -> None:
     with slipway_stack(tmp_path, time_scale=0.05) as stack:
         sagemaker = stack.stacks.client("sagemaker")
@@ -77,11 +80,7 @@ def test_an_upgraded_endpoint_is_the_same_and_answers(released: Path, tmp_path: 
         assert stack.invoke("x") == "x"
 
 
-@pytest.mark.parametrize(
-    "released",
-    [path for path in RELEASED if path.stem == MODEL],
-    ids=lambda path: path.parent.name,
-)
+@RELEASED_ENDPOINTS
 def test_an_upgrade_may_change_instances_and_goes_back(released: Path, tmp_path: Path) -> None:
     """The released stack may have no function yet that deregisters its targets."""
     with slipway_stack(tmp_path, time_scale=0.005) as stack:

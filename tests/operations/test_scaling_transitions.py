@@ -38,6 +38,11 @@ SCALING = {
     ],
 }
 ONE, OTHER = "ml.g5.xlarge", "ml.g5.2xlarge"
+TARGET = {
+    "ServiceNamespace": "sagemaker",
+    "ResourceId": f"endpoint/{NAME}/variant/AllTraffic",
+    "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+}
 
 
 def variants(*named: tuple[str, str]) -> list[dict[str, Any]]:
@@ -257,13 +262,8 @@ def test_a_change_of_instances_keeps_what_was_set_by_hand(
     deployed: SlipwayStack, template: Template, fleet: Fleet
 ) -> None:
     """And CloudFormation applies the template's own change to the target."""
-    target = {
-        "ServiceNamespace": "sagemaker",
-        "ResourceId": f"endpoint/{NAME}/variant/AllTraffic",
-        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
-    }
     suspended = {"DynamicScalingInSuspended": True}
-    fleet.scaling.register_scalable_target(**target, MinCapacity=3, SuspendedState=suspended)
+    fleet.scaling.register_scalable_target(**TARGET, MinCapacity=3, SuspendedState=suspended)
     changed = template("other")
     assert deployed.stacks.update(NAME, changed) == "UPDATE_COMPLETE"
     assert fleet.targets() == {"AllTraffic": (3, 6)}
@@ -303,12 +303,7 @@ def test_preflight_tells_of_a_policy_that_was_put_again(
 def test_preflight_names_a_target_that_somebody_deregistered(
     deployed: SlipwayStack, template: Template, fleet: Fleet
 ) -> None:
-    target = {
-        "ServiceNamespace": "sagemaker",
-        "ResourceId": f"endpoint/{NAME}/variant/AllTraffic",
-        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
-    }
-    fleet.scaling.deregister_scalable_target(**target)
+    fleet.scaling.deregister_scalable_target(**TARGET)
     _, (problem,) = parted(compare_scaling(planned("one"), deployed.access))
     assert problem.code == Code.LOST_SCALABLE_TARGET
     assert "--min-capacity 2 --max-capacity 6`. Its policies are gone too:" in problem.remedy

@@ -218,8 +218,8 @@ def test_an_update_that_sagemaker_undid_in_silence_fails():
     answer = ask(account, "Update", "After")
     assert (answer["Status"], answer["Reason"]) == (
         "FAILED",
-        "SageMaker undid the update without a failure: tiny-local still serves now, not next. The "
-        "endpoint's log group and the alarms of its rollout say why.",
+        "SageMaker undid the update without a failure: tiny-local still serves now, not next. Mend "
+        "what the endpoint's log group and the alarms of its rollout show, then deploy again.",
     )
     # The rollback that follows must not fail.
     account.stack_status = "UPDATE_ROLLBACK_IN_PROGRESS"
@@ -239,6 +239,17 @@ def test_another_mode_is_refused_before_anything_is_changed():
     assert account.calls == []
 
 
+def updated() -> tuple[Account, str, dict[str, Any]]:
+    """An account in which a deployment changed the types; its Undo, and the policies before it."""
+    account = Account(a=ONE)
+    before = account.definitions()
+    undo = account.begin(a=OTHER)
+    ask(account, "Update")
+    account.served = "next"
+    ask(account, "Update", "After")
+    return account, undo, before
+
+
 class TestRollback:
     def test_the_targets_are_put_back_as_they_were(self):
         account = Account(a=ONE, b=ONE)
@@ -256,12 +267,7 @@ class TestRollback:
 
     def test_after_puts_them_back_where_it_is_called(self):
         """CloudFormation changes a target back before it deletes Undo."""
-        account = Account(a=ONE)
-        before = account.definitions()
-        undo = account.begin(a=OTHER)
-        ask(account, "Update")
-        account.served = "next"
-        ask(account, "Update", "After")
+        account, undo, before = updated()
         account.stack_status = "UPDATE_ROLLBACK_IN_PROGRESS"
         assert ask(account, "Update", config="now")["Reason"] == "deregistered a"
         account.served = "now"
@@ -271,12 +277,7 @@ class TestRollback:
 
     def test_a_rollback_that_failed_goes_on_where_it_was(self):
         """UPDATE_ROLLBACK_FAILED, then `cdk rollback`: each step is called again."""
-        account = Account(a=ONE)
-        before = account.definitions()
-        undo = account.begin(a=OTHER)
-        ask(account, "Update")
-        account.served = "next"
-        ask(account, "Update", "After")
+        account, undo, before = updated()
         account.stack_status = "UPDATE_ROLLBACK_IN_PROGRESS"
         account.statuses = ["Updating"]
         assert ask(account, "Update", config="now")["Status"] == "FAILED"

@@ -90,8 +90,8 @@ class Endpoint:
         if described["EndpointConfigName"] != config_name and not is_rolled_back:
             raise RefusedError(
                 f"SageMaker undid the update without a failure: {self._name} still serves "
-                f"{described['EndpointConfigName']}, not {config_name}. The endpoint's log group "
-                "and the alarms of its rollout say why."
+                f"{described['EndpointConfigName']}, not {config_name}. Mend what the endpoint's "
+                "log group and the alarms of its rollout show, then deploy again."
             )
         memory = self._stack.new_memory(self._name, is_first=is_first)
         return self._register(unpack(memory), described, scaled, own_policies=is_rolled_back)
