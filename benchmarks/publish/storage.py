@@ -63,11 +63,11 @@ class Storage:
         """Removes every object of a bucket, without the server, which keeps no state of its own."""
         for folder in _FOLDERS:
             root = self._folder / folder / bucket
-            for prefix in ("artifacts", "recipes", "copied"):
+            for prefix in ("incoming", "artifacts", "recipes", "copied"):
                 shutil.rmtree(root / prefix, ignore_errors=True)
 
     def sizes_bytes(self, bucket: str) -> list[int]:
-        """Returns the sizes of a bucket's objects, manifests excluded."""
+        """Returns the sizes of a bucket's objects, without manifests and files on their way."""
         return [found.st_size for found in self._objects(bucket)]
 
     def is_sparse(self, bucket: str) -> bool:
@@ -75,10 +75,13 @@ class Storage:
         return all(found.st_blocks == 0 for found in self._objects(bucket))
 
     def _objects(self, bucket: str) -> list[os.stat_result]:
+        root = self._folder / "objects" / bucket
         return [
             path.stat()
-            for path in (self._folder / "objects" / bucket).rglob("*")
-            if path.is_file() and path.name != "manifest.json"
+            for path in root.rglob("*")
+            if path.is_file()
+            and path.name != "manifest.json"
+            and path.relative_to(root).parts[0] != "incoming"
         ]
 
     def put_sparse(self, bucket: str, manifest: Manifest) -> None:
