@@ -4,12 +4,14 @@
 such as those between a live endpoint and its files. Both look settings up in one table.
 """
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from slipway.facts.tables import read_table
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 from slipway.planning.rollout import ROLLING
 
@@ -66,46 +68,31 @@ class Consequences:
 
 
 _FLEET: Final = Consequence.NEW_FLEET
-_SCHEMA: Final = "AWS's provider schema of AWS::SageMaker::"
-_API: Final = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_"
 _COPIES: Final = "endpoint.scale_to_zero"
-_IN_PLACE: Final = (
-    Consequence.IN_PLACE, "the fleet stays", "AWS's provider schemas: nothing create-only changes",
-)  # fmt: skip
-# By the names of settings, of which the longest counts that a setting begins with.
-_TABLE: Final[Mapping[str, tuple[Consequence, str, str]]] = {
-    name: row
-    for names, row in {
-        # Only the policies of the role have the last three.
-        "description tag alarms environment guests autoscaling. endpoint.log_retention_days "
-        f"endpoint.termination_protection {_COPIES}. endpoint.async_inference.input "
-        "endpoint.async_inference.input_key_arn endpoint.async_inference.topic_key_arn": _IN_PLACE,
-        "image artifact variable endpoint.network_isolation endpoint.execution_role_arn "
-        "endpoint.vpc": (_FLEET, "a model is never changed, but made anew", f"{_SCHEMA}Model"),
-        "endpoint. autoscaling": (
-            _FLEET, "an endpoint configuration is made anew", f"{_SCHEMA}EndpointConfig"),
-        "endpoint.instances endpoint.variants": (
-            _FLEET, "nothing scales meanwhile",
-            "https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-scaling-update.html"),
-        "rollout": (_FLEET, "an update needs another configuration", f"{_API}UpdateEndpoint.html"),
-        f"{_COPIES}.accelerators_per_copy {_COPIES}.vcpus_per_copy {_COPIES}.copy_memory_mib": (
-            _FLEET, "every copy is replaced", f"{_API}UpdateInferenceComponent.html"),
-        "endpoint.mode": (
-            Consequence.REFUSED, "no update does it; `cdk destroy`, then deploy",
-            "https://github.com/aws/sagemaker-python-sdk/issues/3124"),
-        f"{_COPIES}.endpoint_of": (
-            Consequence.REFUSED, "no update does it; `cdk destroy`, then deploy",
-            f"{_API}UpdateInferenceComponent.html"),
-        "stack": (
-            Consequence.DESTROY, "it becomes another stack; the old one stays until `cdk destroy`",
-            f"{_SCHEMA}Endpoint: EndpointName is create-only"),
-    }.items()
-    for name in names.split()
-}  # fmt: skip
 # Fields of `endpoint` in whose place the plan's own values are compared.
 _DERIVED: Final = {
-    *("instances", "scale_to_zero", "shadow", "variants", "vpc"), *VariantPlan.__annotations__,
-}  # fmt: skip
+    *("instances", "scale_to_zero", "shadow", "variants", "vpc"),
+    *VariantPlan.__annotations__,
+}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What an edit of a setting does, why, and what says so."""
+
+    consequence: Consequence
+    reason: str
+    source: str
+
+
+@functools.cache
+def _rows() -> Mapping[str, _Row]:
+    """Returns the table of facts, by the names of settings."""
+    return {
+        name: _Row(Consequence(row["consequence"]), row["reason"], row["source"])
+        for row in read_table("consequences.json")["rows"]
+        for name in row["settings"]
+    }
 
 
 def consequences(before: DeploymentPlan, after: DeploymentPlan) -> Consequences:
@@ -156,12 +143,13 @@ def _effect(setting: Setting, plan: DeploymentPlan) -> Effect:
     name = setting[0]
     # `tag KEY`, `variable NAME`, or a field with its variant at the end.
     name = (name if name.startswith("tag ") else name.partition(" of ")[0]).replace(" ", ".")
+    rows = _rows()
     # A key that ends in a dot is for what is in a section, and not for the section.
-    keys = [key for key in _TABLE if name == key or name.startswith(f"{key.rstrip('.')}.")]
-    row = _TABLE[max(keys, key=len)]
+    keys = [key for key in rows if name == key or name.startswith(f"{key.rstrip('.')}.")]
+    row = rows[max(keys, key=len)]
     if plan.component is not None and name.startswith("rollout."):
-        row = _IN_PLACE  # it is a property of the component, which is updated
-    return Effect(*setting, *row)
+        row = rows["alarms"]  # it is a property of the component, which is updated
+    return Effect(*setting, row.consequence, row.reason, row.source)
 
 
 def _fleet(plan: DeploymentPlan, changed: Mapping[str, Setting]) -> str:
