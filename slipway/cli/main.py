@@ -28,6 +28,7 @@ from slipway.cli.plan import plan
 from slipway.cli.preflight import preflight
 from slipway.cli.prune import prune
 from slipway.cli.publish import publish
+from slipway.cli.review import review
 from slipway.cli.schema import schema
 from slipway.cli.status import status
 from slipway.cli.triton_repository import triton_repository
@@ -51,6 +52,7 @@ app = typer.Typer(
 # In the order of `slipway --help`.
 app.command()(validate)
 app.command()(plan)
+app.command()(review)
 app.command()(schema)
 app.command()(explain)
 app.command()(init)

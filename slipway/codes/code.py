@@ -206,6 +206,9 @@ class Code(StrEnum):
     GUEST_SETTING = "SW449"
     CREATION_TIME = "SW455"
     NO_PLAN_THERE = "SW456"
+    REFUSED_CHANGE = "SW457"
+    DESTRUCTIVE_CHANGE = "SW458"
+    NO_TEMPLATES = "SW459"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"

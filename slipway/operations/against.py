@@ -1,6 +1,8 @@
 """What the deploy of a plan would do to what is deployed, or to what another commit deploys."""
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from slipway.access import Access
@@ -17,11 +19,8 @@ def compare_with_commit(
     project: Project, plan: DeploymentPlan, ref: str, *, allow_unpublished: bool
 ) -> Consequences:
     """Compares a plan with the plan of a branch, a tag or a commit; raises `UserError`."""
-    name, commit = plan.config.name, commit_of(project.root, ref)
-    with tempfile.TemporaryDirectory(prefix="slipway-against-") as folder:
-        # With `./`, git takes the project, which may be a folder of a repository.
-        unpack(project.root, f"{commit}:./", Path(folder))
-        other = Project(Path(folder))
+    name = plan.config.name
+    with project_at(project, ref) as other:
         try:
             there = other.environment(plan.environment.name)
             before = other.plan(name, there, allow_unpublished=allow_unpublished)
@@ -33,6 +32,20 @@ def compare_with_commit(
                 f"{error.problems[0].message}",
                 "Name a commit that deploys the model.",
             ) from None
+
+
+@contextmanager
+def project_at(project: Project, ref: str) -> Iterator[Project]:
+    """Gives a project as it was at a branch, a tag or a commit.
+
+    Raises:
+        UserError: git has no such commit.
+    """
+    commit = commit_of(project.root, ref)
+    with tempfile.TemporaryDirectory(prefix="slipway-base-") as folder:
+        # With `./`, git takes the project, which may be a folder of a repository.
+        unpack(project.root, f"{commit}:./", Path(folder))
+        yield Project(Path(folder))
 
 
 def compare_with_deployed(plan: DeploymentPlan, access: Access) -> Consequences:

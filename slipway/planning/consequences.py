@@ -58,10 +58,14 @@ class Consequences:
     verdict: Consequence | None
     fleet: str | None
 
+    @property
+    def summary(self) -> str:
+        """Returns what the verdict means: the new fleet, or the reason of the strongest effect."""
+        return self.fleet or next((each.reason for each in self.effects), "")
+
     def as_rows(self) -> Iterator[tuple[str, str]]:
         """Yields label and text: the verdict, then each difference."""
-        reason = self.fleet or next((each.reason for each in self.effects), "")
-        yield "deploy", f"{self.verdict}: {reason}" if self.verdict else "no change"
+        yield "deploy", f"{self.verdict}: {self.summary}" if self.verdict else "no change"
         for each in self.effects:
             change = f"{each.before or 'not set'} -> {each.after or 'not set'}"
             yield each.consequence, f"{each.setting}: {change} ({each.reason})"

@@ -1,0 +1,128 @@
+"""`slipway review`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
+from slipway.codes.code import Code
+from slipway.errors import Kind, Problem, UserError
+from slipway.planning.review import NEW, REMOVED
+
+if TYPE_CHECKING:
+    from slipway.operations.reviewing import ChangeReview
+    from slipway.project import Project
+
+
+def review(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names of models, or patterns. Default: all.")
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(help="Branch, tag or commit to compare with.", metavar="REF"),
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Compare with the endpoints in the account instead.")
+    ] = False,
+    env: AnyEnvironmentOption = None,
+    templates: Annotated[
+        bool,
+        typer.Option(
+            "--templates", help="Also show how the templates differ, which takes some seconds."
+        ),
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print a comment for a merge request.")
+    ] = False,
+    as_json: JsonOption = False,
+    allow_destructive: Annotated[
+        bool,
+        typer.Option(
+            "--allow-destructive", help="Exit with 0 although a stack has to be destroyed."
+        ),
+    ] = False,
+) -> None:
+    """Say what a change does to requests, cost, memory and rights, for each model it touches."""
+    from slipway.cli.review_text import as_markdown, as_text
+
+    if (base is None) is not live:
+        raise _wrong("takes either `--base REF` or `--live`")
+    if live and (env is None or templates):
+        raise _wrong("with `--live` needs `--env`, and has no `--templates`")
+    if markdown and as_json:
+        raise _wrong("prints either Markdown or JSON")
+    project = current_project()
+    diffs: Mapping[str, str] = {}
+    if base is None:
+        found = _live(project, names or [], env or "")
+    else:
+        found, diffs = _with_base(project, names or [], base, env, templates=templates)
+    problems = [*found.problems, *_verdicts(found, allow_destructive=allow_destructive)]
+    if as_json:
+        shown = {"problems": [each.as_json() for each in problems], "templates": diffs}
+        print_json(asdict(found) | shown)
+        raise typer.Exit(1 if problems else 0)
+    typer.echo(as_markdown(found, diffs) if markdown else as_text(found, diffs))
+    if problems:
+        raise UserError(problems)
+
+
+def _wrong(what: str) -> UserError:
+    return UserError.of(
+        Code.WRONG_OPTIONS,
+        f"`slipway review` {what}",
+        "Write `slipway review --base main`, or `slipway review --live --env NAME`.",
+    )
+
+
+def _with_base(
+    project: Project, names: list[str], ref: str, env: str | None, *, templates: bool
+) -> tuple[ChangeReview, Mapping[str, str]]:
+    from slipway.operations.against import project_at
+    from slipway.operations.reviewing import review_change
+    from slipway.operations.templates import templates_difference
+
+    diffs = {}
+    with project_at(project, ref) as base:
+        found = review_change(project, base, ref, names, env)
+        for name in dict.fromkeys(each.environment for each in found.models) if templates else ():
+            models = [each for each in found.models if each.environment == name]
+            sides = (
+                [each.model for each in models if each.verdict != NEW],
+                [each.model for each in models if each.verdict != REMOVED],
+            )
+            diffs[name] = templates_difference(base.root, project.root, name, *sides)
+    return found, diffs
+
+
+def _live(project: Project, names: list[str], env: str) -> ChangeReview:
+    from slipway.access import account_errors, open_access
+    from slipway.operations.reviewing import review_deployed
+
+    environment = project.environment(env)
+    selected = project.select(names or ["*"])
+    with account_errors():
+        access = open_access(environment, project.root)
+        return review_deployed(project, selected, access, environment)
+
+
+def _verdicts(found: ChangeReview, *, allow_destructive: bool) -> Iterator[Problem]:
+    """Yields what the command fails for."""
+    for each in found.models:
+        told = f"{each.model} in `{each.environment}`: {each.verdict}, {each.reason}"
+        if each.is_refused:
+            yield Problem(
+                Code.REFUSED_CHANGE, Kind.STATE, told, "Take the edit back, or destroy the stack."
+            )
+        elif each.is_destructive and not allow_destructive:
+            yield Problem(
+                Code.DESTRUCTIVE_CHANGE,
+                Kind.STATE,
+                told,
+                "If that is meant, run the command with `--allow-destructive`.",
+            )

@@ -1,0 +1,107 @@
+"""A review for people: as text, and as the comment of a merge request."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from slipway.cli.output import as_lines
+from slipway.operations.reviewing import ChangeReview
+from slipway.planning.cost import UsdPerMonth
+from slipway.planning.review import Change, ModelReview
+
+MARK = "<!-- slipway review -->"
+"""Begins a comment, so that a job finds the one to update."""
+
+_NO_CHANGE = "No model's deployment changes."
+_NOT_SET = "not set"
+# Of a digest, as many digits as tell two apart.
+_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{4,52}\b")
+
+
+def as_text(review: ChangeReview, templates: Mapping[str, str]) -> str:
+    """Returns the review for a terminal.
+
+    Args:
+        review: of every model.
+        templates: how the templates differ, by environment.
+    """
+    parts = [_model(each) for each in review.models] or [_NO_CHANGE]
+    parts += [f"templates of `{name}`\n{diff}" for name, diff in templates.items()]
+    return "\n\n".join(parts)
+
+
+def _model(review: ModelReview) -> str:
+    title = f"{review.model} in `{review.environment}`"
+    rows = [("verdict", f"{review.verdict}: {review.reason}"), *_rows(review)]
+    rows += [("warning", each) for each in review.warnings]
+    return f"{title}\n{as_lines([(f'  {name}', value) for name, value in rows])}"
+
+
+def _rows(review: ModelReview) -> Iterator[tuple[str, str]]:
+    for effect in review.consequences.effects if review.consequences else ():
+        edit = _arrow(Change(effect.setting, effect.before, effect.after))
+        yield effect.consequence, f"{effect.setting}: {edit} ({effect.reason})"
+    if review.cost_before != review.cost_after:
+        yield "cost", _cost(review)
+    for change in review.changes:
+        yield "then", f"{change.name}: {_arrow(change)}"
+    for each in review.reach:
+        yield "may" if each.is_wider else "may no more", each.text
+
+
+def _arrow(change: Change) -> str:
+    before, after = (_DIGEST.sub(r"\1", each or _NOT_SET) for each in (change.before, change.after))
+    return f"{before} -> {after}"
+
+
+def _cost(review: ModelReview) -> str:
+    sides = [_usd(each) for each in (review.cost_before, review.cost_after) if each is not None]
+    return f"{' -> '.join(sides)} USD a month (least, expected, most)"
+
+
+def _usd(cost: UsdPerMonth) -> str:
+    values = (cost.minimum, cost.expected, cost.maximum)
+    shown = ["unknown" if each is None else f"{each:,.0f}" for each in values]
+    return shown[0] if len({*shown}) == 1 else ", ".join(shown)
+
+
+def as_markdown(review: ChangeReview, templates: Mapping[str, str]) -> str:
+    """Returns the review as a comment: a table of models, then what is behind each."""
+    lines = [MARK, f"### Compared with {review.base}", ""]
+    if not review.models:
+        lines += [_NO_CHANGE, ""]
+    else:
+        lines += [
+            "| model | environment | verdict | USD a month, expected |",
+            "| --- | --- | --- | --- |",
+        ]
+    for each in review.models:
+        verdict = f"**{each.verdict}**: {each.reason}"
+        cells = (f"`{each.model}`", each.environment, verdict, _expected(each))
+        lines.append(f"| {' | '.join(map(_cell, cells))} |")
+    for each in review.models:
+        lines += ["", f"#### {each.model} in {each.environment}", ""]
+        lines += ["| | |", "| --- | --- |"]
+        lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in _rows(each)]
+        lines += [f"| warning | {_cell(warning)} |" for warning in each.warnings]
+    for problem in review.problems:
+        lines += ["", f"- {problem}".replace("\n", "\n  ")]
+    for name, diff in templates.items():
+        lines += ["", f"<details><summary>Templates of {name}</summary>", ""]
+        # A template has no run of so many backticks.
+        lines += ["````diff", diff.rstrip("\n"), "````", "", "</details>"]
+    return "\n".join(lines)
+
+
+def _expected(review: ModelReview) -> str:
+    sides = (review.cost_before, review.cost_after)
+    known = [
+        "unknown" if each.expected is None else f"{each.expected:,.0f}"
+        for each in sides
+        if each is not None
+    ]
+    return " -> ".join(dict.fromkeys(known)) or "unknown"
+
+
+def _cell(text: str) -> str:
+    """Returns text that stays in its cell, and is no HTML."""
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

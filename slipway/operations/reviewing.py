@@ -1,0 +1,160 @@
+"""Finds what a change does to each model: the plans of another commit beside those of the files."""
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.config.environments import Environment
+from slipway.config.names import CI, ENVIRONMENTS_FILE, LOCAL
+from slipway.errors import Problem, UserError, did_you_mean
+from slipway.operations.against import compare_with_deployed
+from slipway.planning.artifacts import has_source
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.review import UNKNOWN, ModelReview, review
+from slipway.project import NAMES_HOST, Project
+
+
+@dataclass(frozen=True)
+class ChangeReview:
+    """What a change does.
+
+    Args:
+        base: what it is compared with: a commit, or `deployed`.
+        models: each model that differs, in each environment that deploys it.
+        problems: of models that have no valid plan after the change.
+    """
+
+    base: str
+    models: tuple[ModelReview, ...]
+    problems: tuple[Problem, ...]
+
+
+def review_change(
+    project: Project, base: Project, ref: str, patterns: Sequence[str], environment: str | None
+) -> ChangeReview:
+    """Compares every model that a change may touch.
+
+    Args:
+        project: the files after the change.
+        base: the files before it.
+        ref: name of the base.
+        patterns: of the models' names; all of them if empty.
+        environment: its name; None for those that deploy a model.
+
+    Raises:
+        UserError: a pattern matches nothing, or a side has no valid environments.
+    """
+    names = _selected(sorted({*base.files, *project.files}), patterns)
+    touched = [name for name in names if not _is_same(project, base, name)]
+    # A host's endpoint has the copies of its guests.
+    guests = [name for name in touched if NAMES_HOST in _text(project, name) + _text(base, name)]
+    if guests:
+        touched = names
+    found: list[ModelReview] = []
+    problems: dict[Problem, None] = {}
+    for name in touched:
+        for there in _environments(project, base, name, environment):
+            try:
+                after = _plan(project, name, there)
+            except UserError as error:
+                problems.update(dict.fromkeys(error.problems))
+                continue
+            try:
+                reviewed = review(_plan(base, name, there), after)
+            except UserError as error:
+                reason = f"the base has no valid plan: {error.problems[0].message}"
+                reviewed = ModelReview(name, there, UNKNOWN, reason)
+            if reviewed is not None:
+                found.append(reviewed)
+    return ChangeReview(ref, tuple(found), tuple(problems))
+
+
+def review_deployed(
+    project: Project, names: Sequence[str], access: Access, environment: Environment
+) -> ChangeReview:
+    """Compares models with their endpoints in an account."""
+    found: list[ModelReview] = []
+    problems: dict[Problem, None] = {}
+    for name in names:
+        try:
+            plan = project.plan(name, environment)
+            effects = compare_with_deployed(plan, access)
+        except UserError as error:
+            problems.update(dict.fromkeys(error.problems))
+            continue
+        if effects.verdict is not None:
+            warnings = tuple(each.message for each in plan.warnings)
+            cost = plan.cost.instances
+            found.append(
+                ModelReview(
+                    name, environment.name, effects.verdict, effects.summary, effects,
+                    cost_after=cost, warnings=warnings,
+                )
+            )  # fmt: skip
+    return ChangeReview("deployed", tuple(found), tuple(problems))
+
+
+def _selected(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            hint = did_you_mean(pattern, names)
+            raise UserError.of(
+                Code.UNKNOWN_MODEL,
+                f"no model config matches {pattern!r}, before or after the change",
+                f"{hint}There are: {', '.join(names) or 'none'}.",
+            )
+    return [n for n in names if not patterns or any(fnmatch.fnmatchcase(n, p) for p in patterns)]
+
+
+def _is_same(project: Project, base: Project, name: str) -> bool:
+    """Returns whether nothing that a plan is made of differs."""
+    sides = (project, base)
+    texts = [_text(each, name) for each in sides]
+    locks, environments = (
+        [path.read_bytes() if path.is_file() else b"" for path in paths]
+        for paths in (
+            [each.lock_path(name) for each in sides],
+            [each.root / ENVIRONMENTS_FILE for each in sides],
+        )
+    )
+    is_same = all(olds == news for olds, news in (texts, locks, environments))
+    return is_same and _digests(project) == _digests(base)
+
+
+def _digests(project: Project) -> Mapping[str, str] | None:
+    try:
+        return project.image_digests
+    except UserError:
+        return None  # a plan that needs them has the report
+
+
+def _text(project: Project, name: str) -> bytes:
+    return project.texts.get(name, b"")
+
+
+def _environments(project: Project, base: Project, name: str, environment: str | None) -> list[str]:
+    """Returns the environments that deploy a model on one side at least."""
+    if environment is not None:
+        project.environment(environment)  # says which there are
+        return [environment]
+    names = dict.fromkeys((*project.environment_names, *base.environment_names))
+    found = [each for each in names if _deploys(project, name, each) or _deploys(base, name, each)]
+    # What a team deploys counts more than a laptop and the checks.
+    return [each for each in found if each not in (LOCAL, CI)] or found[:1]
+
+
+def _deploys(project: Project, name: str, environment: str) -> bool:
+    if name not in project.files or environment not in project.environment_names:
+        return False
+    try:
+        return has_source(project.deployment(name, project.environment(environment)))
+    except UserError:
+        return True  # its plan has the report
+
+
+def _plan(project: Project, name: str, environment: str) -> DeploymentPlan | None:
+    if not _deploys(project, name, environment):
+        return None
+    return project.plan(name, project.environment(environment), allow_unpublished=True)

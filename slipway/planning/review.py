@@ -1,0 +1,213 @@
+"""What a reviewer asks of a change: the plans before and after it, side by side."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from slipway.planning.consequences import Consequence, Consequences, consequences
+from slipway.planning.cost import UsdPerMonth
+from slipway.planning.execution_rights import RoleContext, execution_rights
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan
+from slipway.planning.statements import Key, Statement
+
+NEW, REMOVED, UNKNOWN = "new", "removed", "unknown"
+# An account's key and security groups are the same before and after, whatever their names are.
+_CONTEXT = RoleContext("aws", Key("the artifact key"), ("the foundation's",))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A value before and after; None on a side that has none."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What the containers may do before a change or after it, and not on both sides.
+
+    Args:
+        is_wider: whether they may do it after the change.
+        text: such as `s3:PutObject on arn:aws:s3:::bucket/prefix/*`.
+    """
+
+    is_wider: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class ModelReview:
+    """One model in one environment, before and after a change.
+
+    Args:
+        model: name of the config.
+        environment: name of the environment.
+        verdict: the strongest consequence of a deploy, or `new`, `removed`, or `unknown` where the
+            base has no valid plan.
+        reason: what the verdict means, as half a sentence.
+        consequences: of each edit; None unless both sides have a plan.
+        cost_before: cost of the instances; None without a plan.
+        cost_after: the same after the change.
+        changes: what follows from the edits: files, memory, keys of serving.properties.
+        reach: rights and network, as far as they differ.
+        warnings: of the plan after the change.
+    """
+
+    model: str
+    environment: str
+    verdict: str
+    reason: str
+    consequences: Consequences | None = None
+    cost_before: UsdPerMonth | None = None
+    cost_after: UsdPerMonth | None = None
+    changes: tuple[Change, ...] = ()
+    reach: tuple[Reach, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Returns whether AWS refuses the deploy."""
+        return self.verdict == Consequence.REFUSED
+
+    @property
+    def is_destructive(self) -> bool:
+        """Returns whether requests fail for a while, or a stack has to be destroyed."""
+        return self.verdict in (Consequence.GAP, Consequence.DESTROY, REMOVED)
+
+
+def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> ModelReview | None:
+    """Compares the plans of one model in one environment; None where nothing differs.
+
+    Args:
+        before: the plan of the base; None where the base deploys no such model.
+        after: the plan of the change; None where it deploys no such model.
+    """
+    plan = after or before
+    if plan is None:
+        return None
+    model, environment = plan.config.name, plan.environment.name
+    old_cost = before.cost.instances if before is not None else None
+    new_cost = after.cost.instances if after is not None else None
+    changes, reach = _changes(_told(before), _told(after)), _reach(before, after)
+    if after is None:
+        reason = f"its stack stays and is billed until `cdk destroy {plan.stack_name}`"
+        return ModelReview(
+            model, environment, REMOVED, reason, None, old_cost, new_cost, reach=reach
+        )
+    warnings = tuple(each.message for each in after.warnings)
+    if before is None:
+        return ModelReview(
+            model,
+            environment,
+            NEW,
+            _fleet(after),
+            None,
+            old_cost,
+            new_cost,
+            changes,
+            reach,
+            warnings,
+        )
+    found = consequences(before, after)
+    if found.verdict is None:
+        return None
+    return ModelReview(
+        model,
+        environment,
+        found.verdict,
+        found.summary,
+        found,
+        old_cost,
+        new_cost,
+        changes,
+        reach,
+        warnings,
+    )
+
+
+def _fleet(plan: DeploymentPlan) -> str:
+    if plan.host is not None:
+        return f"copies on the endpoint of {plan.host}"
+    return " and ".join(
+        f"{each.instance_count} x {', or '.join(each.instance_types)}"
+        for each in plan.every_variant
+    )
+
+
+def _told(plan: DeploymentPlan | None) -> dict[str, str]:
+    if plan is None:
+        return {}
+    files = {"artifact": plan.artifact, "weights": plan.weights}
+    found = {name: _artifact(each) for name, each in files.items() if each is not None}
+    if plan.memory is not None:
+        found["memory"] = f"about {plan.memory.total_gib:.1f} of {plan.memory.room}"
+    return found | {f"property {key}": value for key, value in plan.serving_properties.items()}
+
+
+def _artifact(artifact: ArtifactPlan) -> str:
+    if not artifact.published:
+        return "not published"
+    return (
+        f"{artifact.digest}, {artifact.size_bytes / 1e9:.3g} GB in {artifact.file_count} files, "
+        f"for {artifact.target}"
+    )
+
+
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+    return tuple(
+        Change(name, before.get(name), after.get(name))
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    )
+
+
+def _reach(before: DeploymentPlan | None, after: DeploymentPlan | None) -> tuple[Reach, ...]:
+    olds, news = dict.fromkeys(_reached(before)), dict.fromkeys(_reached(after))
+    wider = [each for each in news if each not in olds]
+    narrower = [each for each in olds if each not in news]
+    return tuple(
+        Reach(is_wider, text)
+        for is_wider, sides in ((True, wider), (False, narrower))
+        for text in _by_resource(sides)
+    )
+
+
+def _reached(plan: DeploymentPlan | None) -> Iterator[tuple[str, str]]:
+    """Yields what the containers may do, and with what."""
+    if plan is None:
+        return
+    if not plan.config.endpoint.network_isolation:
+        way = "" if plan.vpc is None else ", by way of the VPC"
+        yield "reach", f"addresses outside of the container{way}"
+    if plan.vpc is not None:
+        groups = plan.vpc.security_group_ids or _CONTEXT.security_group_ids
+        yield from (("join", f"the subnet {each}") for each in plan.vpc.subnet_ids)
+        yield from (("join", f"the security group {each}") for each in groups)
+    if (role := plan.config.endpoint.execution_role_arn) is not None:
+        yield "do", f"all that the role {role} may"
+    elif plan.host is None:
+        for policy in execution_rights(plan, _CONTEXT):
+            for each in policy.statements:
+                limits = _limits(each)
+                yield from product(each.actions, (f"{name}{limits}" for name in each.resources))
+
+
+def _limits(statement: Statement) -> str:
+    """Returns the conditions of a right, each as half a sentence."""
+    pairs = [pair for keys in statement.conditions.values() for pair in keys.items()]
+    return "".join(
+        f", if {key} is {value if isinstance(value, str) else ' or '.join(value)}"
+        for key, value in pairs
+    )
+
+
+def _by_resource(reached: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yields a line for each thing, with all that may be done with it."""
+    actions: dict[str, list[str]] = {}
+    for action, thing in reached:
+        actions.setdefault(thing, []).append(action)
+    for thing, done in actions.items():
+        preposition = " on" if ":" in done[0] else ""
+        yield f"{', '.join(done)}{preposition} {thing}"
