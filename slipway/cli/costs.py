@@ -9,16 +9,17 @@ def describe(cost: CostEstimate) -> str:
     missing = f"no published price of {' and '.join(types)} in {cost.region}"
     if cost.instances == UsdPerMonth(None, None, None):
         return f"unknown: {missing}"
-    text = _figures(cost.instances, " USD a month")
+    text = figures(cost.instances, " USD a month")
     if types:
         text += f"; the rest is unknown: {missing}"
     if cost.volumes is not None and VOLUME not in cost.unknown:
-        text += f", and for volumes {_figures(cost.volumes, '')}"
+        text += f", and for volumes {figures(cost.volumes, '')}"
     prices = ", ".join(note for note in (_hourly(cost), _dates(cost)) if note)
     return f"{text} ({'; '.join(note for note in (prices, _left_out(cost)) if note)})"
 
 
-def _figures(cost: UsdPerMonth, unit: str) -> str:
+def figures(cost: UsdPerMonth, unit: str) -> str:
+    """Returns the bounds and what is expected in whole dollars, with the unit once."""
     least, expected, most = cost.minimum, cost.expected, cost.maximum
     if least is None or expected is None or most is None:
         known = [

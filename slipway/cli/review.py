@@ -11,7 +11,7 @@ import typer
 from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
-from slipway.planning.review import NEW, REMOVED
+from slipway.planning.review import NEW, REMOVED, UNKNOWN
 
 if TYPE_CHECKING:
     from slipway.operations.reviewing import ChangeReview
@@ -90,13 +90,11 @@ def _with_base(
     diffs = {}
     with project_at(project, ref) as base:
         found = review_change(project, base, ref, names, env)
-        for name in dict.fromkeys(each.environment for each in found.models) if templates else ():
-            models = [each for each in found.models if each.environment == name]
-            sides = (
-                [each.model for each in models if each.verdict != NEW],
-                [each.model for each in models if each.verdict != REMOVED],
-            )
-            diffs[name] = templates_difference(base.root, project.root, name, *sides)
+        # Of a new or a removed model, the whole template differs.
+        compared = [each for each in found.models if each.verdict not in (NEW, REMOVED, UNKNOWN)]
+        for name in dict.fromkeys(each.environment for each in compared) if templates else ():
+            models = [each.model for each in compared if each.environment == name]
+            diffs[name] = templates_difference(base.root, project.root, name, models)
     return found, diffs
 
 

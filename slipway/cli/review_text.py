@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from slipway.cli.costs import figures
 from slipway.cli.output import as_lines
 from slipway.operations.reviewing import ChangeReview
 from slipway.planning.cost import UsdPerMonth
@@ -13,8 +14,8 @@ MARK = "<!-- slipway review -->"
 
 _NO_CHANGE = "No model's deployment changes."
 _NOT_SET = "not set"
-# Of a digest, as many digits as tell two apart.
-_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{4,52}\b")
+# Of an artifact's address, as many digits of its digest as tell two apart.
+_ARTIFACT = re.compile(r"s3://\S+/artifacts/(\w{1,12})\w*/files/")
 
 
 def as_text(review: ChangeReview, templates: Mapping[str, str]) -> str:
@@ -43,25 +44,26 @@ def _rows(review: ModelReview) -> Iterator[tuple[str, str]]:
     if review.cost_before != review.cost_after:
         yield "cost", _cost(review)
     for change in review.changes:
-        yield "then", f"{change.name}: {_arrow(change)}"
+        shown = _arrow(change) if change.before else change.after
+        yield "leads to", f"{change.name}: {shown}"
     for each in review.reach:
-        yield "may" if each.is_wider else "may no more", each.text
+        yield "widened" if each.is_wider else "narrowed", each.text
 
 
 def _arrow(change: Change) -> str:
-    before, after = (_DIGEST.sub(r"\1", each or _NOT_SET) for each in (change.before, change.after))
+    before, after = (
+        _ARTIFACT.sub(r"\1", each or _NOT_SET) for each in (change.before, change.after)
+    )
     return f"{before} -> {after}"
 
 
 def _cost(review: ModelReview) -> str:
-    sides = [_usd(each) for each in (review.cost_before, review.cost_after) if each is not None]
-    return f"{' -> '.join(sides)} USD a month (least, expected, most)"
+    sides = (review.cost_before, review.cost_after)
+    return f"{' -> '.join(_usd(each) for each in sides if each is not None)} USD a month"
 
 
 def _usd(cost: UsdPerMonth) -> str:
-    values = (cost.minimum, cost.expected, cost.maximum)
-    shown = ["unknown" if each is None else f"{each:,.0f}" for each in values]
-    return shown[0] if len({*shown}) == 1 else ", ".join(shown)
+    return "unknown" if cost == UsdPerMonth(None, None, None) else figures(cost, "")
 
 
 def as_markdown(review: ChangeReview, templates: Mapping[str, str]) -> str:

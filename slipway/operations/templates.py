@@ -10,56 +10,44 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slipway.codes.code import Code
+from slipway.config.names import COMMIT_RULE
 from slipway.errors import UserError
 
 _APP = "app.py"
-_TEMPLATE = ".template.json"
 _CONTEXT_LINES = 2
 
 
-def templates_difference(
-    before: Path,
-    after: Path,
-    environment: str,
-    old_names: Sequence[str],
-    new_names: Sequence[str],
-) -> str:
-    """Returns the difference of the templates of models in one environment, as a unified diff.
+def templates_difference(before: Path, after: Path, environment: str, names: Sequence[str]) -> str:
+    """Returns the difference of the templates of models, as a unified diff.
 
     Args:
         before: the base's project.
         after: the project.
         environment: its name.
-        old_names: models of the base's project.
-        new_names: models of the project.
+        names: models that both projects have.
 
     Raises:
         UserError: an app ends with an error.
     """
     with tempfile.TemporaryDirectory(prefix="slipway-templates-") as folder:
-        sides = (
-            (before, Path(folder, "before"), old_names),
-            (after, Path(folder, "after"), new_names),
-        )
+        sides = {before: Path(folder, "before"), after: Path(folder, "after")}
         # Both start at once: most of their time goes by before a stack is made.
-        running = [_start(*side, environment) for side in sides]
-        for process, (project, _, _) in zip(running, sides, strict=True):
+        running = [_start(*side, environment, names) for side in sides.items()]
+        for process, project in zip(running, sides, strict=True):
             _finish(process, project)
-        olds, news = (_templates(output) for _, output, _ in sides)
+        olds, news = (_templates(output, names) for output in sides.values())
     return "".join(
         line
-        for name in sorted({*olds, *news})
+        for name in names
         for line in difflib.unified_diff(
-            olds.get(name, []), news.get(name, []), f"a/{name}", f"b/{name}", n=_CONTEXT_LINES
+            olds[name], news[name], f"a/{name}", f"b/{name}", n=_CONTEXT_LINES
         )
     )
 
 
 def _start(
-    project: Path, output: Path, names: Sequence[str], environment: str
-) -> "subprocess.Popen[str] | None":
-    if not names:
-        return None
+    project: Path, output: Path, environment: str, names: Sequence[str]
+) -> "subprocess.Popen[str]":
     if not (project / _APP).is_file():
         raise UserError.of(
             Code.NO_TEMPLATES,
@@ -78,9 +66,7 @@ def _start(
     )
 
 
-def _finish(process: "subprocess.Popen[str] | None", project: Path) -> None:
-    if process is None:
-        return
+def _finish(process: "subprocess.Popen[str]", project: Path) -> None:
     _, told = process.communicate()
     if process.returncode:
         raise UserError.of(
@@ -90,10 +76,12 @@ def _finish(process: "subprocess.Popen[str] | None", project: Path) -> None:
         )
 
 
-def _templates(output: Path) -> Mapping[str, list[str]]:
-    """Returns the lines of each template, by its stack, in an order of their own."""
+def _templates(output: Path, names: Sequence[str]) -> Mapping[str, list[str]]:
+    """Returns the lines of each model's template, with sorted keys and without the commit."""
     found = {}
-    for file in output.rglob(f"*{_TEMPLATE}"):
-        content = json.dumps(json.loads(file.read_text("utf-8")), indent=1, sort_keys=True)
-        found[file.name.removesuffix(_TEMPLATE)] = content.splitlines(keepends=True)
+    for name in names:
+        content = json.loads((output / f"{name}.template.json").read_text("utf-8"))
+        content.get("Rules", {}).pop(COMMIT_RULE, None)
+        text = json.dumps(content, indent=1, sort_keys=True)
+        found[name] = text.splitlines(keepends=True)
     return found

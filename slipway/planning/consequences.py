@@ -102,6 +102,8 @@ def _rows() -> Mapping[str, _Row]:
 def consequences(before: DeploymentPlan, after: DeploymentPlan) -> Consequences:
     """Compares two plans of one model, setting by setting."""
     olds, news = dict(_settings(before)), dict(_settings(after))
+    _join_sections(olds, news)
+    _join_sections(news, olds)
     names = [{each.name for each in plan.every_variant} for plan in (before, after)]
     found: list[Setting] = []
     for name in dict.fromkeys((*olds, *news)):
@@ -113,6 +115,19 @@ def consequences(before: DeploymentPlan, after: DeploymentPlan) -> Consequences:
             shown = name if len(names[1]) > 1 else setting
             found.append((shown, as_text(olds.get(name)), as_text(news.get(name))))
     return consequences_of(found, after)
+
+
+def _join_sections(olds: dict[str, Any], news: dict[str, Any]) -> None:
+    """Makes one value of each section that only one side has."""
+    for section in [name for name, value in olds.items() if value is None]:
+        names = [name for name in news if name.startswith(f"{section}.")]
+        if names and section not in news:
+            values = {name: news.pop(name) for name in names}
+            news[section] = [
+                f"{name.removeprefix(f'{section}.')} {as_text(value)}"
+                for name, value in values.items()
+                if value is not None
+            ]
 
 
 def consequences_of(settings: Iterable[Setting], plan: DeploymentPlan) -> Consequences:
@@ -151,7 +166,7 @@ def _effect(setting: Setting, plan: DeploymentPlan) -> Effect:
     # A key that ends in a dot is for what is in a section, and not for the section.
     keys = [key for key in rows if name == key or name.startswith(f"{key.rstrip('.')}.")]
     row = rows[max(keys, key=len)]
-    if plan.component is not None and name.startswith("rollout."):
+    if plan.component is not None and name.partition(".")[0] == "rollout":
         row = rows["alarms"]  # it is a property of the component, which is updated
     return Effect(*setting, row.consequence, row.reason, row.source)
 
@@ -204,7 +219,7 @@ def _settings(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
 def _of_endpoint(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
     component = plan.component
     yield from _flat("endpoint", plan.config.endpoint.model_dump(exclude=_DERIVED))
-    yield "endpoint.data_capture.place", plan.capture and f"{plan.capture.uri} {plan.capture.key}"
+    yield "endpoint.data_capture.place", plan.capture and [plan.capture.uri, plan.capture.key]
     yield from _flat("endpoint.vpc", plan.vpc and vars(plan.vpc))
     yield "endpoint.variants", [each.name for each in plan.every_variant]
     if component is not None:

@@ -93,9 +93,8 @@ def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> Model
     changes, reach = _changes(_told(before), _told(after)), _reach(before, after)
     if after is None:
         reason = f"its stack stays and is billed until `cdk destroy {plan.stack_name}`"
-        return ModelReview(
-            model, environment, REMOVED, reason, None, old_cost, new_cost, reach=reach
-        )
+        return ModelReview(model, environment, REMOVED, reason, None, old_cost, new_cost)
+    changes, reach = _changes(_told(before), _told(after)), _reach(before, after)
     warnings = tuple(each.message for each in after.warnings)
     if before is None:
         return ModelReview(
@@ -150,8 +149,7 @@ def _artifact(artifact: ArtifactPlan) -> str:
     if not artifact.published:
         return "not published"
     return (
-        f"{artifact.digest}, {artifact.size_bytes / 1e9:.3g} GB in {artifact.file_count} files, "
-        f"for {artifact.target}"
+        f"{artifact.size_bytes / 1e9:.3g} GB in {artifact.file_count} files, for {artifact.target}"
     )
 
 
@@ -164,7 +162,12 @@ def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Chang
 
 
 def _reach(before: DeploymentPlan | None, after: DeploymentPlan | None) -> tuple[Reach, ...]:
-    olds, news = dict.fromkeys(_reached(before)), dict.fromkeys(_reached(after))
+    # Every endpoint has the rights to serve. In another stack, the old one keeps its own.
+    serves = before is None or after is None or before.stack_name != after.stack_name
+    olds, news = (
+        dict.fromkeys(_reached(each, without="Serving" if serves else ""))
+        for each in (before, after)
+    )
     wider = [each for each in news if each not in olds]
     narrower = [each for each in olds if each not in news]
     return tuple(
@@ -174,7 +177,7 @@ def _reach(before: DeploymentPlan | None, after: DeploymentPlan | None) -> tuple
     )
 
 
-def _reached(plan: DeploymentPlan | None) -> Iterator[tuple[str, str]]:
+def _reached(plan: DeploymentPlan | None, *, without: str) -> Iterator[tuple[str, str]]:
     """Yields what the containers may do, and with what."""
     if plan is None:
         return
@@ -189,7 +192,7 @@ def _reached(plan: DeploymentPlan | None) -> Iterator[tuple[str, str]]:
         yield "do", f"all that the role {role} may"
     elif plan.host is None:
         for policy in execution_rights(plan, _CONTEXT):
-            for each in policy.statements:
+            for each in policy.statements if policy.name != without else ():
                 limits = _limits(each)
                 yield from product(each.actions, (f"{name}{limits}" for name in each.resources))
 

@@ -1,0 +1,223 @@
+"""What `slipway review` prints for each kind of change, and that its harmless twin does less.
+
+`tests/operations/test_consequences.py` compares the same verdicts with what the embedded AWS does.
+`pytest tests/golden --update-golden` writes the file anew.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from slipway.cli.review_text import as_markdown, as_text
+from slipway.operations.reviewing import ChangeReview, review_change
+from slipway.project import Project
+from tests.support.projects import ENVIRONMENTS, config_text, write_project
+
+GOLDEN = Path(__file__).parent / "reviews.txt"
+MODEL = "tiny"
+Edit = Callable[[Path], None]
+
+NETWORK = """\
+  network:
+    vpc_id: vpc-0a1b2c3d
+    subnet_ids: [subnet-0a1b2c3d]
+"""
+QUEUE = "mode: async\n  async_inference: {input: s3://in/requests/, output: s3://out/answers/}"
+SCALING = """\
+alarms:
+  model_latency_p99_milliseconds: 600
+
+autoscaling:
+  min_instance_count: 2
+  max_instance_count: 6
+  target_invocations_per_instance_per_minute: 600
+"""
+
+
+def config(*edits: tuple[str, str]) -> Edit:
+    """Writes other text into the model's file, whose base has autoscaling."""
+
+    def edit(root: Path) -> None:
+        path = root / "model_configs" / f"{MODEL}.yaml"
+        text = path.read_text("utf-8")
+        for old, new in edits:
+            assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+            text = text.replace(old, new)
+        path.write_text(text, "utf-8")
+
+    return edit
+
+
+def endpoint(lines: str) -> Edit:
+    """Adds fields to `endpoint`."""
+    return config(("endpoint:\n", f"endpoint:\n  {lines}\n"))
+
+
+def file(name: str, *edits: tuple[str, str]) -> Edit:
+    def edit(root: Path) -> None:
+        path = root / name
+        text = path.read_text("utf-8")
+        for old, new in edits:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text, "utf-8")
+
+    return edit
+
+
+def removed(root: Path) -> None:
+    for path in (root / "model_configs").glob(f"{MODEL}.*"):
+        path.unlink()
+
+
+def renamed(root: Path) -> None:
+    config((f"name: {MODEL}", "name: other"))(root)
+    for path in (root / "model_configs").glob(f"{MODEL}.*"):
+        path.rename(path.with_name(path.name.replace(MODEL, "other", 1)))
+
+
+def added(root: Path) -> None:
+    other = config_text("other", ("  sample:\n    path: samples/tiny\n", ""))
+    (root / "model_configs" / "other.yaml").write_text(other, "utf-8")
+
+
+LOCK = f"model_configs/{MODEL}.lock.json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of change, the verdict that a reviewer needs, and a change that only looks like it."""
+
+    edit: Edit
+    verdict: str
+    twin: Edit
+    twin_verdict: str | None = None
+
+
+KINDS: Mapping[str, Kind] = {
+    "another instance type": Kind(
+        config(("[ml.g4dn.xlarge]", "[ml.g5.xlarge]"), ("target: sm75", "target: sm86")),
+        "new fleet",
+        config(("[ml.g4dn.xlarge]", "\n  - ml.g4dn.xlarge")),
+    ),
+    "more instances at creation": Kind(
+        config(("instance_count: 2\n  model_", "instance_count: 3\n  model_")),
+        "new fleet",
+        config(("  max_instance_count: 6", "  max_instance_count: 8")),
+        "in place",
+    ),
+    "another mode": Kind(
+        config(
+            ("endpoint:\n", f"endpoint:\n  {QUEUE}\n"),
+            ("target_invocations_per_instance_per_minute: 600", "target_backlog_per_instance: 5"),
+        ),
+        "refused by AWS",
+        endpoint("mode: realtime"),
+    ),
+    "removed": Kind(
+        removed, "removed", config(("description: A model to test with\n", "")), "in place"
+    ),
+    "renamed": Kind(renamed, "removed", file(LOCK, ("\n}", "\n}\n"))),
+    "added": Kind(
+        added, "new", file("environments.yaml", ("production:", "# comment\nproduction:"))
+    ),
+    "open network": Kind(
+        endpoint("network_isolation: false"), "new fleet", endpoint("network_isolation: true")
+    ),
+    "another role": Kind(
+        endpoint("execution_role_arn: arn:aws:iam::210987654321:role/serving"),
+        "new fleet",
+        config(("name: tiny\n", "name: tiny\ntags: {team: search}\n")),
+        "in place",
+    ),
+    "a network": Kind(
+        file("environments.yaml", ("production:\n", f"production:\n{NETWORK}")),
+        "new fleet",
+        file("environments.yaml", ("on-call@example.com", "team@example.com")),
+    ),
+    "captured data": Kind(
+        endpoint("data_capture: {destination: s3://captured/requests/, sampling_percent: 10}"),
+        "new fleet",
+        endpoint("data_capture: null"),
+    ),
+    "other weights": Kind(
+        file(LOCK, ("ab" * 32, "bc" * 32)), "new fleet", file(LOCK, ("  ", "    "))
+    ),
+    "a setting of the container": Kind(
+        config(("default_new_tokens: 12", "default_new_tokens: 20")),
+        "new fleet",
+        config(("default_new_tokens: 12", "default_new_tokens: 0xc")),
+    ),
+    "a time-out": Kind(
+        config(("check_timeout_seconds: 600", "check_timeout_seconds: 900")),
+        "new fleet",
+        config(("check_timeout_seconds: 600", "check_timeout_seconds: 600  # ten minutes")),
+    ),
+    "a rollout": Kind(
+        config(("alarms:\n", "rollout: {strategy: linear, step_percent: 50}\n\nalarms:\n")),
+        "new fleet",
+        config(("alarms:\n", "# rollout: {strategy: linear}\n\nalarms:\n")),
+    ),
+    "a target": Kind(
+        config(("per_minute: 600", "per_minute: 300")),
+        "in place",
+        config(("per_minute: 600", "per_minute: 600.0")),
+    ),
+    "another region": Kind(
+        file("environments.yaml", ("eu-west-1", "us-west-2")),
+        "needs destroy",
+        file("environments.yaml", ("region: eu-west-1", 'region: "eu-west-1"')),
+    ),
+}
+
+
+def reviewed(tmp_path: Path, edit: Edit) -> ChangeReview:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    text = config_text(MODEL).replace(SCALING.split("\n\n", maxsplit=1)[0] + "\n", SCALING)
+    write_project(before, {MODEL: text}, published=[MODEL], environments=ENVIRONMENTS)
+    shutil.copytree(before, after)
+    edit(after)
+    return review_change(Project(after), Project(before), "main", [], None)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_of_change_has_its_verdict_and_its_text(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+):
+    kind = KINDS[name]
+    found = reviewed(tmp_path, kind.edit)
+    assert not found.problems
+    assert kind.verdict in [each.verdict for each in found.models]
+    text = as_text(found, {})
+    golden = dict(_sections(GOLDEN.read_text("utf-8"))) if GOLDEN.exists() else {}
+    if request.config.getoption("--update-golden"):
+        golden[name] = text
+        shown = [f"=== {each}\n{golden[each]}\n" for each in KINDS if each in golden]
+        GOLDEN.write_text("\n".join(shown), "utf-8")
+    assert text == golden[name]
+
+
+def _sections(text: str) -> list[tuple[str, str]]:
+    parts = text.removeprefix("=== ").split("\n\n=== ")
+    return [(name, rest.rstrip("\n")) for name, _, rest in (each.partition("\n") for each in parts)]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_its_harmless_twin_does_less(name: str, tmp_path: Path):
+    kind = KINDS[name]
+    found = reviewed(tmp_path, kind.twin)
+    assert not found.problems
+    assert [each.verdict for each in found.models] == [kind.twin_verdict] * bool(kind.twin_verdict)
+
+
+def test_a_comment_has_a_row_for_each_model_and_stays_in_its_cells(tmp_path: Path):
+    found = reviewed(tmp_path, config(("A model to test with", "a | <b>bold</b>")))
+    text = as_markdown(found, {"production": "-a\n+b\n"})
+    assert text.startswith("<!-- slipway review -->\n### Compared with main\n")
+    assert "| `tiny` | production | **in place**: the fleet stays |" in text
+    assert "a \\| &lt;b>bold&lt;/b>" in text
+    assert "<details><summary>Templates of production</summary>\n\n````diff\n-a\n+b\n````" in text

@@ -1,0 +1,116 @@
+"""`slipway review`: which models it names, what it fails for, and what it prints."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.projects import ENVIRONMENTS, config_text, write_project
+from tests.support.repositories import commit, make_repository
+
+MODEL, OTHER = "tiny", "other"
+ASYNC = "endpoint:\n  mode: async\n  async_inference: {input: s3://in/a/, output: s3://out/a/}\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in a folder of a repository, with two models and one commit."""
+    root = tmp_path / "service"
+    root.mkdir()
+    make_repository(tmp_path)
+    texts = {name: config_text(name) for name in (MODEL, OTHER)}
+    write_project(root, texts, published=[MODEL, OTHER])
+    commit(tmp_path)
+    monkeypatch.chdir(root)
+    return root
+
+
+def write(project: Path, *edits: tuple[str, str], name: str = MODEL) -> None:
+    text = config_text(name, *edits)
+    (project / "model_configs" / f"{name}.yaml").write_text(text, "utf-8")
+
+
+LARGER = ("[ml.g4dn.xlarge]", "[ml.g4dn.2xlarge]")
+
+
+def test_only_models_that_differ_are_named(project: Path, slipway_command: Any):
+    assert slipway_command("review", "--base", "main")[:2] == (
+        0,
+        "No model's deployment changes.\n",
+    )
+    write(project, LARGER)
+    code, text, _ = slipway_command("review", "--base", "HEAD")
+    assert code == 0
+    assert text.startswith("tiny in `production`\n  verdict    new fleet: 2 x ml.g4dn.2xlarge ")
+    assert OTHER not in text
+    # A pattern that the change does not touch.
+    assert slipway_command("review", "oth*", "--base", "HEAD")[1] == (
+        "No model's deployment changes.\n"
+    )
+
+
+def test_an_environment_of_one_side_makes_models_new(project: Path, slipway_command: Any):
+    path = project / "environments.yaml"
+    staging = 'staging:\n  account: "310987654321"\n  region: us-east-1\n'
+    path.write_text(ENVIRONMENTS + staging, "utf-8")
+    code, printed, _ = slipway_command("review", "--base", "HEAD", "--json")
+    found = {(each["model"], each["environment"]): each for each in json.loads(printed)["models"]}
+    assert code == 0
+    assert set(found) == {(MODEL, "staging"), (OTHER, "staging")}
+    assert {each["verdict"] for each in found.values()} == {"new"}
+    code, _, error = slipway_command("review", "--base", "HEAD", "--env", "nowhere")
+    assert (code, "nowhere" in error) == (1, True)
+
+
+def test_what_aws_refuses_and_what_takes_away_is_an_error(project: Path, slipway_command: Any):
+    write(project, ("endpoint:\n", ASYNC))
+    for path in (project / "model_configs").glob(f"{OTHER}.*"):
+        path.unlink()
+    code, text, error = slipway_command("review", "--base", "HEAD")
+    assert code == 1
+    assert "other in `production`\n  verdict  removed: its stack stays and is billed" in text
+    assert "tiny in `production`: refused by AWS, no update does it" in error
+    assert "[SW457]" in error
+    assert "[SW458]" in error
+    code, _, error = slipway_command("review", "--base", "HEAD", "--allow-destructive")
+    assert (code, "[SW457]" in error, "[SW458]" in error) == (1, True, False)
+    write(project)
+    assert slipway_command("review", "--base", "HEAD", "--allow-destructive")[0] == 0
+    code, printed, error = slipway_command("review", "--base", "HEAD", "--json")
+    assert (code, error) == (1, "")
+    assert [each["code"] for each in json.loads(printed)["problems"]] == ["SW458"]
+
+
+def test_a_model_without_a_plan_is_reported_beside_the_others(project: Path, slipway_command: Any):
+    write(project, LARGER)
+    lock = project / "model_configs" / f"{OTHER}.lock.json"
+    lock.write_text(f"<<<<<<< HEAD\n{lock.read_text('utf-8')}=======\n", "utf-8")
+    code, text, error = slipway_command("review", "--base", "HEAD", "--markdown")
+    assert code == 1
+    assert "| `tiny` | production | **new fleet**: " in text
+    assert "model_configs/other.lock.json: not a lock file" in text
+    assert "model_configs/other.lock.json: not a lock file" in error
+
+
+def test_a_base_without_a_valid_plan_is_unknown_and_no_error(project: Path, slipway_command: Any):
+    write(project, ("family: gpt2", "family: gpt2\n  no_such_field: 1"))
+    commit(project)
+    write(project)
+    code, text, _ = slipway_command("review", "--base", "HEAD")
+    assert code == 0
+    assert "verdict  unknown: the base has no valid plan: " in text
+
+
+@pytest.mark.usefixtures("project")
+def test_wrong_options_and_names_say_what_is_right(slipway_command: Any):
+    for options, told in {
+        (): "takes either `--base REF` or `--live`",
+        ("--base", "HEAD", "--live"): "takes either `--base REF` or `--live`",
+        ("--live",): "with `--live` needs `--env`",
+        ("--base", "HEAD", "--json", "--markdown"): "prints either Markdown or JSON",
+        ("--base", "nowhere"): "git has no commit nowhere [SW417]",
+        ("tinny", "--base", "HEAD"): "no model config matches 'tinny', before or after the change",
+    }.items():
+        code, printed, error = slipway_command("review", *options)
+        assert (code, told in printed + error) == (1, True), error
