@@ -18,6 +18,8 @@ from slipway.publishing.publish import planned_job
 from slipway.rights.pipeline import least_policy
 from tests.support.page_commands import check_command
 from tests.support.pages import ROOT, Block, blocks
+from tests.support.projects import config_text, write_project
+from tests.support.repositories import commit, make_repository
 from tests.support.starts import count_start
 
 PAGE = ROOT / "docs" / "ci.md"
@@ -88,7 +90,7 @@ def test_every_script_is_one(block: Block) -> None:
 def test_every_command_and_its_options_exist() -> None:
     found = commands_of("cdk", "make", "slipway")
     used = {line.split()[1] for line in found if line.startswith("slipway ")}
-    assert used == {"plan", "preflight", "publish", "schema", "status", "validate"}
+    assert used == {"plan", "preflight", "publish", "review", "schema", "status", "validate"}
     for line in found:
         check_command(line)
 
@@ -181,6 +183,81 @@ def test_the_list_has_the_models_whose_config_or_lock_changed(tmp_path: Path) ->
     key, _, value = output.read_text("utf-8").strip().partition("=")
     assert key == "models"
     assert json.loads(value) == ["a", "b-2"]
+
+
+def write_reviewed_project(root: Path) -> str:
+    """Makes a repository whose last commit changes an alarm; returns the commit before it."""
+    root.mkdir()
+    make_repository(root)
+    write_project(root, {"tiny": config_text("tiny")}, published=["tiny"])
+    (root / "app.py").write_text((ROOT / "app.py").read_text("utf-8"), "utf-8")
+    base = commit(root)
+    other = config_text("tiny", ("milliseconds: 600", "milliseconds: 700"))
+    (root / "model_configs" / "tiny.yaml").write_text(other, "utf-8")
+    commit(root)
+    return base
+
+
+@pytest.mark.size("all")
+def test_the_review_is_one_comment_that_each_push_updates(tmp_path: Path) -> None:
+    """The job's own commands, on a repository of this test; `gh` only notes what it is asked."""
+    (models, _) = files("workflow")
+    review, comment = (step for step in dict(jobs(models))["review"]["steps"] if "run" in step)
+    project, tools, asked = tmp_path / "project", tmp_path / "bin", tmp_path / "asked"
+    base, known = write_reviewed_project(project), tmp_path / "known"
+    tools.mkdir()
+    lists = f'[ "$2" = --paginate ] && [ -e {known} ] && cat {known}'
+    (tools / "gh").write_text(f'#!/bin/sh\necho "$@" >> {asked}\n{lists}\ntrue\n')
+    (tools / "gh").chmod(0o755)
+    programs = os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]])
+    places = {"COMMENTS": "repos/o/r/issues/1/comments", "COMMENT": "repos/o/r/issues/comments"}
+    assert places.keys() < comment["env"].keys()
+
+    def run(step: dict[str, Any]) -> None:
+        done = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", step["run"]],
+            cwd=project,
+            env={**os.environ, "PATH": programs, "PYTHONPATH": str(ROOT), "BASE": base, **places},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+
+    run(review)
+    text = (project / "review.md").read_text("utf-8")
+    assert text.startswith("<!-- slipway review -->\n")
+    assert "| `tiny` | production | **in place**: the fleet stays |" in text
+    assert '+    "Threshold": 700000,' in text
+    run(comment)
+    known.write_text("7\n", "utf-8")
+    run(comment)
+    written = [line for line in asked.read_text("utf-8").splitlines() if "--method" in line]
+    assert written == [
+        "api --method POST repos/o/r/issues/1/comments --field body=@review.md",
+        "api --method PATCH repos/o/r/issues/comments/7 --field body=@review.md",
+    ]
+
+
+def test_the_hooks_refuse_a_config_that_is_wrong(tmp_path: Path) -> None:
+    (block,) = files("pre-commit")
+    project = tmp_path / "project"
+    write_reviewed_project(project)
+    (repository,) = yaml.safe_load(block.text)["repos"]
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    def run(hook: dict[str, Any]) -> int:
+        command = shlex.split(hook["entry"])
+        assert hook["pass_filenames"] is False
+        assert re.search(hook["files"], "model_configs/tiny.yaml")
+        return subprocess.run(
+            command, cwd=project, env={**os.environ, "PATH": programs}, capture_output=True
+        ).returncode
+
+    validates, schema = repository["hooks"]
+    assert run(validates) == 0
+    assert run(schema) == 1  # the project has no schema.json
+    (project / "model_configs" / "tiny.yaml").write_text("name: tiny\n", "utf-8")
+    assert run(validates) == 1
 
 
 def test_every_statement_of_the_roles_is_one_of_the_policy() -> None:

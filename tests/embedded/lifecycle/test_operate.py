@@ -132,6 +132,12 @@ def test_a_protected_stack_is_not_destroyed(deployed: Workbench) -> None:
         "deploy    in place: the fleet stays",
         "in place  endpoint.termination_protection: true -> false (the fleet stays)",
     ]
+    told = deployed.must("slipway", "review", MODEL, "--live", "--env", "local").splitlines()
+    assert told[:3] == [
+        f"{MODEL} in `local`",
+        "  verdict   in place: the fleet stays",
+        "  in place  endpoint.termination_protection: true -> false (the fleet stays)",
+    ]
     # The way out, which leaves the endpoint alone as well.
     deployed.deploy_from(SHIPPED, MODEL)
     assert "protected" not in deployed.must("slipway", "status", MODEL)
