@@ -17,7 +17,8 @@ BLOCKS = [block for page in pages() for block in blocks(page)]
 KNOWN = {
     ("console",), ("console", "run"), ("json",), ("json", "lines"), ("json", "output"), ("sh",),
     ("sh", "aws"), ("sh", "run"), ("text",), ("text", "output"), ("yaml", "action"),
-    ("yaml", "environments"), ("yaml", "gitlab"), ("yaml", "model"), ("yaml", "workflow"),
+    ("yaml", "environments"), ("yaml", "gitlab"), ("yaml", "model"), ("yaml", "pre-commit"),
+    ("yaml", "workflow"),
     ("python", "client"), ("python", "client", "langchain"), ("python", "client", "litellm"),
     ("python", "client", "sagemaker-2"), ("python", "client", "sagemaker-3"),
 }  # fmt: skip
