@@ -105,7 +105,10 @@ class EmbeddedAws:
         self._listener.mount("cloudformation", self._cloudformation.api)
         self._listener.mount("ecr", ecr_application(self._clients))
         self._listener.mount("iam", iam_application())
-        self._listener.mount("monitoring", cloudwatch_application(states, self._alarms.put_again))
+        self._listener.mount(
+            "monitoring",
+            cloudwatch_application(states, self._alarms.put_again, self._hosting.publish_metrics),
+        )
         self._listener.mount("sagemaker", self._hosting.api)
         self._listener.mount("servicequotas", quotas.api)
         self._listener.mount_invocations(

@@ -16,6 +16,7 @@ from moto.core.utils import convert_to_flask_response, get_service_model
 from embedded_aws.api import ApiError
 from embedded_aws.monitoring.definitions import AlarmRefusedError, definition_of
 from embedded_aws.monitoring.history import state_updates
+from embedded_aws.monitoring.metric_data import metric_data
 from embedded_aws.monitoring.states import AlarmStates
 from embedded_aws.moto_applications import moto_application
 from embedded_aws.validation import validation_problem
@@ -24,19 +25,24 @@ _REFUSED = "ValidationError"
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
-def cloudwatch_application(states: AlarmStates, put_again: Callable[[str, Any, Any], None]) -> Any:
+def cloudwatch_application(
+    states: AlarmStates,
+    put_again: Callable[[str, Any, Any], None],
+    refresh: Callable[[], None],
+) -> Any:
     """Returns the WSGI application that answers CloudWatch's requests.
 
     Args:
         states: changes the states of alarms.
         put_again: is told of an alarm that PutMetricAlarm changed: region, moto's old alarm and
             its new one.
+        refresh: publishes the metrics of endpoints up to now.
     """
     # moto takes two sets of several dimensions for different ones, and would list a metric once for
     # each of its values.
     models.are_dimensions_same = _are_same_dimensions
     # moto makes an object of the class for every request, so the class carries the context.
-    context = {"states": states, "put_again": put_again}
+    context = {"states": states, "put_again": put_again, "refresh": refresh}
     responder: Any = type("CloudWatchApi", (_CloudWatchApi,), context)
     application = moto_application("cloudwatch")
     for endpoint in application.view_functions:
@@ -49,6 +55,7 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
 
     states: ClassVar[AlarmStates]
     put_again: ClassVar[Callable[[str, Any, Any], None]]
+    refresh: ClassVar[Callable[[], None]]
 
     def call_action(self) -> Any:
         """Answers the request."""
@@ -68,6 +75,17 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         data = [{"Timestamp": now, **datum} for datum in parameters.get("MetricData", [])]
         self.cloudwatch_backend.put_metric_data(parameters["Namespace"], data)
         return EmptyResult()
+
+    def get_metric_data(self) -> Any:
+        """Answers statistics of the metrics up to now."""
+        parameters = self._get_params()
+        problem = validation_problem(_shape_of("GetMetricData"), parameters)
+        if problem is not None:
+            raise ApiError(_REFUSED, problem)
+        type(self).refresh()
+        # A copy, because requests add data meanwhile.
+        data = list(self.cloudwatch_backend.get_all_metrics())
+        return ActionResult({"MetricDataResults": metric_data(data, parameters)})
 
     def put_metric_alarm(self) -> Any:
         """Checks an alarm, and stores it with moto."""

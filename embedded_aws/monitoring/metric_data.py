@@ -1,0 +1,92 @@
+"""GetMetricData's answer: statistics of periods, percentiles too, which moto does not compute.
+
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from embedded_aws.api import ApiError
+from embedded_aws.monitoring.samples import STATISTICS, percentile_of, samples_by_period
+
+_MOST_QUERIES = 500
+_MINUTE_SECONDS = 60
+_INVALID = "ValidationError"
+_Key = tuple[str, str, frozenset[tuple[str, str]]]
+
+
+def metric_data(data: Iterable[Any], parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the MetricDataResults of a request, each on one page.
+
+    Args:
+        data: all metric data of moto's back end.
+        parameters: of the request.
+
+    Raises:
+        ApiError: the request asks for what is not computed here, or CloudWatch refuses it.
+    """
+    queries = parameters["MetricDataQueries"]
+    if len(queries) > _MOST_QUERIES:
+        raise ApiError(_INVALID, f"A request has at most {_MOST_QUERIES} queries.")
+    start, end = (parameters[name].timestamp() for name in ("StartTime", "EndTime"))
+    if start >= end:
+        raise ApiError(_INVALID, "The parameter StartTime must be less than the parameter EndTime.")
+    found: dict[_Key, list[Any]] = {_key(_stat(query)): [] for query in queries}
+    for datum in data:
+        pairs = frozenset((each.name, each.value) for each in datum.dimensions)
+        if (values := found.get((datum.namespace, datum.name, pairs))) is not None:
+            values.append(datum)
+    is_ascending = parameters.get("ScanBy") == "TimestampAscending"
+    results = []
+    for query in queries:
+        if query.get("ReturnData", True):
+            points = list(_points(_stat(query), found, start, end))
+            points = points if is_ascending else points[::-1]
+            label = query.get("Label") or _stat(query)["Metric"]["MetricName"]
+            results.append(
+                {
+                    "Id": query["Id"],
+                    "Label": label,
+                    "Timestamps": [moment for moment, _ in points],
+                    "Values": [value for _, value in points],
+                    "StatusCode": "Complete",
+                }
+            )
+    return results
+
+
+def _stat(query: Mapping[str, Any]) -> dict[str, Any]:
+    if (stat := query.get("MetricStat")) is None:
+        message = "The embedded AWS answers GetMetricData for metrics, and not for expressions."
+        raise ApiError(_INVALID, message)
+    if stat["Stat"] not in STATISTICS and percentile_of(stat["Stat"]) is None:
+        raise ApiError(_INVALID, f"The embedded AWS does not compute the statistic {stat['Stat']}.")
+    found: dict[str, Any] = stat
+    return found
+
+
+def _key(stat: Mapping[str, Any]) -> _Key:
+    metric = stat["Metric"]
+    pairs = frozenset((each["Name"], each["Value"]) for each in metric.get("Dimensions", ()))
+    return metric["Namespace"], metric["MetricName"], pairs
+
+
+def _points(
+    stat: Mapping[str, Any], found: Mapping[_Key, list[Any]], start: float, end: float
+) -> Iterator[tuple[datetime, float]]:
+    """Yields beginning and value of each period that has one, from the minute of the start on.
+
+    Periods are aligned to StartTime: https://github.com/boto/boto3/issues/3457.
+    """
+    period, first = stat["Period"], start - start % _MINUTE_SECONDS
+    count = math.ceil((end - first) / period)
+    unit = stat.get("Unit")
+    data = [each for each in found[_key(stat)] if unit in (None, each.unit)]
+    samples = samples_by_period(
+        data, end_seconds=first + count * period, period_seconds=period, count=count
+    )
+    for index, each in enumerate(samples):
+        if (value := each.statistic(stat["Stat"])) is not None:
+            yield datetime.fromtimestamp(first + index * period, UTC), value
