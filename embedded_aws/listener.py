@@ -15,6 +15,7 @@ import json
 import logging
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,7 @@ class Listener:
     Args:
         port: loopback port; 0 lets the operating system choose.
         secret_access_key: signs the requests that are answered.
+        clock: the account's time, in seconds since the epoch, which every answer tells.
 
     Attributes:
         connection: how clients reach it.
@@ -59,7 +61,9 @@ class Listener:
         OSError: the port is taken.
     """
 
-    def __init__(self, *, port: int, secret_access_key: str) -> None:
+    def __init__(
+        self, *, port: int, secret_access_key: str, clock: Callable[[], float] = time.time
+    ) -> None:
         patch_moto()
         self._held = contextlib.ExitStack()
         # Bound here, because werkzeug ends the process if the port is taken.
@@ -71,6 +75,7 @@ class Listener:
                 _RequestHandler,
                 fd=bound.fileno(),
             )
+        self._server.clock = clock
         self.port: int = self._server.port
         try:
             self._held.enter_context(_hold_other_address(self.port))
@@ -176,6 +181,8 @@ def _hold_other_address(port: int) -> Generator[None]:
 class _Server(ThreadedWSGIServer):
     """werkzeug's server, which waits while this process can open no more files."""
 
+    clock: Callable[[], float]
+
     # Any: socketserver's own arguments.
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self._closed = threading.Event()
@@ -210,6 +217,11 @@ class _RequestHandler(MotoRequestHandler):  # type: ignore[misc]  # moto ships n
     disable_nagle_algorithm = True
     # Between two reads or writes. Idle connections would take all threads and open files.
     timeout = 60
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """Returns the account's time for the header `Date`, as AWS's servers send theirs."""
+        moment: str = super().date_time_string(timestamp or self.server.clock())
+        return moment
 
     def run_wsgi(self) -> None:
         """Answers one request; invocations keep their connection, which werkzeug never does.

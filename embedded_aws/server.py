@@ -67,11 +67,11 @@ class EmbeddedAws:
         refused: Collection[ReportedRefusal] = (),
         without_capacity: Collection[str] = (),
     ) -> None:
-        self._listener = Listener(port=port, secret_access_key=secret_access_key)
+        self._clock = clock = clock or AccountClock()
+        self._listener = Listener(port=port, secret_access_key=secret_access_key, clock=clock)
         self.port = self._listener.port
         self.connection = self._listener.connection
         self._clients = LoopbackClients(self.connection)
-        self._clock = clock = clock or AccountClock()
         self._passing = threading.Lock()
         tags, quotas = Tags(), EndpointQuotas()
         self._training = Training(

@@ -1,0 +1,139 @@
+"""The requests of endpoints and copies, from CloudWatch's metrics.
+
+GetMetricData answers for many endpoints at once
+(https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+_MOST_QUERIES: Final = 500
+_HOUR_SECONDS: Final = 3600
+# CloudWatch keeps values of a minute for 15 days.
+IDLE_DAYS: Final = 14
+_NAMESPACE: Final = "AWS/SageMaker"
+_MICROSECONDS: Final = 1000.0
+
+Dimensions = Mapping[str, str]
+"""Of the metrics of a variant, or of the copies of a component."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """The requests of the last hour.
+
+    Args:
+        request_count: requests, those with an error included.
+        error_count: requests that were answered with 5XX.
+        p50_milliseconds: median of the container's answer time; None without requests.
+        p99_milliseconds: 99th percentile; None without requests.
+    """
+
+    request_count: int
+    error_count: int
+    p50_milliseconds: float | None
+    p99_milliseconds: float | None
+
+
+# Statistic of a metric, by what `Traffic` has of it.
+_METRICS: Final = {
+    "requests": ("Invocations", "Sum"),
+    "errors": ("Invocation5XXErrors", "Sum"),
+    "p50": ("ModelLatency", "p50"),
+    "p99": ("ModelLatency", "p99"),
+}
+
+
+def account_time(sts: Any) -> datetime:
+    """Returns the time of AWS's servers, whatever this machine's clock says; needs no rights."""
+    answer = sts.get_caller_identity()
+    return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+
+
+def find_traffic(
+    cloudwatch: Any, watched: Sequence[Sequence[Dimensions]], now: datetime
+) -> list[Traffic]:
+    """Returns the traffic of each endpoint or component.
+
+    Args:
+        cloudwatch: boto3's client.
+        watched: of each, the dimensions of its variants or copies. Their requests are added, and
+            the slowest percentile counts.
+        now: the account's time.
+    """
+    queries = [
+        _query(dimensions, name, _HOUR_SECONDS)
+        for each in watched
+        for dimensions in each
+        for name in _METRICS
+    ]
+    start = now - timedelta(seconds=_HOUR_SECONDS)
+    values = iter(_answers(cloudwatch, queries, start, now))
+    return [
+        _traffic([{name: next(values)[1] for name in _METRICS} for _ in each]) for each in watched
+    ]
+
+
+def _traffic(variants: Sequence[Mapping[str, Sequence[float]]]) -> Traffic:
+    def total(name: str) -> int:
+        return round(sum(sum(each[name]) for each in variants))
+
+    def slowest(name: str) -> float | None:
+        found = [value for each in variants for value in each[name]]
+        return max(found) / _MICROSECONDS if found else None
+
+    return Traffic(total("requests"), total("errors"), slowest("p50"), slowest("p99"))
+
+
+def last_requests(
+    cloudwatch: Any, watched: Sequence[Sequence[Dimensions]], now: datetime
+) -> list[datetime | None]:
+    """Returns the hour of the last request of each; None where there is none for `IDLE_DAYS`."""
+    queries = [
+        _query(dimensions, "requests", _HOUR_SECONDS) for each in watched for dimensions in each
+    ]
+    start = now - timedelta(days=IDLE_DAYS)
+    answers = iter(_answers(cloudwatch, queries, start, now))
+    found: list[datetime | None] = []
+    for each in watched:
+        moments = [
+            moment for _ in each for moment, count in zip(*next(answers), strict=True) if count > 0
+        ]
+        found.append(max(moments, default=None))
+    return found
+
+
+def _query(dimensions: Dimensions, name: str, period_seconds: int) -> dict[str, Any]:
+    metric, statistic = _METRICS[name]
+    pairs = [{"Name": key, "Value": value} for key, value in dimensions.items()]
+    return {
+        "MetricStat": {
+            "Metric": {"Namespace": _NAMESPACE, "MetricName": metric, "Dimensions": pairs},
+            "Period": period_seconds,
+            "Stat": statistic,
+        }
+    }
+
+
+def _answers(
+    cloudwatch: Any, queries: Sequence[Mapping[str, Any]], start: datetime, end: datetime
+) -> Iterator[tuple[list[datetime], list[float]]]:
+    """Yields times and values of each query, in the order of the queries."""
+    for first in range(0, len(queries), _MOST_QUERIES):
+        some = queries[first : first + _MOST_QUERIES]
+        asked = [{"Id": f"q{number}", **query} for number, query in enumerate(some)]
+        found: dict[str, tuple[list[datetime], list[float]]] = {
+            each["Id"]: ([], []) for each in asked
+        }
+        pages = cloudwatch.get_paginator("get_metric_data").paginate(
+            MetricDataQueries=asked, StartTime=start, EndTime=end
+        )
+        for page in pages:
+            for result in page["MetricDataResults"]:
+                times, values = found[result["Id"]]
+                times.extend(each.astimezone(UTC) for each in result["Timestamps"])
+                values.extend(result["Values"])
+        yield from found.values()

@@ -1,0 +1,315 @@
+"""`slipway list`: every model of an environment at a glance, and stacks that no file explains.
+
+Few calls tell of all endpoints. The others are made side by side. What the account refuses is left
+open, and named.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.access import Access, paged
+from slipway.config.environments import Environment
+from slipway.deployed.calls import describe_endpoint, scaling_items
+from slipway.deployed.described import Raw
+from slipway.deployed.served import Served, served_by
+from slipway.deployed.traffic import (
+    IDLE_DAYS,
+    Dimensions,
+    Traffic,
+    account_time,
+    find_traffic,
+    last_requests,
+)
+from slipway.errors import UserError
+from slipway.facts.prices import instance_price_per_hour
+from slipway.operations.status.component import live_component
+from slipway.planning.artifact_place import artifact_label
+from slipway.planning.artifacts import has_source
+from slipway.planning.cost import HOURS_PER_MONTH
+from slipway.planning.described_alarms import scales, watches
+from slipway.planning.plan import DeploymentPlan
+from slipway.project import Project
+
+_Answer = TypeVar("_Answer")
+_WORKERS: Final = 16
+# An account with many endpoints throttles Describe calls; botocore waits and tries again.
+_CLIENTS: Final = Config(
+    max_pool_connections=_WORKERS, retries={"mode": "standard", "total_max_attempts": 10}
+)
+_MODEL_TAG: Final = "slipway:model"
+IN_SERVICE, SLEEPS, CHANGES = "in service", "sleeps", "changes"
+NOT_DEPLOYED = "not deployed"
+
+
+@dataclass(frozen=True)
+class FleetRow:
+    """One model in one environment. None is a value that is unknown, or that there is none of.
+
+    Args:
+        model: name of its config; of a stack without a file, the name in the stack's tag.
+        environment: name of the environment.
+        state: such as `in service`, `sleeps` or `changes`; else the word of SageMaker or
+            CloudFormation.
+        is_trouble: whether somebody has to look.
+        serves_files: whether it serves the image and the artifact of its files.
+        instances: how many run, of which type.
+        at_maximum: whether its scaling can add no more.
+        traffic: of the last hour.
+        alarms: those that are raised, without those that only scale.
+        usd_per_month: cost if as many instances run all month.
+        idle_days: days without a request, of the last `IDLE_DAYS`; None below one day.
+        has_file: whether the project has a config of the name.
+    """
+
+    model: str
+    environment: str
+    state: str
+    is_trouble: bool = False
+    serves_files: bool | None = None
+    instances: str | None = None
+    at_maximum: bool = False
+    traffic: Traffic | None = None
+    alarms: tuple[str, ...] = ()
+    usd_per_month: float | None = None
+    idle_days: int | None = None
+    has_file: bool = True
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What is deployed in an environment.
+
+    Args:
+        rows: by model.
+        unseen: what could not be looked at, and AWS's reason.
+    """
+
+    rows: tuple[FleetRow, ...]
+    unseen: Mapping[str, str]
+
+
+class _Account:
+    """One account and region; an answer that it refuses is noted, and another takes its place."""
+
+    def __init__(self, access: Access) -> None:
+        # boto3 makes clients one after the other.
+        services = ("application-autoscaling", "cloudformation", "cloudwatch", "sagemaker", "sts")
+        self.scaling, self.cloudformation, self.cloudwatch, self.sagemaker, self.sts = (
+            access.client(each, _CLIENTS) for each in services
+        )
+        self.unseen: dict[str, str] = {}
+
+    def seen(self, what: str, look: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
+        try:
+            return look()
+        except (BotoCoreError, ClientError) as error:
+            self.unseen.setdefault(what, str(error))
+            return otherwise
+
+    def stacks(self, environment: Environment) -> dict[str, Raw]:
+        """Returns the stacks of an environment's models, by the models' names."""
+        found: dict[str, Raw] = {}
+        for stack in paged(self.cloudformation, "describe_stacks", "Stacks"):
+            tags = {each["Key"]: each["Value"] for each in stack.get("Tags", [])}
+            model = tags.get(_MODEL_TAG, "")
+            is_ours = environment.tags.items() <= tags.items()
+            if is_ours and stack["StackName"] == environment.stack_name(model):
+                found[model] = stack
+        return found
+
+    def raised(self) -> list[Raw]:
+        """Returns the metric alarms in ALARM, without those that only scale."""
+        alarms = paged(self.cloudwatch, "describe_alarms", "MetricAlarms", StateValue="ALARM")
+        return [each for each in alarms if not scales(each)]
+
+    def maxima(self) -> dict[str, int]:
+        """Returns the most instances or copies of each scalable target, by its resource."""
+        targets = scaling_items(self.scaling, "describe_scalable_targets")
+        return {each["ResourceId"]: each["MaxCapacity"] for each in targets}
+
+    def live(self, endpoint_name: str, stack_name: str) -> "_Live | None":
+        """Follows an endpoint to what it serves; None without it, or without copies on it."""
+        described = describe_endpoint(self.sagemaker, endpoint_name)
+        if described is None:
+            return None
+        config = described["EndpointConfigName"]
+        component = live_component(self.sagemaker, config, stack_name)
+        if component is None and endpoint_name != stack_name:
+            return None
+        served, types = served_by(self.sagemaker, config, component)
+        return _Live(described, served, types, component)
+
+
+@dataclass(frozen=True)
+class _Live:
+    """An endpoint and what it serves, or the copies of one model on it."""
+
+    described: Raw
+    served: Served
+    types: Mapping[str, tuple[str, ...]]
+    component: Raw | None
+
+    @property
+    def variants(self) -> Sequence[Raw]:
+        found: Sequence[Raw] = self.described.get("ProductionVariants", [])
+        return found
+
+    @property
+    def watched(self) -> list[Dimensions]:
+        """Returns the dimensions of the metrics of its requests."""
+        if self.component is not None:
+            return [{"InferenceComponentName": self.component["InferenceComponentName"]}]
+        name = self.described["EndpointName"]
+        return [
+            {"EndpointName": name, "VariantName": each["VariantName"]} for each in self.variants
+        ]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Returns the instances of each variant, or the copies, by their scalable resource."""
+        if self.component is not None:
+            name = self.component["InferenceComponentName"]
+            copies = self.component.get("RuntimeConfig", {}).get("CurrentCopyCount", 0)
+            return {f"inference-component/{name}": copies}
+        prefix = f"endpoint/{self.described['EndpointName']}/variant"
+        return {
+            f"{prefix}/{each['VariantName']}": each.get("CurrentInstanceCount", 0)
+            for each in self.variants
+        }
+
+
+def find_fleet(project: Project, environment: Environment, access: Access) -> Fleet:
+    """Looks at every model that an environment deploys, and at every stack of Slipway in it."""
+    account = _Account(access)
+    plans = dict(_plans(project, environment))
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        alarms = pool.submit(account.seen, "alarms", account.raised, [])
+        maxima = pool.submit(account.seen, "scaling", account.maxima, dict[str, int]())
+        stacks = account.seen("stacks", lambda: account.stacks(environment), dict[str, Raw]())
+        names = sorted({*plans, *stacks})
+
+        def live(name: str) -> _Live | None:
+            stack, plan = environment.stack_name(name), plans.get(name)
+            endpoint = plan.endpoint_name if plan is not None else stack
+            return account.seen("endpoints", lambda: account.live(endpoint, stack), None)
+
+        lives = dict(zip(names, pool.map(live, names), strict=True))
+        serving = [(name, each) for name, each in lives.items() if each is not None]
+        requests = account.seen(
+            "requests",
+            lambda: _requests(account, serving),
+            dict[str, tuple[Traffic, int | None]](),
+        )
+    rows = []
+    for name in names:
+        row = _row(name, environment, plans.get(name), stacks.get(name), lives[name])
+        row = replace(row, has_file=name in project.files)
+        if (there := lives[name]) is not None:
+            traffic, idle_days = requests.get(name, (None, None))
+            limits = [maxima.result().get(each) == count for each, count in there.counts.items()]
+            stack_name = environment.stack_name(name)
+            raised = [each for each in alarms.result() if watches(each, stack_name)]
+            row = replace(
+                row,
+                at_maximum=any(limits),
+                traffic=traffic,
+                idle_days=idle_days,
+                alarms=tuple(each["AlarmName"] for each in raised),
+                is_trouble=row.is_trouble or bool(raised),
+            )
+        rows.append(row)
+    return Fleet(tuple(rows), account.unseen)
+
+
+def _plans(
+    project: Project, environment: Environment
+) -> Iterator[tuple[str, DeploymentPlan | None]]:
+    """Yields the models that an environment deploys; None for a model without a valid plan."""
+    for name in project.files:
+        try:
+            if has_source(project.deployment(name, environment)):
+                yield name, project.plan(name, environment, allow_unpublished=True)
+        except UserError:
+            yield name, None
+
+
+def _requests(
+    account: _Account, serving: Sequence[tuple[str, _Live]]
+) -> dict[str, tuple[Traffic, int | None]]:
+    now = account_time(account.sts)
+    watched = [live.watched for _, live in serving]
+    found = {}
+    for (name, live), traffic, last in zip(
+        serving,
+        find_traffic(account.cloudwatch, watched, now),
+        last_requests(account.cloudwatch, watched, now),
+        strict=True,
+    ):
+        idle = now - max(last or live.described["CreationTime"], now - timedelta(days=IDLE_DAYS))
+        found[name] = (traffic, idle.days or None)
+    return found
+
+
+def _row(
+    name: str,
+    environment: Environment,
+    plan: DeploymentPlan | None,
+    stack: Raw | None,
+    live: _Live | None,
+) -> FleetRow:
+    stack_status = stack["StackStatus"] if stack is not None else ""
+    is_failed = stack_status.endswith("_FAILED") or "ROLLBACK" in stack_status
+    if live is None:
+        state = stack_status or NOT_DEPLOYED
+        return FleetRow(name, environment.name, state, is_trouble=stack is not None)
+    described = live.component or live.described
+    status = described.get("InferenceComponentStatus") or live.described["EndpointStatus"]
+    count = sum(each.get("CurrentInstanceCount", 0) for each in live.variants)
+    is_asleep = live.component is not None and not any(live.counts.values())
+    state = status
+    if stack_status.endswith("_IN_PROGRESS"):
+        state = CHANGES
+    elif is_failed:
+        state = stack_status
+    elif status == "InService":
+        state = SLEEPS if is_asleep else IN_SERVICE
+    return FleetRow(
+        name,
+        environment.name,
+        state,
+        is_trouble=is_failed or status == "Failed" or live.served.gone is not None,
+        serves_files=None if plan is None else _serves(live.served, plan),
+        instances=f"{count} x {', '.join(dict.fromkeys(map(_first, live.types.values())))}",
+        usd_per_month=_cost(live, environment.region),
+    )
+
+
+def _first(types: Sequence[str]) -> str:
+    return types[0] if types else "unknown"
+
+
+def _serves(served: Served, plan: DeploymentPlan) -> bool:
+    artifact = artifact_label(plan.artifact.root, plan.artifact.digest)
+    return (served.image, served.artifact) == (plan.image.uri, artifact)
+
+
+def _cost(live: _Live, region: str) -> float | None:
+    """Returns the cost of the instances that run; guests add none to their host's."""
+    if live.component is not None and (
+        live.component["InferenceComponentName"] != live.described["EndpointName"]
+    ):
+        return 0.0
+    total = 0.0
+    for each in live.variants:
+        price = instance_price_per_hour(_first(live.types.get(each["VariantName"], ())), region)
+        count = each.get("CurrentInstanceCount", 0)
+        if price is None and count:
+            return None
+        total += count * HOURS_PER_MONTH * (price.usd if price else 0.0)
+    return round(total, 2)

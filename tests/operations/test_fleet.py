@@ -1,0 +1,157 @@
+"""`slipway list`: every model of an environment, whatever state it is in."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from slipway.access import Access
+from slipway.deployed.traffic import Traffic
+from slipway.operations.fleet import Fleet, FleetRow, find_fleet
+from slipway.project import Project
+from tests.support.accounts import connection_to
+from tests.support.clocks import MovableClock
+from tests.support.projects import LOCAL, config_text, write_project
+from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
+
+SCALED = (
+    "alarms:\n",
+    "autoscaling:\n  min_instance_count: 2\n  max_instance_count: 6\n"
+    "  target_invocations_per_instance_per_minute: 600\n\nalarms:\n",
+)
+TAGS = [{"Key": "slipway:environment", "Value": "local"}]
+TOPIC = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
+# The foundation has such a parameter.
+TAKEN = {"Name": "/slipway/local/artifact-key-arn", "Type": "String", "Value": "x"}
+BROKEN = {"Resources": {"Key": {"Type": "AWS::SSM::Parameter", "Properties": TAKEN}}}
+
+
+@pytest.fixture(scope="module")
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory, clock: MovableClock) -> Iterator[SlipwayStack]:
+    folder = tmp_path_factory.mktemp("fleet")
+    with slipway_stack(folder, time_scale=0.005, clock=clock) as stack:
+        tags = [*TAGS, {"Key": "slipway:model", "Value": MODEL}]
+        assert stack.create("ok", Tags=tags) == "CREATE_COMPLETE"
+        for name, template in {"gone": TOPIC, "half": BROKEN}.items():
+            tags = [*TAGS, {"Key": "slipway:model", "Value": name}]
+            stack.stacks.create(f"{name}-local", template, Tags=tags)
+        # Of another environment, and of nobody.
+        other = [{"Key": "slipway:environment", "Value": "other"}, tags[-1]]
+        stack.stacks.create("gone-other", TOPIC, Tags=other)
+        stack.stacks.create("nobody", TOPIC)
+        yield stack
+        assert stack.delete() == "DELETE_COMPLETE"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    texts = {
+        MODEL: config_text(MODEL, SCALED),
+        "later": config_text("later"),
+        "half": "name: half\n",
+    }
+    root = tmp_path_factory.mktemp("project")
+    return Project(write_project(root, texts, published=[MODEL, "later"]))
+
+
+def rows(fleet: Fleet) -> dict[str, FleetRow]:
+    return {row.model: row for row in fleet.rows}
+
+
+def test_every_model_and_every_stack_has_a_row(
+    stack: SlipwayStack, project: Project, clock: MovableClock
+) -> None:
+    for body in ("x", "x", "500"):
+        stack.invoke_or_none(body)
+    found = find_fleet(project, LOCAL, stack.access)
+    assert found.unseen == {}
+    listed = rows(found)
+    assert list(listed) == [MODEL, "gone", "half", "later"]
+    serving = listed[MODEL]
+    assert (serving.state, serving.is_trouble, serving.has_file) == ("in service", False, True)
+    assert serving.instances == "2 x ml.g4dn.xlarge"
+    # Its weights are others than those of the files.
+    assert (serving.serves_files, serving.at_maximum, serving.idle_days) == (False, False, None)
+    assert serving.usd_per_month == pytest.approx(2 * 0.736 * 730, rel=0.01)
+    assert serving.traffic is not None
+    assert serving.traffic.request_count == 3
+    assert serving.traffic.p99_milliseconds is not None
+    assert listed["later"] == FleetRow("later", "local", "not deployed")
+    gone = listed["gone"]
+    assert (gone.state, gone.has_file, gone.is_trouble) == ("CREATE_COMPLETE", False, True)
+    assert (listed["half"].state, listed["half"].has_file) == ("ROLLBACK_COMPLETE", True)
+
+
+def test_an_endpoint_at_its_maximum_is_told(stack: SlipwayStack, project: Project) -> None:
+    scaling = stack.stacks.client("application-autoscaling")
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"endpoint/{NAME}/variant/AllTraffic",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    scaling.register_scalable_target(**target, MinCapacity=1, MaxCapacity=2)
+    try:
+        assert rows(find_fleet(project, LOCAL, stack.access))[MODEL].at_maximum
+    finally:
+        scaling.register_scalable_target(**target, MinCapacity=2, MaxCapacity=6)
+
+
+def test_a_raised_alarm_is_trouble(stack: SlipwayStack, project: Project) -> None:
+    cloudwatch = stack.stacks.client("cloudwatch")
+    alarms = cloudwatch.describe_alarms(AlarmNamePrefix=f"{NAME}-AlarmsModel")["MetricAlarms"]
+    (name,) = (alarm["AlarmName"] for alarm in alarms)
+    for state, expected in (("ALARM", (name,)), ("OK", ())):
+        cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="tried")
+        row = rows(find_fleet(project, LOCAL, stack.access))[MODEL]
+        assert (row.alarms, row.is_trouble) == (expected, bool(expected))
+
+
+class Denying(Access):
+    """Access that may not make some calls."""
+
+    denied: frozenset[str] = frozenset()
+
+    def client(self, service: str, config: Any = None) -> Any:
+        client = super().client(service, config)
+
+        def deny(model: Any, **_: Any) -> None:
+            if model.name in self.denied:
+                error = {"Code": "AccessDenied", "Message": "not yours"}
+                raise ClientError({"Error": error}, model.name)
+
+        client.meta.events.register("before-call", deny)
+        return client
+
+
+def test_what_is_refused_is_named_and_the_rest_is_there(
+    stack: SlipwayStack, project: Project
+) -> None:
+    url = stack.stacks.aws.connection.url
+    for denied, unseen in {
+        ("DescribeStacks",): {"stacks"},
+        ("GetMetricData", "DescribeScalableTargets"): {"requests", "scaling"},
+        ("DescribeEndpoint", "DescribeAlarms"): {"endpoints", "alarms"},
+    }.items():
+        access = Denying(LOCAL.region, connection_to(url).variables())
+        access.denied = frozenset(denied)
+        found = find_fleet(project, LOCAL, access)
+        assert set(found.unseen) == unseen
+        assert all("AccessDenied" in why for why in found.unseen.values())
+        assert MODEL in rows(found)
+
+
+def test_days_without_a_request_are_counted(
+    stack: SlipwayStack, project: Project, clock: MovableClock
+) -> None:
+    """The last test: nothing moves the clock back."""
+    clock.move(timedelta(days=3, hours=1).total_seconds())
+    row = rows(find_fleet(project, LOCAL, stack.access))[MODEL]
+    assert row.idle_days == 3
+    assert row.traffic == Traffic(0, 0, None, None)
