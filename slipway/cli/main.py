@@ -24,6 +24,7 @@ from slipway.cli.init import init
 from slipway.cli.invoke import invoke
 from slipway.cli.leftovers import leftovers
 from slipway.cli.list_ import list_models
+from slipway.cli.logs import logs
 from slipway.cli.output import print_error
 from slipway.cli.plan import plan
 from slipway.cli.preflight import preflight
@@ -65,6 +66,7 @@ app.command()(leftovers)
 app.command()(prune)
 app.command()(status)
 app.command("list")(list_models)
+app.command()(logs)
 app.command()(invoke)
 app.command()(iam)
 app.add_typer(local.app, name="local")

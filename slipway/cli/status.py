@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slipway.cli.log_text import readable
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
@@ -21,7 +22,6 @@ from slipway.cli.output import (
     print_json,
 )
 from slipway.errors import UserError
-from slipway.json_text import parse_json
 
 if TYPE_CHECKING:
     from slipway.operations.status.report import EndpointStatus, Status
@@ -154,22 +154,7 @@ def _print_log(found: Status) -> None:
         if line.stream != stream:
             stream = line.stream
             typer.echo(f"\n{found.log_group} {stream}")
-        typer.echo(f"  {line.at:%H:%M:%S} {_readable(line.text)}")
-
-
-def _readable(text: str) -> str:
-    """Returns a structured line of Slipway's containers as words; any other line unchanged."""
-    try:
-        fields = parse_json(text)
-    except ValueError:
-        return text
-    if not isinstance(fields, dict) or not {"level", "event"} <= fields.keys():
-        return text
-    fields.pop("time", None)
-    head = f"{fields.pop('level')} {fields.pop('event')}"
-    message = fields.pop("message", None)
-    said = [head if message is None else f"{head}: {message}"]
-    return " ".join([*said, *(f"{name}={value}" for name, value in fields.items())])
+        typer.echo(f"  {line.at:%H:%M:%S} {readable(line.text)}")
 
 
 def _verdict(found: Status) -> list[str]:

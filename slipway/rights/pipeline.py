@@ -277,7 +277,7 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
         ),
         allow(
             "ReadLog",
-            ["logs:DescribeLogStreams", "logs:GetLogEvents"],
+            ["logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"],
             *(f"{group}{rest}" for group in groups for rest in ("", ":*")),
         ),
     ]

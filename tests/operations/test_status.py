@@ -1,8 +1,10 @@
 """`slipway status`: what is served, beside what was declared."""
 
 import dataclasses
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from slipway.cli.status import print_status
 from slipway.errors import UserError
 from slipway.operations.against import compare_with_deployed
+from slipway.operations.logs import LogEvent, find_groups, follow_log, read_log
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.operations.status import find_status
@@ -73,6 +76,51 @@ def test_all_is_well(deployed: SlipwayStack) -> None:
     (line,) = status.log_lines
     assert line.text.startswith("stand-in ok pid ")
     assert line.stream.startswith("AllTraffic/i-")
+
+
+def test_the_log_is_read_and_followed(deployed: SlipwayStack) -> None:
+    logs, start = deployed.access.client("logs"), datetime.now(UTC) - timedelta(hours=1)
+    (group,) = find_groups(logs, NAME)
+    assert group == f"/aws/sagemaker/Endpoints/{NAME}"
+    before = [line.text for line in read_log(logs, group, start)]
+    assert len(before) == 1
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        """In place of the time that passes, a line comes; then the reader stops."""
+        waits.append(seconds)
+        if len(waits) == 2:
+            raise KeyboardInterrupt
+        stream = logs.describe_log_streams(logGroupName=group)["logStreams"][0]["logStreamName"]
+        event = {"timestamp": int(time.time() * 1000), "message": "Traceback: it broke"}
+        logs.put_log_events(logGroupName=group, logStreamName=stream, logEvents=[event])
+
+    seen: list[str] = []
+
+    def follow() -> None:
+        for line in follow_log(logs, group, start, wait):
+            seen.append(line.text)
+
+    with pytest.raises(KeyboardInterrupt):
+        follow()
+    assert seen == [*before, "Traceback: it broke"]
+    assert find_groups(logs, "nothing-local") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_error"),
+    [
+        ('{"level": "error", "event": "no engine"}', True),
+        ('{"level": "info", "event": "error budget is full"}', False),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory", True),
+        ("Traceback (most recent call last):", True),
+        ("E0101 12:00:00 model_lifecycle.cc:621] failed to load: Exception", True),
+        ("I0101 12:00:00 server.cc:674] terrors of the deep", False),
+        ("200 POST /invocations", False),
+    ],
+)
+def test_a_line_of_an_error_is_known(text: str, is_error: bool) -> None:
+    assert LogEvent(datetime.now(UTC), "group", "stream", text).is_error is is_error
 
 
 def test_settings_of_the_files_that_are_not_deployed_are_listed(

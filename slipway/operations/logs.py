@@ -1,0 +1,104 @@
+"""The lines that a model's containers wrote: those of a time, and those that come."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from slipway.access import existing, paged
+from slipway.config.names import KEPT_LOGS
+from slipway.json_text import parse_json
+
+_GROUPS: Final = ("/aws/sagemaker/Endpoints/", "/aws/sagemaker/InferenceComponents/", KEPT_LOGS)
+POLL_SECONDS: Final = 2.0
+# CloudWatch may show an event later than one with a later time.
+_LATE_MILLISECONDS: Final = 30_000
+_ERROR_LEVELS: Final = frozenset({"critical", "error", "fatal"})
+# Of programs that write no level: Python, C++ and Java say so in these words.
+_ERROR: Final = re.compile(
+    r"\b(error|exception|fatal|traceback|panic|out of memory)\b|\w(Error|Exception)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class LogEvent:
+    """A line of a container's log.
+
+    Args:
+        at: when, in UTC.
+        group: log group.
+        stream: log stream, which is one instance's container.
+        text: the line.
+    """
+
+    at: datetime
+    group: str
+    stream: str
+    text: str
+
+    @property
+    def is_error(self) -> bool:
+        """Returns whether the line tells of an error: by its level if it has one, else by words."""
+        try:
+            fields = parse_json(self.text)
+        except ValueError:
+            fields = None
+        if isinstance(fields, Mapping) and "level" in fields:
+            return str(fields["level"]).lower() in _ERROR_LEVELS
+        return _ERROR.search(self.text) is not None
+
+
+def find_groups(logs: Any, stack_name: str) -> list[str]:
+    """Returns the log groups of a model that exist: of its endpoint, its copies, or kept ones."""
+    names = [f"{prefix}{stack_name}" for prefix in _GROUPS]
+    missing = "ResourceNotFoundException"
+    return [
+        name
+        for name in names
+        if existing(logs.filter_log_events, missing, logGroupName=name, limit=1) is not None
+    ]
+
+
+def read_log(logs: Any, group: str, since: datetime) -> Iterator[LogEvent]:
+    """Yields the lines of a group since a time, in the order of their times."""
+    start = int(since.timestamp() * 1000)
+    for event in _events(logs, group, start):
+        yield _line(event, group)
+
+
+def follow_log(
+    logs: Any, group: str, since: datetime, wait: Callable[[float], None] = time.sleep
+) -> Iterator[LogEvent]:
+    """Yields the lines of a group since a time, and then each line that comes, without an end.
+
+    CloudWatch tells nobody of new lines, so that they are asked for every `POLL_SECONDS`.
+
+    Args:
+        logs: boto3's client.
+        group: the log group.
+        since: the time.
+        wait: waits for some seconds.
+    """
+    start, told = int(since.timestamp() * 1000), dict[str, int]()
+    while True:
+        for event in _events(logs, group, start):
+            if event["eventId"] not in told:
+                told[event["eventId"]] = event["timestamp"]
+                yield _line(event, group)
+        start = max(start, max(told.values(), default=start) - _LATE_MILLISECONDS)
+        told = {name: at for name, at in told.items() if at >= start}
+        wait(POLL_SECONDS)
+
+
+def _events(logs: Any, group: str, start_milliseconds: int) -> list[dict[str, Any]]:
+    arguments = {"logGroupName": group, "startTime": start_milliseconds}
+    found = paged(logs, "filter_log_events", "events", **arguments)
+    return sorted(found, key=lambda event: event["timestamp"])
+
+
+def _line(event: Mapping[str, Any], group: str) -> LogEvent:
+    moment = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
+    return LogEvent(moment, group, event["logStreamName"], event["message"].rstrip())
