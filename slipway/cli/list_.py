@@ -53,7 +53,7 @@ def list_models(env: AnyEnvironmentOption = None, as_json: JsonOption = False) -
         shown = [problem.as_json() for problem in problems]
         print_json({"models": [asdict(row) for row in rows], "unseen": unseen, "problems": shown})
         return
-    typer.echo(_table([_HEAD, *(_cells(row) for row in rows)]) if rows else "No model is deployed.")
+    typer.echo(as_table(rows) if rows else "No model is deployed.")
     for what, why in unseen.items():
         typer.echo(f"not seen: {what}: {why}", err=True)
     for problem in problems:
@@ -102,8 +102,9 @@ def _remarks(row: FleetRow) -> Iterator[str]:
         yield f"no model_configs/{row.model}.yaml"
 
 
-def _table(lines: Sequence[Sequence[str]]) -> str:
+def as_table(rows: Sequence[FleetRow]) -> str:
     """Returns columns side by side; one that is empty but for its head is left out."""
+    lines = [_HEAD, *(_cells(row) for row in rows)]
     columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     return "\n".join(

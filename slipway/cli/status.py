@@ -24,6 +24,7 @@ from slipway.cli.output import (
 from slipway.errors import UserError
 
 if TYPE_CHECKING:
+    from slipway.deployed.traffic import Traffic
     from slipway.operations.status.report import EndpointStatus, Status
     from slipway.planning.consequences import Consequences
     from slipway.planning.plan import DeploymentPlan
@@ -118,6 +119,8 @@ def print_status(
             bounds = "fixed count" if endpoint.component is None else "as the copies need"
             if variant.min_instance_count is not None:
                 bounds = f"scaled {variant.min_instance_count} to {variant.max_instance_count}"
+                if variant.current_instance_count == variant.max_instance_count:
+                    bounds += ", at the maximum"
             count = f"{variant.current_instance_count} of {variant.desired_instance_count}"
             types = ", or ".join(variant.instance_types) or "unknown"
             rows.append(("instances", f"{count} x {types} ({variant.name}, {bounds})"))
@@ -127,6 +130,8 @@ def print_status(
             )
             count = f"{component.current_copies} of {component.desired_copies}"
             rows.append(("copies", f"{count} ({component.status}, {bounds})"))
+        if found.traffic is not None:
+            rows.append(("last hour", _traffic(found.traffic)))
         if endpoint.others:
             rows.append(("beside", f"copies of {', '.join(endpoint.others)} on the same instances"))
         effects = consequences.effects if consequences else ()
@@ -144,6 +149,13 @@ def print_status(
         rows.append((label, f"{alarm.state:<{widest}}  {alarm.name}"))
     typer.echo(as_lines(rows))
     _print_log(found)
+
+
+def _traffic(traffic: Traffic) -> str:
+    text = f"{traffic.request_count:,} requests, {traffic.error_count:,} with 5XX"
+    if traffic.p50_milliseconds is not None and traffic.p99_milliseconds is not None:
+        text += f", p50 {traffic.p50_milliseconds:,.0f} ms, p99 {traffic.p99_milliseconds:,.0f} ms"
+    return text
 
 
 def _print_log(found: Status) -> None:

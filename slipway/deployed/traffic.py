@@ -53,6 +53,15 @@ def account_time(sts: Any) -> datetime:
     return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
 
 
+def watched_metrics(
+    endpoint: str, variants: Sequence[str], component: str | None
+) -> list[Dimensions]:
+    """Returns the dimensions of an endpoint's requests, or of those of a component on it."""
+    if component is not None:
+        return [{"InferenceComponentName": component}]
+    return [{"EndpointName": endpoint, "VariantName": each} for each in variants]
+
+
 def find_traffic(
     cloudwatch: Any, watched: Sequence[Sequence[Dimensions]], now: datetime
 ) -> list[Traffic]:

@@ -25,6 +25,7 @@ from slipway.deployed.traffic import (
     account_time,
     find_traffic,
     last_requests,
+    watched_metrics,
 )
 from slipway.errors import UserError
 from slipway.facts.prices import instance_price_per_hour
@@ -163,12 +164,9 @@ class _Live:
     @property
     def watched(self) -> list[Dimensions]:
         """Returns the dimensions of the metrics of its requests."""
-        if self.component is not None:
-            return [{"InferenceComponentName": self.component["InferenceComponentName"]}]
-        name = self.described["EndpointName"]
-        return [
-            {"EndpointName": name, "VariantName": each["VariantName"]} for each in self.variants
-        ]
+        variants = [each["VariantName"] for each in self.variants]
+        component = self.component["InferenceComponentName"] if self.component else None
+        return watched_metrics(self.described["EndpointName"], variants, component)
 
     @property
     def counts(self) -> Mapping[str, int]:

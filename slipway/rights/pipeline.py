@@ -263,6 +263,7 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
                 *(["cloudwatch:DescribeAlarmHistory"] if plan.rollout else []),
                 "application-autoscaling:DescribeScheduledActions",
                 "cloudwatch:DescribeAlarms",
+                "cloudwatch:GetMetricData",
                 # Which of them still exist, of those that made interfaces and grants.
                 *(["iam:ListRoles"] if plan.vpc or plan.config.endpoint.volume_key_arn else []),
                 "logs:DescribeLogGroups",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from slipway.access import Access
+from slipway.access import Access, existing
 from slipway.codes.code import Code
 from slipway.config.names import KEPT_LOGS
 from slipway.deployed.calls import (
@@ -19,6 +19,7 @@ from slipway.deployed.calls import (
     scaling_items,
 )
 from slipway.deployed.served import Served, config_name, same_config, served_by
+from slipway.deployed.traffic import Traffic, account_time, find_traffic, watched_metrics
 from slipway.errors import UserError
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.operations.status.component import (
@@ -112,6 +113,7 @@ class Status:
         log_lines: the last lines of the two streams that were written to last, the newest stream
             last; a stream is one instance's container.
         host: the endpoint of another model that the copies run on; None for an endpoint of its own.
+        traffic: requests of the last hour; None where CloudWatch may not be asked.
     """
 
     planned: Planned | None
@@ -124,6 +126,7 @@ class Status:
     log_group: str
     log_lines: tuple[LogLine, ...]
     host: str | None = None
+    traffic: Traffic | None = None
 
     @property
     def in_progress(self) -> bool:
@@ -331,7 +334,18 @@ def find_status(
         log_group=group,
         log_lines=lines,
         host=host,
+        traffic=_traffic(access, endpoint) if endpoint else None,
     )
+
+
+def _traffic(access: Access, endpoint: EndpointStatus) -> Traffic | None:
+    variants = [each.name for each in endpoint.variants]
+    component = endpoint.component.name if endpoint.component else None
+    watched = [watched_metrics(endpoint.name, variants, component)]
+    now, cloudwatch = account_time(access.client("sts")), access.client("cloudwatch")
+    denied = ("AccessDenied", "AccessDeniedException")
+    found = existing(lambda: find_traffic(cloudwatch, watched, now), *denied)
+    return None if found is None else found[0]
 
 
 def _declared(
