@@ -8,12 +8,15 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     current_project,
+    model_names,
     print_json,
 )
 
 
 def iam(
-    name: Annotated[str | None, typer.Argument(help="Name of the model.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the model.", autocompletion=model_names)
+    ] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     prune: Annotated[
         bool, typer.Option("--prune", help="Instead, the rights of `slipway prune --yes`.")

@@ -11,6 +11,7 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
+    ModelArgument,
     current_project,
     print_json,
 )
@@ -37,7 +38,7 @@ _REPORT_EVERY_SECONDS = 5.0
 
 
 def invoke(
-    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    name: ModelArgument,
     body: Annotated[str | None, typer.Argument(help="The request, as JSON.")] = None,
     file: Annotated[
         str | None, typer.Option(help="File with the request; `-` is standard input.")

@@ -12,6 +12,7 @@ from slipway.cli.output import (
     EnvironmentOption,
     JsonOption,
     current_project,
+    model_names,
     print_json,
 )
 from slipway.errors import UserError
@@ -20,7 +21,10 @@ from slipway.errors import UserError
 def leftovers(
     name: Annotated[
         str | None,
-        typer.Argument(help="Name of the model. Without it: the stacks of models without a file."),
+        typer.Argument(
+            help="Name of the model. Without it: the stacks of models without a file.",
+            autocompletion=model_names,
+        ),
     ] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     as_json: JsonOption = False,

@@ -15,6 +15,7 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
+    ModelArgument,
     current_project,
 )
 from slipway.codes.code import Code
@@ -29,7 +30,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def logs(
-    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    name: ModelArgument,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     since: Annotated[
         str, typer.Option(help="How far back: a number with `s`, `m`, `h` or `d`.")

@@ -22,10 +22,12 @@ from slipway.cli.iam import iam
 from slipway.cli.import_ import import_config
 from slipway.cli.init import init
 from slipway.cli.invoke import invoke
+from slipway.cli.journeys import Journeys
 from slipway.cli.leftovers import leftovers
 from slipway.cli.list_ import list_models
 from slipway.cli.logs import logs
 from slipway.cli.output import print_error
+from slipway.cli.overview import print_overview
 from slipway.cli.plan import plan
 from slipway.cli.preflight import preflight
 from slipway.cli.prune import prune
@@ -46,12 +48,11 @@ _BUG = (
 app = typer.Typer(
     name="slipway",
     help="SageMaker endpoints as code: one YAML file per model, deployed with the CDK CLI.",
-    no_args_is_help=True,
-    add_completion=False,
+    cls=Journeys,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-# In the order of `slipway --help`.
 app.command()(validate)
 app.command()(plan)
 app.command()(review)
@@ -74,11 +75,14 @@ app.add_typer(local.app, name="local")
 
 @app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         typer.echo(slipway.__version__)
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print_overview()
 
 
 def main() -> None:

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
     from slipway.project import Project
 
+
+def model_names() -> list[str]:
+    """Returns the names of the project's models, for the shell's completion."""
+    try:
+        return list(current_project().files)
+    except UserError:
+        return []
+
+
+ModelArgument = Annotated[
+    str, typer.Argument(help="Name of the model.", autocompletion=model_names)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 EnvironmentOption = Annotated[
     str, typer.Option("--env", help="Environment in environments.yaml.", envvar="SLIPWAY_ENV")

@@ -10,6 +10,7 @@ import typer
 from slipway.cli.output import (
     AnyEnvironmentOption,
     JsonOption,
+    ModelArgument,
     as_lines,
     current_project,
     print_json,
@@ -26,7 +27,7 @@ _DEPLOYED = "deployed"
 
 
 def plan(
-    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    name: ModelArgument,
     env: AnyEnvironmentOption = None,
     allow_unpublished: Annotated[
         bool, typer.Option("--allow-unpublished", help="Plan without a published artifact.")

@@ -1,20 +1,19 @@
 """`slipway preflight`."""
 
-from typing import Annotated
-
 import typer
 
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
+    ModelArgument,
     current_project,
     print_json,
 )
 
 
 def preflight(
-    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    name: ModelArgument,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     as_json: JsonOption = False,
 ) -> None:

@@ -12,6 +12,7 @@ from slipway.cli.output import (
     JsonOption,
     current_project,
     human_size,
+    model_names,
     print_json,
 )
 from slipway.cli.publish_progress import ProgressBar
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 
 def publish(
-    name: Annotated[str | None, typer.Argument(help="Name of the model.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the model.", autocompletion=model_names)
+    ] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     every: Annotated[
         bool, typer.Option("--all", help="Publish every model that has files for the environment.")

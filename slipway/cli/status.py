@@ -17,6 +17,7 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
+    ModelArgument,
     as_lines,
     current_project,
     print_json,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def status(
-    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    name: ModelArgument,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     lines: Annotated[
         int, typer.Option(help="Number of the container's last log lines to show.", min=0, max=1000)

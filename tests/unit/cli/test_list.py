@@ -8,7 +8,8 @@ from tests.support.pages import ROOT
 ROWS = [
     FleetRow(
         "gpt2-autocomplete", "production", IN_SERVICE, serves_files=True,
-        instances="2 x ml.g4dn.xlarge", traffic=Traffic(48_210, 3, 14.2, 40.9), usd_per_month=1074.56,
+        instances="2 x ml.g4dn.xlarge", traffic=Traffic(48_210, 3, 14.2, 40.9),
+        usd_per_month=1074.56,
     ),
     FleetRow(
         "flan-t5-xxl", "production", IN_SERVICE, serves_files=False,

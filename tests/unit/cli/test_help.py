@@ -1,0 +1,92 @@
+"""What `slipway` says of itself: its help, the names that a shell completes, and the next step."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.cli.journeys import JOURNEYS
+from slipway.cli.main import app
+from tests.support.page_commands import check_command
+from tests.support.pages import ROOT
+from tests.support.projects import config_text, write_project
+from tests.support.starts import count_start
+
+
+def test_every_command_is_in_one_journey_in_the_order_of_its_page() -> None:
+    listed = [name for names in JOURNEYS.values() for name in names]
+    known = [command.name or command.callback.__name__ for command in app.registered_commands]
+    assert sorted(listed) == sorted([*(name.replace("_", "-") for name in known), "local"])
+    titles = [
+        line.removeprefix("## ")
+        for line in (ROOT / "docs" / "commands.md").read_text("utf-8").splitlines()
+        if line.startswith("## ")
+    ]
+    assert titles[1:] == list(JOURNEYS)
+
+
+@pytest.mark.parametrize(
+    "example", [each for names in JOURNEYS.values() for each in names.values()]
+)
+def test_every_example_is_a_command(example: str) -> None:
+    check_command(example)
+
+
+def test_the_help_has_whole_sentences_and_the_examples(slipway_command: Any) -> None:
+    code, text, _ = slipway_command("-h")
+    assert code == 0
+    assert text == slipway_command("--help")[1]
+    words = " ".join(text.split())
+    assert "..." not in text.replace("[ARGS]...", "")
+    for names in JOURNEYS.values():
+        for example in names.values():
+            assert f"$ {example}" in words
+    assert slipway_command("plan", "-h")[1] == slipway_command("plan", "--help")[1]
+
+
+def test_without_a_command_it_says_the_state_and_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slipway_command: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, text, _ = slipway_command()
+    assert code == 0
+    assert text.startswith("no Slipway project here: ")
+    project = tmp_path / "project"
+    project.mkdir()
+    write_project(project, {name: config_text(name) for name in ("one", "two")}, published=["one"])
+    monkeypatch.chdir(project)
+    assert slipway_command()[1] == (
+        f"{project}: 2 models, 1 of them never published\n"
+        "The embedded AWS is not running.\n\n"
+        "Next: slipway local start\n"
+        "`slipway --help` lists the commands.\n"
+    )
+    for path in (project / "model_configs").iterdir():
+        path.unlink()
+    assert "Next: slipway init NAME --weights DIRECTORY\n" in slipway_command()[1]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_the_names_of_models(shell: str, tmp_path: Path) -> None:
+    write_project(tmp_path, {name: config_text(name) for name in ("ranker", "reader")})
+    count_start("python")
+    typed = "slipway plan r"
+    done = subprocess.run(
+        [Path(sys.executable).parent / "slipway"],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "_SLIPWAY_COMPLETE": f"complete_{shell}",
+            "_TYPER_COMPLETE_ARGS": typed,
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            "COMP_WORDS": typed,
+            "COMP_CWORD": "2",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert "ranker" in done.stdout
+    assert "reader" in done.stdout
