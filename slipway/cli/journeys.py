@@ -21,6 +21,8 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
     "Publish and deploy": {
         "publish": "slipway publish ranker --env production",
         "preflight": "slipway preflight ranker --env production",
+        "diff": "slipway diff ranker --env production",
+        "deploy": "slipway deploy ranker --env production",
         "iam": "slipway iam ranker --env production",
     },
     "Call it and watch it": {
@@ -30,6 +32,7 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "logs": "slipway logs ranker --follow",
     },
     "Take it away": {
+        "destroy": "slipway destroy ranker --env production",
         "leftovers": "slipway leftovers ranker --env production",
         "prune": "slipway prune --env production",
     },

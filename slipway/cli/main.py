@@ -17,6 +17,7 @@ import typer
 
 import slipway
 from slipway.cli import local
+from slipway.cli.cdk import deploy, destroy, diff
 from slipway.cli.explain import explain
 from slipway.cli.iam import iam
 from slipway.cli.import_ import import_config
@@ -63,6 +64,9 @@ app.command("import")(import_config)
 app.command()(triton_repository)
 app.command()(publish)
 app.command()(preflight)
+app.command()(diff)
+app.command()(deploy)
+app.command()(destroy)
 app.command()(leftovers)
 app.command()(prune)
 app.command()(status)

@@ -282,6 +282,7 @@ class Code(StrEnum):
     IMPORT_DENIED = "SW663"
     IMPORT_GONE = "SW664"
     IMPORT_NO_PACKAGE = "SW665"
+    NO_CDK = "SW669"
 
     # A running endpoint.
     NOT_DEPLOYED = "SW701"
