@@ -18,10 +18,14 @@ from slipway.planning.vpc import VpcPlan
 
 def describe_plan(plan: DeploymentPlan) -> str:
     """Returns the text of `slipway plan`."""
+    return as_lines(plan_rows(plan))
+
+
+def plan_rows(plan: DeploymentPlan) -> list[tuple[str, str]]:
+    """Returns a plan as labels and values."""
     rows = [*_endpoint_and_files(plan), *_instances(plan), *_network(plan), *_safeguards(plan)]
     rows += _settings_and_tags(plan)
-    rows += [("warning", warning.message) for warning in plan.warnings]
-    return as_lines(rows)
+    return rows + [("warning", warning.message) for warning in plan.warnings]
 
 
 def _endpoint_and_files(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
