@@ -63,7 +63,7 @@ class EndpointDashboard(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self._plan = plan
-        shown = [
+        shown: list[dict[str, Any]] = [
             {"title": title, "metrics": metrics} for title, metrics in self._metrics() if metrics
         ]
         for variant, made in alarms.items():
