@@ -101,7 +101,7 @@ class Snapshot:
         directory: has the files.
         shown_as: name of the directory in messages.
         manifest: the files' sizes and hashes.
-        states: of each file, from before it was hashed.
+        states: of each file, from before it was hashed; also of files that are left out.
         begun_ns: when the states were read, in nanoseconds since the epoch.
         empty: folders without anything in them.
     """
@@ -120,7 +120,7 @@ class Snapshot:
         shown_as: str,
         hashes: Callable[[Mapping[str, os.DirEntry[str]]], Mapping[str, str]] = hash_each,
     ) -> "Snapshot":
-        """Hashes a directory.
+        """Hashes a directory; files without a hash are left out.
 
         Raises:
             UserError: there is no such directory, it is empty, or it has files that cannot travel.
@@ -165,7 +165,7 @@ class Snapshot:
             sha256 = hashes(files)
         except OSError as error:
             raise _unreadable(error, directory, shown_as) from None
-        entries = (ManifestEntry(name, states[name][0], sha256[name]) for name in sorted(files))
+        entries = (ManifestEntry(name, states[name][0], sha256[name]) for name in sorted(sha256))
         return cls(directory, shown_as, Manifest(tuple(entries)), states, begun_ns, empty)
 
     def changed(self, paths: Collection[str]) -> list[str]:

@@ -72,5 +72,5 @@ def test_pickled_weights_are_taken_where_there_are_no_others(hub: Hub) -> None:
 
 
 def test_a_revision_that_is_not_there(hub: Hub) -> None:
-    with pytest.raises(UserError, match="has no commit next"):
+    with pytest.raises(UserError, match="has no branch, tag or commit next"):
         facts(hub, "next")
