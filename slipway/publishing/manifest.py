@@ -140,22 +140,16 @@ class Snapshot:
             Problem(Code.SYMBOLIC_LINK, Kind.VALUE, f"{shown_as}/{name} {what}", remedy)
             for name, (what, remedy) in sorted(refused.items())
         ]
+        what = f"{shown_as} has a file whose name cannot be uploaded: "
+        remedy = "Rename it: a name is printable UTF-8 text."
         problems += [
-            Problem(
-                Code.UNUSABLE_FILE_NAME,
-                Kind.VALUE,
-                f"{shown_as} has a file whose name cannot be uploaded: {name!r}",
-                "Rename it: a name is printable UTF-8 text.",
-            )
+            Problem(Code.UNUSABLE_FILE_NAME, Kind.VALUE, f"{what}{name!r}", remedy)
             for name in sorted(files)
             if not is_portable(name)
         ]
         if not files and not problems:
-            problems = [
-                Problem(
-                    Code.NO_FILES, Kind.VALUE, f"{shown_as} has no files", "Put the model there."
-                )
-            ]
+            what, remedy = f"{shown_as} has no files", "Put the model there."
+            problems = [Problem(Code.NO_FILES, Kind.VALUE, what, remedy)]
         if problems:
             raise UserError(problems)
         begun_ns = time.time_ns()

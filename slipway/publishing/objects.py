@@ -66,13 +66,10 @@ def objects_under(client: Any, prefix: ObjectPrefix) -> list[StoredObject]:
         )
     unnameable = [item.key for item in found if not is_portable(item.path)]
     if unnameable:
+        fault = f"s3://{prefix.bucket} has an object whose name no file can have: "
+        remedy = "Copy it to another key, or remove it."
         raise UserError(
-            Problem(
-                Code.UNUSABLE_FILE_NAME,
-                Kind.VALUE,
-                f"s3://{prefix.bucket} has an object whose name no file can have: {key!r}",
-                "Copy it to another key, or remove it.",
-            )
+            Problem(Code.UNUSABLE_FILE_NAME, Kind.VALUE, f"{fault}{key!r}", remedy)
             for key in unnameable
         )
     return sorted(found, key=lambda item: item.path)

@@ -54,14 +54,10 @@ def wanted(
             fault, remedy = f"{files.shown_as}{found[0]}", found[1]
         raise UserError([Problem(Code.HUB_PATTERNS, Kind.VALUE, fault, remedy, field)])
     if unnameable := sorted(path for path in paths if not is_portable(path)):
+        fault = f"{files.shown_as} has a file whose name cannot be used: "
+        remedy = "Leave it out with `allow_patterns`."
         raise UserError(
-            Problem(
-                Code.UNUSABLE_FILE_NAME,
-                Kind.VALUE,
-                f"{files.shown_as} has a file whose name cannot be used: {path!r}",
-                "Leave it out with `allow_patterns`.",
-                field,
-            )
+            Problem(Code.UNUSABLE_FILE_NAME, Kind.VALUE, f"{fault}{path!r}", remedy, field)
             for path in unnameable
         )
     return files.only(paths)

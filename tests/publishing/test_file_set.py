@@ -11,7 +11,7 @@ from slipway.errors import UserError
 from slipway.planning.families import deployment_of
 from slipway.publishing.families import PACKAGING
 from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS, FileSet, require_whole
-from tests.support.projects import LOCAL, PRODUCTION, model_config
+from tests.support.projects import LOCAL, PRODUCTION, messages, model_config
 
 POINTER = (
     b"version https://git-lfs.github.com/spec/v1\n"
@@ -153,6 +153,30 @@ def test_an_index_that_names_nothing(content: bytes) -> None:
 def test_what_a_checkpoint_lacks(without: str, fault: str) -> None:
     assert faults(WHOLE, without=without) == [fault]
     assert faults(WHOLE, (), without=without) == []
+
+
+def test_a_checkpoint_of_another_form_is_told_plainly() -> None:
+    # As seamless-m4t-large has them.
+    names = ("multitask_unity_large.pt", "tokenizer.model", "vocoder_36langs.pt")
+    assert faults(dict.fromkeys(names, b"x")) == ["w has no config.json"]
+    files = FileSet("w", dict.fromkeys(names, 1), lambda path, *_: path.encode())
+    with pytest.raises(UserError) as caught:
+        require_whole(files.only({"tokenizer.model"}), EVERYTHING)
+    assert messages(caught.value) == [
+        "w has no config.json",
+        "w has no weights, such as model.safetensors. In another form it has "
+        "multitask_unity_large.pt, vocoder_36langs.pt",
+    ]
+
+
+def test_shards_that_patterns_leave_out_have_another_remedy() -> None:
+    files = FileSet("w", {name: len(body) for name, body in SHARDED.items()},
+                    lambda path, start, length: SHARDED[path][start : start + length])  # fmt: skip
+    with pytest.raises(UserError) as caught:
+        require_whole(files.only(SHARDED.keys() - {SECOND}))
+    (problem,) = caught.value.problems
+    assert problem.message == f"w lacks {SECOND}, which model.safetensors.index.json names"
+    assert problem.remedy == "Name them in `allow_patterns`."
 
 
 def test_leftovers_of_training_are_no_weights() -> None:
