@@ -10,7 +10,6 @@ from slipway.access import Access
 from slipway.config.sections.artifacts import PathWeights, S3Weights
 from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
-from slipway.planning.lock import inputs_digest
 from slipway.project import Project
 from slipway.publishing.manifest import Snapshot
 from slipway.publishing.publish import publish
@@ -94,17 +93,6 @@ def test_of_objects_the_other_formats_are_left_out(root, access):
     )  # fmt: skip
     assert part.digest == digest
     assert progress.notes == [NOTE.replace("build/checkpoint", "s3://my-models/c")]
-
-
-def test_patterns_of_a_folder_make_another_artifact_and_none_the_same(root, access):
-    project = Project(root)
-    config = root / "model_configs" / "tiny.yaml"
-    old = inputs_digest(project.deployment("tiny", STAGING))
-    text = config.read_text()
-    config.write_text(text.replace(
-        "    path: build/checkpoint\n", "    path: build/checkpoint\n    allow_patterns: ['*']\n"
-    ))  # fmt: skip
-    assert inputs_digest(Project(root).deployment("tiny", STAGING)) != old
 
 
 def test_an_option_that_names_the_format_gets_every_file(root, account):
