@@ -20,8 +20,6 @@ from slipway.json_text import parse_json
 _CONFIG, _WEIGHTS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 LONGEST_HEADER_BYTES = 100_000_000
 """Safetensors' own limit for the header."""
-# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 # Each field of `model`, and the names that the families have for it.
 _SHAPE_NAMES: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -42,6 +40,8 @@ _BITS_OF_A_WORD = {"I32": 32, "U8": 8}
 _PACKED = re.compile(r"(\.qweight|\.weight_packed|_blocks)$")
 # Methods that pack weights of four bits into `.weight` itself.
 _PACKS_WEIGHT = "bitsandbytes"
+# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def weight_files(directory: Path, shown_as: str) -> set[str]:
         weight_map = _document(directory / _INDEX, shown_as).get("weight_map")
         if not isinstance(weight_map, dict) or not weight_map:
             error = ValueError("its weight_map must name the file of each weight")
-            raise _unreadable(directory / _INDEX, shown_as, "index of weights", error)
+            raise _unreadable(f"{shown_as}/{_INDEX}", "index of weights", error)
         return {Path(str(name)).name for name in weight_map.values()}
     return set()
 
@@ -150,7 +150,7 @@ def _parameters(directory: Path, shown_as: str, quantization: Mapping[str, Any])
     return sum(
         math.prod(map(int, tensor["shape"])) * _weights_in_a_number(key, tensor, quantization)
         for name in sorted(names)
-        for key, tensor in _tensors(directory / name, shown_as)
+        for key, tensor in _tensors(directory / name, f"{shown_as}/{name}")
         if not _is_buffer(key, tensor)
     )
 
@@ -200,27 +200,27 @@ def _tensors(path: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]
             if not isinstance(entry["dtype"], str):
                 raise TypeError("a dtype is no text")
     except (OSError, struct.error, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _unreadable(path, shown_as, "safetensors file", error) from None
+        raise _unreadable(shown_as, "safetensors file", error, path) from None
     yield from entries
 
 
 def _document(path: Path, shown_as: str) -> Mapping[str, Any]:
+    shown = f"{shown_as}/{path.name}"
     try:
         document = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise _unreadable(path, shown_as, "JSON document", error) from None
+        raise _unreadable(shown, "JSON document", error, path) from None
     if not isinstance(document, dict):
-        raise _unreadable(path, shown_as, "JSON document", TypeError("it is no object"))
+        raise _unreadable(shown, "JSON document", TypeError("it is no object"))
     return document
 
 
-def _unreadable(path: Path, shown_as: str, kind: str, error: Exception) -> UserError:
-    message = f"{shown_as}/{path.name} is not a readable {kind}: {error}"
-    remedy = "Copy the checkpoint again."
+def _unreadable(shown: str, kind: str, error: Exception, path: Path | None = None) -> UserError:
+    message, remedy = f"{shown} is not a readable {kind}: {error}", "Copy the checkpoint again."
     if isinstance(error, FileNotFoundError):
-        message = f"{shown_as} lacks {path.name}, which {_INDEX} names"
-    elif path.is_file() and begins_as_pointer(path):
-        message = f"{shown_as}/{path.name} is a pointer of Git LFS in place of the file"
+        message = f"{shown} is missing, and the index of weights names it"
+    elif path is not None and path.is_file() and begins_as_pointer(path):
+        message = f"{shown} is a pointer of Git LFS in place of the file"
         remedy = "Run `git lfs pull` where it comes from, and copy it again."
     return UserError.of(Code.FILE_UNREADABLE, message, remedy)
 

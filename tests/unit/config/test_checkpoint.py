@@ -158,7 +158,7 @@ def test_a_shard_that_is_missing_is_not_called_unreadable(tmp_path: Path) -> Non
         read_checkpoint(tmp_path, "c")
     (problem,) = caught.value.problems
     assert (problem.message, problem.remedy) == (
-        "c lacks model-00001-of-00001.safetensors, which model.safetensors.index.json names",
+        "c/model-00001-of-00001.safetensors is missing, and the index of weights names it",
         "Copy the checkpoint again.",
     )
 
