@@ -219,7 +219,7 @@ def _unreadable(shown: str, kind: str, error: Exception, path: Path | None = Non
     message, remedy = f"{shown} is not a readable {kind}: {error}", "Copy the checkpoint again."
     if isinstance(error, FileNotFoundError):
         message = f"{shown} is missing, and the index of weights names it"
-    elif path is not None and path.is_file() and begins_as_pointer(path):
+    elif path is not None and not isinstance(error, OSError) and begins_as_pointer(path):
         message = f"{shown} is a pointer of Git LFS in place of the file"
         remedy = "Run `git lfs pull` where it comes from, and copy it again."
     return UserError.of(Code.FILE_UNREADABLE, message, remedy)
