@@ -40,6 +40,8 @@ _BITS_OF_A_WORD = {"I32": 32, "U8": 8}
 _PACKED = re.compile(r"(\.qweight|\.weight_packed|_blocks)$")
 # Methods that pack weights of four bits into `.weight` itself.
 _PACKS_WEIGHT = "bitsandbytes"
+# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ def _tensors(path: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]
             if not isinstance(entry["dtype"], str):
                 raise TypeError("a dtype is no text")
     except (OSError, struct.error, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _unreadable(shown_as, "safetensors file", error) from None
+        raise _unreadable(shown_as, "safetensors file", error, path) from None
     yield from entries
 
 
@@ -207,15 +209,23 @@ def _document(path: Path, shown_as: str) -> Mapping[str, Any]:
     try:
         document = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise _unreadable(shown, "JSON document", error) from None
+        raise _unreadable(shown, "JSON document", error, path) from None
     if not isinstance(document, dict):
         raise _unreadable(shown, "JSON document", TypeError("it is no object"))
     return document
 
 
-def _unreadable(shown: str, kind: str, error: Exception) -> UserError:
-    return UserError.of(
-        Code.FILE_UNREADABLE,
-        f"{shown} is not a readable {kind}: {error}",
-        "Copy the checkpoint again; Git LFS may have left a pointer in place of a file.",
-    )
+def _unreadable(shown: str, kind: str, error: Exception, path: Path | None = None) -> UserError:
+    message, remedy = f"{shown} is not a readable {kind}: {error}", "Copy the checkpoint again."
+    if isinstance(error, FileNotFoundError):
+        message = f"{shown} is missing, and the index of weights names it"
+    elif path is not None and not isinstance(error, OSError) and begins_as_pointer(path):
+        message = f"{shown} is a pointer of Git LFS in place of the file"
+        remedy = "Run `git lfs pull` where it comes from, and copy it again."
+    return UserError.of(Code.FILE_UNREADABLE, message, remedy)
+
+
+def begins_as_pointer(path: Path) -> bool:
+    """Returns whether a file stands for another one that Git LFS did not fetch."""
+    with path.open("rb") as file:
+        return file.read(len(LFS_POINTER)) == LFS_POINTER

@@ -309,7 +309,9 @@ CHANGES: Mapping[str, Change] = {
         "lock", "compiled", "artifacts.weights[hub].",
         repository="a/b", revision="b" * 40, allow_patterns=["*"],
     ),
+    "artifacts.weights[s3].allow_patterns": Change("lock", "s3", ["*"]),
     "artifacts.weights[s3].uri": Change("lock", "s3", "s3://w/b/"),
+    "artifacts.weights[path].allow_patterns": Change("lock", "path", ["*"]),
     "artifacts.weights[path].path": Change("lock", "path", "b"),
     "artifacts.size_gb": Change(
         "template", "lmi", 99,

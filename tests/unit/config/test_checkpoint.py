@@ -109,7 +109,7 @@ def test_a_folder_without_a_config_says_nothing(tmp_path: Path) -> None:
     [
         (
             "model.safetensors",
-            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+            b"\xff" * 9,
             "c/model.safetensors is not a readable safetensors file: the header is too long",
         ),
         ("model.safetensors", b"", "c/model.safetensors is not a readable safetensors file: "),
@@ -138,7 +138,29 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes, mess
     with pytest.raises(UserError) as caught:
         read_checkpoint(tmp_path, "c")
     assert message in str(caught.value)
-    assert "Git LFS may have left a pointer" in str(caught.value)
+    assert "Copy the checkpoint again." in str(caught.value)
+    assert "LFS" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_pointer_of_git_lfs_is_called_one(tmp_path: Path, name: str) -> None:
+    checkpoint(tmp_path, {"model_type": "gpt2"})
+    (tmp_path / name).write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    with pytest.raises(UserError, match=f"c/{name} is a pointer of Git LFS(.|\n)*`git lfs pull`"):
+        read_checkpoint(tmp_path, "c")
+
+
+def test_a_shard_that_is_missing_is_not_called_unreadable(tmp_path: Path) -> None:
+    checkpoint(tmp_path, {"model_type": "gpt2"})
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {"a": "model-00001-of-00001.safetensors"}}', "utf-8")
+    with pytest.raises(UserError) as caught:
+        read_checkpoint(tmp_path, "c")
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.remedy) == (
+        "c/model-00001-of-00001.safetensors is missing, and the index of weights names it",
+        "Copy the checkpoint again.",
+    )
 
 
 @pytest.mark.parametrize(
