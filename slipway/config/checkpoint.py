@@ -6,14 +6,12 @@ Only config.json and the headers of the safetensors files are read: never a weig
 import math
 import re
 import struct
-import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from slipway.codes.code import Code
-from slipway.config.sections.model import Family
 from slipway.errors import UserError
 from slipway.json_text import parse_json
 
@@ -47,22 +45,27 @@ class CheckpointFacts:
     """What a checkpoint's files say about the network.
 
     Attributes:
-        family: architecture; None where the config language has no name for it.
+        family: `model_type`, with `_` for `-`; None without one.
         parameters: number of weights; None without safetensors files.
-        shape: further fields of the section `model`.
+        shape: all further fields of the section `model` that the files tell.
         positions: tokens of the longest sequence; None where the network has no limit of its own.
-        dtype: precision of the weights as configs name it; None for any other.
-        quantization: method that the weights are quantised with; None for plain weights.
+        dtype: precision that an engine computes in, as configs name it; None for any other.
+        quantization: method that the weights are stored in, as in `model`; None for plain weights.
         architectures: classes of transformers that the weights are for.
+        task: `chat`, `generation`, `embedding`, `reranking`, `classification` or `vision`; None
+            where the files do not tell.
+        unknown_fields: fields of `model` that an estimate of memory needs, and no file tells.
     """
 
     family: str | None = None
     parameters: int | None = None
-    shape: Mapping[str, int] = field(default_factory=dict)
+    shape: Mapping[str, int | str] = field(default_factory=dict)
     positions: int | None = None
     dtype: str | None = None
     quantization: str | None = None
     architectures: tuple[str, ...] = ()
+    task: str | None = None
+    unknown_fields: tuple[str, ...] = ()
 
 
 def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
@@ -74,8 +77,8 @@ def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
     if not (directory / _CONFIG).is_file():
         return CheckpointFacts()
     config = _document(directory / _CONFIG, shown_as)
-    family = str(config.get("model_type")).replace("-", "_")
-    known = family in typing.get_args(Family) and family != "other"
+    model_type = config.get("model_type")
+    family = model_type.replace("-", "_") if isinstance(model_type, str) else None
     dtype = str(config.get("torch_dtype") or config.get("dtype"))
     quantization = config.get("quantization_config")
     quantization = quantization if isinstance(quantization, dict) else {}
@@ -87,7 +90,7 @@ def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
     names = () if family == "t5" else _POSITIONS
     positions = (network.get(name) for name in names)
     return CheckpointFacts(
-        family if known else None,
+        family,
         _parameters(directory, shown_as, quantization),
         _shape(network),
         next((value for value in positions if isinstance(value, int) and value > 0), None),

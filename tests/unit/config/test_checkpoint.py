@@ -70,7 +70,7 @@ def test_the_samples_say_what_their_configs_would() -> None:
             "t5",
             {"layers": 24, "hidden_size": 4096, "attention_heads": 64, "head_size": 128},
         ),
-        ({"model_type": "mamba", "num_hidden_layers": 4}, None, {"layers": 4}),
+        ({"model_type": "mamba", "num_hidden_layers": 4}, "mamba", {"layers": 4}),
     ],
 )  # fmt: skip
 def test_each_family_has_names_of_its_own(
