@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from slipway.codes.code import Code
-from slipway.errors import FieldPath, Problem
+from slipway.errors import Problem
 from slipway.planning.deployment import Deployment, problem
+from slipway.planning.lengths import longest_texts
 
 # Bytes of a weight in a checkpoint. Two bits are the least that any format has, and fp32 in four
 # formats side by side the most.
@@ -120,7 +121,7 @@ def texts_have_positions(deployment: Deployment) -> Iterator[Problem]:
     most = _POSITIONS.get(family)
     if most is None:
         return
-    for field, tokens in _longest_texts(deployment):
+    for field, tokens in longest_texts(deployment):
         if tokens > most:
             yield problem(
                 Code.TOO_MANY_TOKENS,
@@ -129,19 +130,6 @@ def texts_have_positions(deployment: Deployment) -> Iterator[Problem]:
                 "more positions, set `family: other` in `model`.",
                 field,
             )
-
-
-def _longest_texts(deployment: Deployment) -> Iterator[tuple[FieldPath, int]]:
-    serving = deployment.config.serving
-    prompt = getattr(serving, "max_input_tokens", None)
-    answer = None if deployment.is_encoder else getattr(serving, "max_new_tokens", None)
-    if prompt is not None:
-        yield ("serving", "max_input_tokens"), prompt + (answer or 0)
-    sequence = getattr(serving, "sequence_length", None)
-    if sequence is not None:
-        yield ("serving", "sequence_length"), sequence
-    for index, length in enumerate(getattr(serving, "sequence_lengths", None) or ()):
-        yield ("serving", "sequence_lengths", index), length
 
 
 RULES = (
