@@ -16,40 +16,18 @@ BYTES: Mapping[str, int] = {"auto": 2, "fp32": 4, "fp16": 2, "bf16": 2, "int8": 
 
 # Bits of a weight with its share of scales and zero points: groups of 128 (16 + 4 bits) in AWQ and
 # GPTQ, of 32 (8) in MXFP4, of 16 (8) in NVFP4, of 64 (32) in bitsandbytes.
-_GROUPS_OF_128, _MXFP4, _NVFP4, _NF4, _EIGHT = 4.16, 4.25, 4.5, 4.5, 8.0
-_BITS: Mapping[str, float] = {
-    "auto_awq": _GROUPS_OF_128,
-    "auto_gptq": _GROUPS_OF_128,
-    "awq": _GROUPS_OF_128,
-    "awq_marlin": _GROUPS_OF_128,
-    "bitsandbytes": _EIGHT,
-    "bitsandbytes4": _NF4,
-    "bitsandbytes8": _EIGHT,
-    "deepspeedfp": _EIGHT,
-    "dynamic_int8": _EIGHT,
-    "experts_int8": _EIGHT,
-    "fbgemm_fp8": _EIGHT,
-    "fp8": _EIGHT,
-    "gpt_oss_mxfp4": _MXFP4,
-    "gptq": _GROUPS_OF_128,
-    "gptq_marlin": _GROUPS_OF_128,
-    "gptq_marlin_24": _GROUPS_OF_128,
-    "marlin": _GROUPS_OF_128,
-    "modelopt": _EIGHT,
-    "modelopt_fp4": _NVFP4,
-    "mxfp4": _MXFP4,
-    "nvfp4": _NVFP4,
-    "petit_nvfp4": _NVFP4,
-    "ptpc_fp8": _EIGHT,
-    "smoothquant": _EIGHT,
-    "squeezellm": _GROUPS_OF_128,
-    "static_int8": _EIGHT,
+_MXFP4, _EIGHT = 4.25, 8.0
+_METHODS: Mapping[float, str] = {
+    4.16: "auto_awq auto_gptq awq awq_marlin gptq gptq_marlin gptq_marlin_24 marlin squeezellm",
+    _MXFP4: "gpt_oss_mxfp4 mxfp4",
+    4.5: "bitsandbytes4 modelopt_fp4 nvfp4 petit_nvfp4",
+    _EIGHT: "bitsandbytes bitsandbytes8 deepspeedfp dynamic_int8 experts_int8 fbgemm_fp8 fp8 "
+    "modelopt ptpc_fp8 smoothquant static_int8",
 }
+_BITS = {method: bits for bits, methods in _METHODS.items() for method in methods.split()}
 # The same methods where nobody says how large the embeddings are: Llama-3-70B in AWQ has 0.564
 # bytes a parameter (39.8 GB), gpt-oss-120b in MXFP4 has 0.558 (65.2 GB).
 _FOUR_BIT_BYTES, _EIGHT_BIT_BYTES = 0.57, 1.0
-# gpt-oss keeps its attention in two bytes.
-_OF_EXPERTS_ALONE = ("gpt_oss_mxfp4", "mxfp4")
 # A checkpoint of this part of the plain size is quantised: nobody stores plain weights so.
 _CERTAINLY_SMALLER = 0.8
 # How much larger a quantised checkpoint may be than its method's bytes, for layers that it leaves.
@@ -109,7 +87,8 @@ def _quantized_bytes(model: Model, method: str) -> float | None:
         return model.parameters * flat
     in_two_bytes = vocabulary * width * (1 if is_tied else 2)
     heads, layers = model.attention_heads, model.layers
-    if method in _OF_EXPERTS_ALONE and heads is not None and layers is not None:
+    # gpt-oss keeps its attention in two bytes.
+    if bits == _MXFP4 and heads is not None and layers is not None:
         size = model.head_size or width // heads
         in_two_bytes += layers * 2 * width * size * (heads + (model.key_value_heads or heads))
     in_two_bytes = min(in_two_bytes, model.parameters)
