@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from slipway.errors import FieldPath
 from slipway.planning.deployment import Deployment
 
+STRETCHES = {"hf_overrides", "rope_scaling"}
+"""Options of vLLM that give a network more positions than its config.json has."""
+
 
 def longest_texts(deployment: Deployment) -> Iterator[tuple[FieldPath, int]]:
     """Yields the field of each length, and its tokens: prompt and answer together."""

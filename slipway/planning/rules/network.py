@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.planning.deployment import Deployment, problem
-from slipway.planning.lengths import longest_texts
+from slipway.planning.lengths import STRETCHES, longest_texts
 
 # Bytes of a weight in a checkpoint. Two bits are the least that any format has, and fp32 in four
 # formats side by side the most.
@@ -25,8 +25,9 @@ _NEEDS = (
     ("active_experts", "experts"),
     ("tied_embeddings", "vocabulary_size"),
 )
-# Families whose checkpoints learn a vector for each position, or build a table of them. The numbers
-# are the defaults of Hugging Face's configuration classes; few checkpoints have more.
+# For configs that do not say `positions`: families whose checkpoints learn a vector for each
+# position, or build a table of them. The numbers are the defaults of Hugging Face's configuration
+# classes; few checkpoints have more.
 _POSITIONS: Mapping[str, int] = {
     "bert": 512,
     "distilbert": 512,
@@ -117,17 +118,20 @@ def size_fits_parameters(deployment: Deployment) -> Iterator[Problem]:
 
 def texts_have_positions(deployment: Deployment) -> Iterator[Problem]:
     """A longer text indexes past the table of positions, which ends the request or the process."""
-    family = deployment.config.model.family
-    most = _POSITIONS.get(family)
-    if most is None:
+    model, options = deployment.config.model, getattr(deployment.config.serving, "options", {})
+    most = model.positions or _POSITIONS.get(model.family)
+    if most is None or STRETCHES & options.keys():
         return
+    whose, remedy = f"family {model.family}", "set `family: other` in `model`"
+    if model.positions is not None:
+        whose, remedy = "network", "correct `positions` in `model`"
     for field, tokens in longest_texts(deployment):
         if tokens > most:
             yield problem(
                 Code.TOO_MANY_TOKENS,
-                f"{tokens} tokens are more than the {most} positions of the family {family}",
+                f"{tokens} tokens are more than the {most} positions of the {whose}",
                 f"Use {most} tokens at most, prompt and answer together. If the checkpoint has "
-                "more positions, set `family: other` in `model`.",
+                f"more positions, {remedy}.",
                 field,
             )
 
