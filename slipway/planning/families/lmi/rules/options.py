@@ -191,12 +191,10 @@ def engine_limit_has_positions(lmi: Lmi) -> Iterator[Problem]:
             )
 
 
-def _limits(lmi: Lmi) -> Iterator[tuple[str, int]]:
-    """Yields the options that limit a sequence, with their tokens."""
-    for key in _SEQUENCE_LIMITS:
-        limit = _tokens(lmi.serving.options.get(key))
-        if limit is not None:
-            yield key, limit
+def _limits(lmi: Lmi) -> list[tuple[str, int]]:
+    """Returns the options that limit a sequence, with their tokens."""
+    limits = ((key, _tokens(lmi.serving.options.get(key))) for key in _SEQUENCE_LIMITS)
+    return [(key, limit) for key, limit in limits if limit is not None]
 
 
 def _tokens(value: OptionValue | None) -> int | None:
