@@ -14,6 +14,7 @@ from typing import Any
 
 from slipway.codes.code import Code
 from slipway.config.networks import Network, family_of, sections_of
+from slipway.config.sections.model import Model
 from slipway.errors import UserError
 from slipway.json_text import parse_json
 
@@ -95,6 +96,7 @@ def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
         shape["architecture"] = classes[0]
     if method:
         shape["quantization"] = str(method["quant_method"])
+    shape = {name: shape[name] for name in Model.model_fields if name in shape}
     is_cached = shape.get("cached_layers") != 0
     return CheckpointFacts(
         family_of(config.get("model_type")),
