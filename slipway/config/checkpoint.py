@@ -65,7 +65,8 @@ class CheckpointFacts:
 
     family: str | None = None
     parameters: int | None = None
-    shape: Mapping[str, int | str] = field(default_factory=dict)
+    # Any: a field of `model` is a number, a text or a boolean.
+    shape: Mapping[str, Any] = field(default_factory=dict)
     positions: int | None = None
     dtype: str | None = None
     quantization: str | None = None

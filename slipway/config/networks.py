@@ -102,8 +102,9 @@ class Network:
         if self.family in _facts()["padded_positions"].split():
             padding = self._own.get("pad_token_id", 1)
             return most - 1 - padding if isinstance(padding, int) else most
-        scaling = self._own.get("rope_scaling") or self._own.get("rope_parameters")
-        factor = scaling.get("factor") if isinstance(scaling, dict) else None
+        given = self._own.get("rope_scaling") or self._own.get("rope_parameters")
+        scaling: Mapping[str, Any] = given if isinstance(given, dict) else {}
+        factor = scaling.get("factor")
         if not isinstance(factor, (int, float)) or not 1 < factor < _LARGEST_FACTOR:
             return most
         kind = scaling.get("rope_type", scaling.get("type"))
