@@ -154,7 +154,8 @@ def _task(
         return "embedding"
     if any(isinstance(section.get("vision_config"), dict) for section in sections_of(config)):
         return "vision"
-    if "LMHead" in architecture or architecture.endswith(("CausalLM", "ConditionalGeneration")):
+    writes = "LMHead" in architecture or "AutoModelForCausalLM" in (config.get("auto_map") or ())
+    if writes or architecture.endswith(("CausalLM", "ConditionalGeneration")):
         has_template = any((directory / name).is_file() for name in _TEMPLATES) or (
             (directory / _TOKENIZER).is_file()
             and bool(_document(directory / _TOKENIZER, shown_as).get("chat_template"))
