@@ -154,7 +154,9 @@ def _task(
         return "embedding"
     if any(isinstance(section.get("vision_config"), dict) for section in sections_of(config)):
         return "vision"
-    writes = "LMHead" in architecture or "AutoModelForCausalLM" in (config.get("auto_map") or ())
+    own_code = config.get("auto_map")
+    has_writer = isinstance(own_code, dict) and "AutoModelForCausalLM" in own_code
+    writes = has_writer or "LMHead" in architecture
     if writes or architecture.endswith(("CausalLM", "ConditionalGeneration")):
         has_template = any((directory / name).is_file() for name in _TEMPLATES) or (
             (directory / _TOKENIZER).is_file()

@@ -183,10 +183,9 @@ class Network:
             if isinstance(own.get(name), list) and own[name]:
                 yield from own[name]
                 return
-        if isinstance(own.get("hybrid_override_pattern"), str):
-            yield from (_FULL if c == "*" else _NO_CACHE for c in own["hybrid_override_pattern"])
-        elif isinstance(own.get("attn_type_list"), list):
-            yield from (_FULL if each else _NO_CACHE for each in own["attn_type_list"])
+        marks = own.get("hybrid_override_pattern") or own.get("attn_type_list")
+        if isinstance(marks, (str, list)):  # of Nemotron-H, and of MiniMax
+            yield from (_FULL if each in ("*", 1) else _NO_CACHE for each in marks)
         elif isinstance(full, list):
             yield from (_FULL if i in full else _NO_CACHE for i in every)
         elif period is not None:
