@@ -119,16 +119,17 @@ class Network:
         """Returns the fields of the section `model` that follow from config.json alone."""
         layers, kinds = self._layers()
         cached = [kind for kind in kinds if _keeps_cache(kind)]
+        width, vocabulary = self._field("hidden_size"), self._field("vocabulary_size")
         found: dict[str, int | None] = {
             "layers": layers,
-            "hidden_size": self._field("hidden_size"),
-            # State spaces have heads too, which no degree has to divide.
-            "attention_heads": self._field("attention_heads") if cached or not kinds else None,
+            "hidden_size": width,
             "positions": self.positions,
-            "vocabulary_size": self._field("vocabulary_size"),
-            "tied_embeddings": self._value("tie_word_embeddings"),
+            "vocabulary_size": vocabulary,
+            "tied_embeddings": self._value("tie_word_embeddings") if vocabulary else None,
         }
-        found |= self._kept(found["attention_heads"], found["hidden_size"])
+        if cached or not kinds:  # state spaces have heads too, which no degree has to divide
+            heads = found["attention_heads"] = self._field("attention_heads")
+            found |= self._kept(heads, width)
         if kinds and (self.is_encoder or len(cached) != layers):
             found["cached_layers"] = 0 if self.is_encoder else len(cached)
         found |= {} if self.is_encoder else self._windows(cached)

@@ -188,7 +188,12 @@ def test_a_state_space_has_no_attention_heads() -> None:
     mamba = {"model_type": "mamba2", "num_hidden_layers": 64, "num_heads": 128, "state_size": 128}
     shape = Network(mamba).shape()
     assert shape["cached_layers"] == 0
-    assert "attention_heads" not in shape
+    assert not {"attention_heads", "head_size"} & shape.keys()
+
+
+def test_no_field_is_told_without_its_counterpart() -> None:
+    alone = {"tie_word_embeddings": True, "sliding_window": 512, "num_experts_per_tok": 2}
+    assert Network({"model_type": "nobody_knows"} | alone).shape() == {}
 
 
 @pytest.mark.parametrize(
