@@ -167,7 +167,7 @@ class Network:
             layers = len(listed) or None
         kinds = listed or [_FULL] * (layers or 0)
         # The last layers of Gemma 3n use the keys and values of earlier ones.
-        return layers, kinds[: len(kinds) - (self._number("num_kv_shared_layers") or 0)]
+        return layers, kinds[: max(0, len(kinds) - (self._number("num_kv_shared_layers") or 0))]
 
     def _listed(self) -> Iterator[str]:
         """Yields the kind of each layer, as far as the config tells."""
@@ -175,11 +175,10 @@ class Network:
         every = range(layers)
         pattern = own.get("sliding_window_pattern", own.get("_sliding_window_pattern"))
         interval, period = map(self._number, ("full_attention_interval", "attn_layer_period"))
-        linear = own.get("linear_attn_config")
-        full: Any = own.get("attn_layer_indices") or own.get("full_attn_idxs")
-        if isinstance(linear, dict):  # counts from 1
-            counted = linear.get("full_attn_layers") or ()
-            full = [index - 1 for index in counted if isinstance(index, int)]
+        full = own.get("attn_layer_indices") or own.get("full_attn_idxs")
+        linear = own.get("linear_attn_config")  # counts from 1
+        if isinstance(linear, dict) and isinstance(linear.get("full_attn_layers"), list):
+            full = [each - 1 for each in linear["full_attn_layers"] if isinstance(each, int)]
         for name in ("layer_types", "layers_block_type"):
             if isinstance(own.get(name), list) and own[name]:
                 yield from own[name]

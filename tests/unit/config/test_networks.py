@@ -242,6 +242,8 @@ def test_positions(config: dict[str, Any], positions: int | None) -> None:
         {"num_hidden_layers": 4, "layer_types": [1, {}], "attn_config": 3, "rope_scaling": "x"},
         {"num_hidden_layers": 4, "hybrid_override_pattern": 3, "sliding_window_pattern": -1},
         {"num_hidden_layers": 4, "linear_attn_config": {"full_attn_layers": ["a", None]}},
+        {"num_hidden_layers": 4, "linear_attn_config": {"full_attn_layers": 7}},
+        {"num_hidden_layers": 4, "num_kv_shared_layers": 9},
         {"num_hidden_layers": True, "num_attention_heads": -3, "num_experts": [None, "a"]},
         {"model_type": "roberta", "max_position_embeddings": 8, "pad_token_id": "a"},
     ],
