@@ -14,6 +14,7 @@ from slipway.codes.code import Code
 from slipway.config.checkpoint import (
     LFS_POINTER,
     LONGEST_HEADER_BYTES,
+    READ_FILES,
     CheckpointFacts,
     read_checkpoint,
 )
@@ -139,11 +140,11 @@ def checkpoint_facts(files: FileSet) -> CheckpointFacts:
         UserError: a file of the weights is missing or damaged.
     """
     index, weights = files.loaded()
-    names = files.sizes_bytes.keys() & {index, *weights, "config.json"}
+    names = files.sizes_bytes.keys() & {index, *weights, *READ_FILES}
     require_whole(files.only(names))
     with TemporaryDirectory() as folder:
         for name in names:
-            if name.endswith((".json", ".safetensors")):
+            if name.endswith((".json", ".jinja", ".safetensors")):
                 Path(folder, name).write_bytes(files.head(name))
         return read_checkpoint(Path(folder), files.shown_as)
 
