@@ -479,7 +479,7 @@ def field_paths(model: type[BaseModel] = ModelConfig, *path: str) -> Iterator[st
 def content_of(base: str) -> tuple[Environment, dict[str, Any]]:
     """Returns a base's environment and what its file says."""
     environment, sections = BASES[base]
-    content: dict[str, Any] = yaml.safe_load(config_text("tiny"))
+    content: dict[str, Any] = yaml.load(config_text("tiny"), yaml.CSafeLoader)
     for name, section in copy.deepcopy(dict(sections)).items():
         # Another container has other fields: nothing of the old one's is left.
         kept = {} if name == "serving" else content.get(name, {})

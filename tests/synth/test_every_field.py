@@ -1,6 +1,7 @@
 """Every field of the model config does something."""
 
 import copy
+import functools
 import json
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
@@ -48,10 +49,20 @@ def _rows(*effects: str) -> list[str]:
 
 def _loaded(environment: Environment, content: Mapping[str, Any]) -> ModelConfig:
     """Loads a file with that content, as an environment sees it."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, f"{content['name']}.yaml")
-        path.write_text(yaml.safe_dump(dict(content)), encoding="utf-8")
-        return load_config(path, path.parent, environment.name, [environment.name]).config
+    text = yaml.dump(dict(content), Dumper=yaml.CSafeDumper)
+    return _loaded_text(environment.name, content["name"], text)
+
+
+@functools.cache
+def _loaded_text(environment: str, name: str, text: str) -> ModelConfig:
+    path = Path(_directory().name, f"{name}.yaml")
+    path.write_text(text, encoding="utf-8")
+    return load_config(path, path.parent, environment, [environment]).config
+
+
+@functools.cache
+def _directory() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
 
 
 def _before(change: Change) -> tuple[Environment, ModelConfig]:
