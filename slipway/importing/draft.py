@@ -40,7 +40,7 @@ class KnownFacts:
     parameters: int | None = None
     weights: Mapping[str, Any] | None = None
     size_gb: float | None = None
-    shape: Mapping[str, int] = field(default_factory=dict)
+    shape: Mapping[str, int | str] = field(default_factory=dict)
     endpoint: Mapping[str, Any] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     latency_milliseconds: int | None = None

@@ -11,7 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from slipway.codes.code import Code
-from slipway.config.checkpoint import LONGEST_HEADER_BYTES, CheckpointFacts, read_checkpoint
+from slipway.config.checkpoint import (
+    LONGEST_HEADER_BYTES,
+    READ_FILES,
+    CheckpointFacts,
+    read_checkpoint,
+)
 from slipway.directories import LFS_POINTER, LONGEST_POINTER_BYTES
 from slipway.errors import FieldPath, Kind, Problem, UserError
 from slipway.json_text import parse_json
@@ -109,12 +114,12 @@ def checkpoint_facts(files: FileSet) -> CheckpointFacts:
         UserError: a file of the weights is missing or damaged.
     """
     index, weights = files.loaded()
-    names = files.sizes_bytes.keys() & {index, *weights, "config.json"}
+    names = files.sizes_bytes.keys() & {index, *weights, *READ_FILES}
     sizes_bytes = {name: files.sizes_bytes[name] for name in names}
     require_whole(replace(files, sizes_bytes=sizes_bytes))
     with TemporaryDirectory() as folder:
         for name in names:
-            if name.endswith((".json", ".safetensors")):
+            if name.endswith((".json", ".jinja", ".safetensors")):
                 Path(folder, name).write_bytes(files.head(name))
         return read_checkpoint(Path(folder), files.shown_as)
 

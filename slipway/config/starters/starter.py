@@ -30,7 +30,7 @@ class Answers:
     parameters: int
     instance: str
     latency_milliseconds: int
-    shape: Mapping[str, int] = field(default_factory=dict)
+    shape: Mapping[str, int | str] = field(default_factory=dict)
     sample: str | None = None
     weights: Mapping[str, str] | None = None
     own: Mapping[str, str | None] = field(default_factory=dict)

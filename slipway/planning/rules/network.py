@@ -9,6 +9,21 @@ from slipway.planning.deployment import Deployment, problem
 # Bytes of a weight in a checkpoint. Two bits are the least that any format has, and fp32 in four
 # formats side by side the most.
 _LEAST_BYTES, _MOST_BYTES = 0.2, 16.0
+# The first of two numbers is never the larger one.
+_AT_MOST = (
+    ("cached_layers", "layers"),
+    ("windowed_layers", "layers"),
+    ("windowed_layers", "cached_layers"),
+    ("active_experts", "experts"),
+    ("key_value_heads", "attention_heads"),
+)
+# Without the second field the first one has no effect.
+_NEEDS = (
+    ("windowed_layers", "sliding_window"),
+    ("sliding_window", "windowed_layers"),
+    ("active_experts", "experts"),
+    ("tied_embeddings", "vocabulary_size"),
+)
 # Families whose checkpoints learn a vector for each position, or build a table of them. The numbers
 # are the defaults of Hugging Face's configuration classes; few checkpoints have more.
 _POSITIONS: Mapping[str, int] = {
@@ -42,7 +57,7 @@ def heads_share_keys_and_values(deployment: Deployment) -> Iterator[Problem]:
     """Key/value heads serve equally many attention heads each (grouped-query attention)."""
     model = deployment.config.model
     heads, groups = model.attention_heads, model.key_value_heads
-    if heads is None or groups is None or heads % groups == 0:
+    if heads is None or groups is None or heads < groups or heads % groups == 0:
         return
     yield problem(
         Code.HEADS_OF_NETWORK,
@@ -51,6 +66,36 @@ def heads_share_keys_and_values(deployment: Deployment) -> Iterator[Problem]:
         "`num_key_value_heads`.",
         ("model", "key_value_heads"),
     )
+
+
+def numbers_agree(deployment: Deployment) -> Iterator[Problem]:
+    """A part is not larger than its whole, and a field is not given without its counterpart."""
+    model = deployment.config.model
+    for part, whole in _AT_MOST:
+        few, all_of_them = getattr(model, part), getattr(model, whole)
+        if few is not None and all_of_them is not None and few > all_of_them:
+            yield problem(
+                Code.HEADS_OF_NETWORK,
+                f"`{part}: {few}` is more than `{whole}: {all_of_them}`",
+                "Take both from the checkpoint's config.json.",
+                ("model", part),
+            )
+    for name, needed in _NEEDS:
+        if getattr(model, name) is not None and getattr(model, needed) is None:
+            yield problem(
+                Code.HEADS_OF_NETWORK,
+                f"`{name}` has no effect without `{needed}`",
+                f"Add `{needed}` from the checkpoint's config.json, or remove `{name}`.",
+                ("model", name),
+            )
+    if model.latent_size is not None and model.key_value_heads is not None:
+        yield problem(
+            Code.HEADS_OF_NETWORK,
+            "latent attention keeps no heads of keys and values: `latent_size` excludes "
+            "`key_value_heads`",
+            "Remove `key_value_heads`, or `latent_size` if config.json has no `kv_lora_rank`.",
+            ("model", "key_value_heads"),
+        )
 
 
 def size_fits_parameters(deployment: Deployment) -> Iterator[Problem]:
@@ -102,6 +147,7 @@ def _longest_texts(deployment: Deployment) -> Iterator[tuple[FieldPath, int]]:
 RULES = (
     heads_divide_hidden_size,
     heads_share_keys_and_values,
+    numbers_agree,
     size_fits_parameters,
     texts_have_positions,
 )
