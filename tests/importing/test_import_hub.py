@@ -99,6 +99,7 @@ def test_a_named_commit_is_no_guess(run, hub, config):
         ({"max_position_embeddings": 1000}, "ml.g5.12xlarge",
          {"max_input_tokens": 750, "max_new_tokens": 250}),
         ({}, "ml.inf2.24xlarge", {"framework": "djl-neuronx", "dtype": "bf16"}),
+        ({}, "ml.p3.8xlarge", {"framework": "djl-lmi", "version": "0.35.0", "dtype": "fp16"}),
     ],
 )  # fmt: skip
 def test_the_layout_follows_the_network_and_the_type(run, hub, config, changes, instance, serving):
