@@ -1,0 +1,145 @@
+"""Rules about the engine of an LMI image: the networks it has code for, and how weights are stored.
+
+An engine looks a network up by its class, and a method of quantisation by its name, and ends if it
+has none while the model loads (facts: lmi_engines.json).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from slipway.codes.code import Code
+from slipway.errors import Problem
+from slipway.facts.images import runs_on
+from slipway.facts.instances import architecture
+from slipway.facts.lmi.engines import (
+    family_architectures,
+    least_capability,
+    quantization_method,
+    runs_remote_code,
+    serves,
+)
+from slipway.facts.lmi.frameworks import framework_images
+from slipway.planning.deployment import problem
+from slipway.planning.families.lmi.deployment import Lmi
+from slipway.planning.families.lmi.setup import ordered
+
+# Where the server may choose, it gives these classes to an engine with a rolling batch
+# (LmiConfigRecommender.java), and never to this framework.
+_ENDS_OF_WRITERS = ("CausalLM", "LMHeadModel", "ForConditionalGeneration")
+_WITHOUT_ROLLING_BATCH = "accelerate"
+# vLLM's option that may name another class than config.json does.
+_OVERRIDES = "hf_overrides"
+
+
+class _Engine(NamedTuple):
+    """The engine that loads a model: its name, the version of DJL Serving, and for messages."""
+
+    name: str
+    version: str
+    shown: str
+
+    def nearest_image(self, fits: Callable[[str, str], bool]) -> str | None:
+        """Returns the first later image with the engine that fits, or else the last earlier one.
+
+        Args:
+            fits: looks at framework and version of an image.
+        """
+        images = framework_images(self.name).items()
+        found = [(version, name) for version, (name, *_) in images if fits(name, version)]
+        later = [each for each in found if ordered(each[0]) > ordered(self.version)]
+        for version, name in later or found[::-1]:
+            return f"{name} {version}"
+        return None
+
+
+def _architectures(lmi: Lmi) -> tuple[str, ...]:
+    """Returns the classes that the network may have; none where nothing tells them."""
+    model = lmi.config.model
+    return (model.architecture,) if model.architecture else family_architectures(model.family)
+
+
+def _engine(lmi: Lmi) -> _Engine | None:
+    """Returns the engine that loads the model; None where it may be several, or a user's code."""
+    names, setup = _architectures(lmi), lmi.setup
+    titles = {each.name: each.title for each in lmi.frameworks}
+    if names and len(titles) > 1 and all(name.endswith(_ENDS_OF_WRITERS) for name in names):
+        titles.pop(_WITHOUT_ROLLING_BATCH, None)
+    if len(titles) != 1:
+        return None
+    [(name, title)] = titles.items()
+    known = lmi.aws_image.components.get(name) if lmi.aws_image else None
+    shown = " ".join(part for part in (title, known, "of", setup.image) if part)
+    return _Engine(name, setup.version.version, shown)
+
+
+def engine_has_network(lmi: Lmi) -> Iterator[Problem]:
+    """Refuses a network that the image's engine has no code for."""
+    engine, names, serving = _engine(lmi), _architectures(lmi), lmi.serving
+    if engine is None or not names or _OVERRIDES in serving.options:
+        return
+    if serving.trust_remote_code and runs_remote_code(engine.name, engine.version):
+        return
+    if any(serves(engine.name, engine.version, name) is not False for name in names):
+        return
+    image = engine.nearest_image(
+        lambda _, version: any(serves(engine.name, version, name) for name in names)
+    )
+    yield problem(
+        Code.LMI_FAMILY,
+        f"{engine.shown} has no code for the network {' or '.join(names)}",
+        f"{image} has it."
+        if image
+        else "No image of Slipway's facts has it with this engine: choose another framework.",
+        ("model", "architecture" if lmi.config.model.architecture else "family"),
+    )
+
+
+def gpu_has_quantization(lmi: Lmi) -> Iterator[Problem]:
+    """Refuses weights in a method that the engine does not load, or not on this GPU.
+
+    The options may name a method, and the checkpoint may be stored in one.
+    """
+    engine, given, stored = _engine(lmi), lmi.quantization, lmi.config.model.quantization
+    if engine is None:
+        return
+    for method in dict.fromkeys(quantization_method(each) for each in (given, stored) if each):
+        least = least_capability(engine.name, engine.version, method)
+        if least is None:
+            image = engine.nearest_image(_loads(engine.name, method))
+            # What the options may say is another rule's.
+            if given is None and image is not None:
+                yield problem(
+                    Code.LMI_QUANTIZATION,
+                    f"{engine.shown} does not load weights in {method}",
+                    f"{image} does. Or choose other weights.",
+                    ("model", "quantization"),
+                )
+            continue
+        for placement, product, capability in lmi.nvidia_gpus():
+            if architecture(capability) >= architecture(least):
+                continue
+            image = engine.nearest_image(_loads(engine.name, method, capability))
+            yield problem(
+                Code.LMI_QUANTIZATION,
+                f"{engine.shown} loads weights in {method} on {least} or newer; "
+                f"{placement.instance.name} has {product} ({capability})",
+                f"{image or 'No image'} loads them there. Or choose an instance type with a newer "
+                "GPU, or other weights.",
+                placement.field,
+            )
+
+
+def _loads(engine: str, method: str, capability: str | None = None) -> Callable[[str, str], bool]:
+    """Returns what says whether an image loads a method, on a GPU if one is given."""
+
+    def loads(image: str, version: str) -> bool:
+        least = least_capability(engine, version, method)
+        if least is None or capability is None:
+            return least is not None
+        fits = architecture(capability) >= architecture(least)
+        return fits and runs_on(image, version, capability) is not False
+
+    return loads
+
+
+RULES = (engine_has_network, gpu_has_quantization)
