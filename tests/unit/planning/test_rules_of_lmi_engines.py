@@ -65,6 +65,12 @@ class TestNetworks:
             (f"model.{field}", message, remedy)
         ]
 
+    def test_the_image_that_has_it_runs_on_the_gpu(self):
+        base, model = ("djl-lmi", "0.34.0"), network("gemma4")
+        for on, remedy in ((T4, "has it."), (V100, "has it, on a newer GPU.")):
+            ((_, _, said),) = found(self.rule, base, model=model, endpoint=on)
+            assert said == f"djl-lmi 0.36.0 {remedy}"
+
     @pytest.mark.parametrize(
         ("image", "model"),
         [

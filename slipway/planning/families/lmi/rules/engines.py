@@ -4,6 +4,7 @@ An engine looks a network up by its class, and a method of quantisation by its n
 has none while the model loads (facts: lmi_engines.json).
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -81,15 +82,21 @@ def engine_has_network(lmi: Lmi) -> Iterator[Problem]:
         return
     if any(serves(engine.name, engine.version, name) is not False for name in names):
         return
-    image = engine.nearest_image(
-        lambda _, version: any(serves(engine.name, version, name) for name in names)
-    )
+    gpus = [capability for _, _, capability in lmi.nvidia_gpus()]
+
+    def has_it(image: str, version: str, *, here: bool = False) -> bool:
+        fits = not here or all(runs_on(image, version, gpu) is not False for gpu in gpus)
+        return fits and any(serves(engine.name, version, name) for name in names)
+
+    image = engine.nearest_image(functools.partial(has_it, here=True))
+    newer = None if image else engine.nearest_image(has_it)
+    remedy = "No image of Slipway's facts has it with this engine: choose another framework."
+    if image or newer:
+        remedy = f"{image or newer} has it{'' if image else ', on a newer GPU'}."
     yield problem(
         Code.LMI_FAMILY,
         f"{engine.shown} has no code for the network {' or '.join(names)}",
-        f"{image} has it."
-        if image
-        else "No image of Slipway's facts has it with this engine: choose another framework.",
+        remedy,
         ("model", "architecture" if lmi.config.model.architecture else "family"),
     )
 
