@@ -12,27 +12,21 @@ from slipway.facts.tables import read_table
 
 # Sections that hold the decoder of texts in a network of images, audio and texts.
 _SECTIONS = ("thinker_config", "text_config", "llm_config", "language_config")
-_LAYERS = (
-    "num_decoder_layers", "decoder_layers", "num_hidden_layers", "n_layer", "n_layers",
-    "num_layers",
-)  # fmt: skip
-_WIDTH = ("hidden_size", "n_embd", "d_model", "dim")
-_HEADS = (
-    "num_attention_heads", "decoder_attention_heads", "n_head", "num_heads", "n_heads",
-)  # fmt: skip
-_GROUPS = (
-    "num_key_value_heads", "n_head_kv", "num_kv_heads", "kv_n_heads", "multi_query_group_num",
-    "num_attention_groups",
-)  # fmt: skip
-_HEAD_SIZE = ("head_dim", "d_kv", "kv_channels", "attention_head_dim", "hidden_size_per_head")
-_POSITIONS = (
-    "model_max_length", "max_position_embeddings", "n_positions", "max_seq_len", "seq_length",
-    "max_sequence_length", "max_target_positions",
-)  # fmt: skip
-_EXPERTS = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
-_ACTIVE = (
-    "num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk", "moe_top_k",
-)  # fmt: skip
+# Each field of `model`, and the names that families have for it.
+_NAMES: Mapping[str, str] = {
+    "layers": "num_decoder_layers decoder_layers num_hidden_layers n_layer n_layers num_layers",
+    "hidden_size": "hidden_size n_embd d_model dim",
+    "attention_heads": "num_attention_heads decoder_attention_heads n_head num_heads n_heads",
+    "key_value_heads": "num_key_value_heads n_head_kv num_kv_heads kv_n_heads "
+    "multi_query_group_num num_attention_groups",
+    "head_size": "head_dim d_kv kv_channels attention_head_dim hidden_size_per_head",
+    "positions": "model_max_length max_position_embeddings n_positions max_seq_len seq_length "
+    "max_sequence_length max_target_positions",
+    "vocabulary_size": "vocab_size padded_vocab_size",
+    "experts": "num_experts moe_num_experts n_routed_experts num_local_experts",
+    "active_experts": "num_experts_per_tok num_experts_per_token top_k_experts moe_topk moe_top_k",
+    "sliding_window": "sliding_window attention_window_size attention_chunk_size",
+}
 # Sections of MPT and DBRX whose fields are the network's own.
 _PARTS = ("attn_config", "ffn_config")
 _MOST_LAYERS, _LARGEST_FACTOR = 1000, 10_000
@@ -71,12 +65,10 @@ class Network:
             parts = (part for name in _PARTS if isinstance(part := section.get(name), dict))
             self._own |= {name: value for part in parts for name, value in part.items()}
             self._own |= section
+        self._defaults: dict[str, Any] = dict(table.get(self.family, {}))
         # Weights are tied by the whole network's class.
-        tied = {name: each for name, each in config.items() if name == "tie_word_embeddings"}
-        self._own |= tied
-        self._defaults = table.get(self.family, {}) | {
-            name: each for name, each in row.items() if name == "tie_word_embeddings"
-        }
+        for known, whole in ((self._own, config), (self._defaults, row)):
+            known |= {name: whole[name] for name in ("tie_word_embeddings",) if name in whole}
 
     def _value(self, *names: str) -> Any:
         """Returns what the file says; the default of the class where it does not say anything."""
@@ -90,6 +82,9 @@ class Network:
             value = max((each for each in value if isinstance(each, int)), default=None)
         return value if isinstance(value, int) and value > 0 and value is not True else None
 
+    def _field(self, name: str) -> int | None:
+        return self._number(*_NAMES[name].split())
+
     @property
     def is_encoder(self) -> bool:
         """Returns whether a text is computed in one pass, which keeps no keys and values."""
@@ -101,7 +96,7 @@ class Network:
     def positions(self) -> int | None:
         """Returns the tokens of the longest text; None where the network has no limit."""
         # T5's positions are relative: the number in its config limits nothing.
-        most = None if self.family == "t5" else self._number(*_POSITIONS)
+        most = None if self.family == "t5" else self._field("positions")
         if most is None:
             return None
         if self.family in _facts()["padded_positions"].split():
@@ -125,18 +120,18 @@ class Network:
         cached = [kind for kind in kinds if _keeps_cache(kind)]
         found: dict[str, int | None] = {
             "layers": layers,
-            "hidden_size": self._number(*_WIDTH),
+            "hidden_size": self._field("hidden_size"),
             # State spaces have heads too, which no degree has to divide.
-            "attention_heads": self._number(*_HEADS) if cached or not kinds else None,
+            "attention_heads": self._field("attention_heads") if cached or not kinds else None,
             "positions": self.positions,
-            "vocabulary_size": self._number("vocab_size", "padded_vocab_size"),
+            "vocabulary_size": self._field("vocabulary_size"),
             "tied_embeddings": self._value("tie_word_embeddings"),
         }
         found |= self._kept(found["attention_heads"], found["hidden_size"])
         if kinds and (self.is_encoder or len(cached) != layers):
             found["cached_layers"] = 0 if self.is_encoder else len(cached)
         found |= {} if self.is_encoder else self._windows(cached)
-        experts, active = self._number(*_EXPERTS), self._number(*_ACTIVE)
+        experts, active = self._field("experts"), self._field("active_experts")
         if experts is not None and experts > 1:
             found |= {"experts": experts, "active_experts": active}
         return {name: value for name, value in found.items() if value is not None}
@@ -148,7 +143,7 @@ class Network:
             if self.family in _facts()["latent_attention"].split():
                 return {"latent_size": rank + rope}
             return {"head_size": (self._number("qk_nope_head_dim") or 0) + rope}
-        size, groups = self._number(*_HEAD_SIZE), self._number(*_GROUPS)
+        size, groups = self._field("head_size"), self._field("key_value_heads")
         if self._own.get("multi_query") is True and not self._own.get("new_decoder_architecture"):
             groups = 1
         if self._own.get("multi_query_attention") is False:
@@ -162,7 +157,7 @@ class Network:
 
     def _layers(self) -> tuple[int | None, list[str]]:
         """Returns the number of layers, and the kind of each; no kinds without the number."""
-        layers = self._number(*_LAYERS)
+        layers = self._field("layers")
         if layers is not None and layers > _MOST_LAYERS:
             return layers, []
         listed = list(map(str, self._listed()))
@@ -174,11 +169,10 @@ class Network:
 
     def _listed(self) -> Iterator[str]:
         """Yields the kind of each layer, as far as the config tells."""
-        own, layers = self._own, self._number(*_LAYERS) or 0
+        own, layers = self._own, self._field("layers") or 0
         every = range(layers)
         pattern = own.get("sliding_window_pattern", own.get("_sliding_window_pattern"))
-        interval = self._number("full_attention_interval")
-        period = self._number("attn_layer_period")
+        interval, period = map(self._number, ("full_attention_interval", "attn_layer_period"))
         linear = own.get("linear_attn_config")
         full: Any = own.get("attn_layer_indices") or own.get("full_attn_idxs")
         if isinstance(linear, dict):  # counts from 1
@@ -219,7 +213,7 @@ class Network:
 
     def _windows(self, cached: list[str]) -> dict[str, int]:
         """Returns the window and the layers that have it; nothing where no text is longer."""
-        window = self._number("sliding_window", "attention_window_size", "attention_chunk_size")
+        window = self._field("sliding_window")
         windowed = sum(kind.startswith(("sliding", "chunked", "local")) for kind in cached)
         if not window or not windowed or window >= (self.positions or window + 1):
             return {}

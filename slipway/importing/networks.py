@@ -79,7 +79,7 @@ def read_network(
         given = replace(given, family=facts.family)
     elif given.family is None and facts.shape:
         given = replace(given, family="other")
-        guesses["model", "family"] = Guess("the config language has no name for this architecture.")
+        guesses["model", "family"] = Guess("config.json names no `model_type`.")
     # The shape belongs to the checkpoint's own family.
     if given.family in (facts.family, "other"):
         given = replace(given, shape=facts.shape)

@@ -24,6 +24,9 @@ model:
   hidden_size: 4096
   attention_heads: 32
   key_value_heads: 8
+  positions: 8192
+  vocabulary_size: 32000
+  tied_embeddings: true
 
 serving:
   container: lmi

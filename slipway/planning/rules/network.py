@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from slipway.codes.code import Code
-from slipway.errors import FieldPath, Problem
+from slipway.errors import Problem
 from slipway.planning.deployment import Deployment, problem
+from slipway.planning.lengths import STRETCHES, longest_texts
 
 # Bytes of a weight in a checkpoint. Two bits are the least that any format has, and fp32 in four
 # formats side by side the most.
@@ -24,8 +25,9 @@ _NEEDS = (
     ("active_experts", "experts"),
     ("tied_embeddings", "vocabulary_size"),
 )
-# Families whose checkpoints learn a vector for each position, or build a table of them. The numbers
-# are the defaults of Hugging Face's configuration classes; few checkpoints have more.
+# For configs that do not say `positions`: families whose checkpoints learn a vector for each
+# position, or build a table of them. The numbers are the defaults of Hugging Face's configuration
+# classes; few checkpoints have more.
 _POSITIONS: Mapping[str, int] = {
     "bert": 512,
     "distilbert": 512,
@@ -116,32 +118,22 @@ def size_fits_parameters(deployment: Deployment) -> Iterator[Problem]:
 
 def texts_have_positions(deployment: Deployment) -> Iterator[Problem]:
     """A longer text indexes past the table of positions, which ends the request or the process."""
-    family = deployment.config.model.family
-    most = _POSITIONS.get(family)
-    if most is None:
+    model, options = deployment.config.model, getattr(deployment.config.serving, "options", {})
+    most = model.positions or _POSITIONS.get(model.family)
+    if most is None or STRETCHES & options.keys():
         return
-    for field, tokens in _longest_texts(deployment):
+    whose, remedy = f"family {model.family}", "set `family: other` in `model`"
+    if model.positions is not None:
+        whose, remedy = "network", "correct `positions` in `model`"
+    for field, tokens in longest_texts(deployment):
         if tokens > most:
             yield problem(
                 Code.TOO_MANY_TOKENS,
-                f"{tokens} tokens are more than the {most} positions of the family {family}",
+                f"{tokens} tokens are more than the {most} positions of the {whose}",
                 f"Use {most} tokens at most, prompt and answer together. If the checkpoint has "
-                "more positions, set `family: other` in `model`.",
+                f"more positions, {remedy}.",
                 field,
             )
-
-
-def _longest_texts(deployment: Deployment) -> Iterator[tuple[FieldPath, int]]:
-    serving = deployment.config.serving
-    prompt = getattr(serving, "max_input_tokens", None)
-    answer = None if deployment.is_encoder else getattr(serving, "max_new_tokens", None)
-    if prompt is not None:
-        yield ("serving", "max_input_tokens"), prompt + (answer or 0)
-    sequence = getattr(serving, "sequence_length", None)
-    if sequence is not None:
-        yield ("serving", "sequence_length"), sequence
-    for index, length in enumerate(getattr(serving, "sequence_lengths", None) or ()):
-        yield ("serving", "sequence_lengths", index), length
 
 
 RULES = (

@@ -274,8 +274,9 @@ def test_a_local_checkpoint_says_its_family_parameters_and_shape(run, tmp_path):
     assert code == 0
     assert f"model_configs/search.yaml written. {ON_THIS_MACHINE}" in output
     assert written(tmp_path)["model"] == {
-        "family": "gpt2", "parameters": 2222560, "layers": 5, "hidden_size": 160,
-        "attention_heads": 5,
+        "family": "gpt2", "architecture": "GPT2LMHeadModel", "parameters": 2222560, "layers": 5,
+        "hidden_size": 160, "attention_heads": 5, "positions": 128, "vocabulary_size": 4096,
+        "tied_embeddings": True,
     }  # fmt: skip
     # An option wins, and the shape is of the checkpoint's family alone.
     code, _, _ = run("other", *options, "--family", "gptj", "--parameters", "7")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from slipway.planning.rules import network
+from tests.unit.planning.models import vllm
 from tests.unit.planning.rule_findings import findings
 
 
@@ -124,3 +125,21 @@ def test_texts_have_positions():
     assert findings(rule, model=gpt2, serving=tensorrt(1000, 24)) == []
     other = {**gpt2, "family": "other"}
     assert findings(rule, model=other, serving=tensorrt(1000, 25)) == []
+
+
+def test_positions_of_the_network_itself_come_before_its_familys():
+    rule, shaped = network.texts_have_positions, model(family="qwen3", positions=1024)
+    assert findings(rule, model=shaped, serving=tensorrt(1000, 25)) == [
+        (
+            "serving.max_input_tokens",
+            "1025 tokens are more than the 1024 positions of the network",
+            "Use 1024 tokens at most, prompt and answer together. If the checkpoint has more "
+            "positions, correct `positions` in `model`.",
+        )
+    ]
+    longer = model(family="gpt2", positions=2048)
+    assert findings(rule, model=longer, serving=tensorrt(1000, 25)) == []
+    stretched = vllm(
+        max_input_tokens=1000, max_new_tokens=25, options={"hf_overrides": '{"rope_scaling": {}}'}
+    )
+    assert findings(rule, model=shaped, serving=stretched) == []
