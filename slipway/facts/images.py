@@ -205,14 +205,7 @@ def versions(framework: str) -> tuple[str, ...]:
 
 
 def runs_on(framework: str, version: str, compute_capability: str) -> bool | None:
-    """Returns whether an image has code for a GPU, such as `sm70`; None where no source says.
-
-    Raises:
-        UnknownFrameworkError: there is no such framework.
-        UnknownVersionError: the framework has no such version.
-    """
-    if version not in versions(framework):
-        raise UnknownVersionError(framework, version, versions(framework))
+    """Returns whether an image has code for a GPU, such as `sm70`; None where no source says."""
     least = known(image_table()["images"][framework][version]["minimum_compute_capability"])
     return None if least is None else architecture(compute_capability) >= architecture(least)
 

@@ -32,7 +32,7 @@ serving:
   container: lmi
   # Guess: AWS still develops it for this accelerator.
   framework: djl-lmi
-  # Guess: the newest.
+  # Guess: the newest that runs on this type.
   version: "0.36.0"
   # Guess: the largest degree on this type that splits the heads of the network.
   tensor_parallel_degree: 4

@@ -1,12 +1,15 @@
 """What the engines of LMI images serve: classes of networks, and methods of quantisation.
 
 `python -m tools.refresh_facts.engines` writes the table from the engines' own registries and names
-its sources. Engines bear their names of lmi_frameworks.json; a version is one of DJL Serving.
+its sources. Engines have their names of lmi_frameworks.json, such as `vllm`. Versions are those of
+DJL Serving, GPUs are compute capabilities, and an architecture is a class such as
+`Qwen3MoeForCausalLM`.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
+from slipway.facts.instances import architecture
 from slipway.facts.lmi.options import covers, rows_of, table_of
 
 # vLLM runs what it has no code for with Transformers, where their class can be run so.
@@ -31,13 +34,7 @@ def family_architectures(family: str) -> tuple[str, ...]:
 
 
 def serves(engine: str, version: str, architecture: str) -> bool | None:
-    """Returns whether an engine has code for a class of networks; None where no source says.
-
-    Args:
-        engine: for example `vllm`.
-        version: of DJL Serving.
-        architecture: for example `Qwen3MoeForCausalLM`.
-    """
+    """Returns whether an engine has code for a class of networks; None where no source says."""
     if engine not in _table()["architectures"] or _ONLY.get(engine, "") not in architecture:
         return None
     found = [_table()["architectures"][name] for name in _WITH.get(engine, (engine,))]
@@ -66,13 +63,16 @@ def quantization_method(name: str) -> str:
 def least_capability(engine: str, version: str, method: str) -> str | None:
     """Returns the compute capability that a method needs, such as `sm80`; None where none is known.
 
-    Args:
-        engine: for example `vllm`.
-        version: of DJL Serving.
-        method: as `quantization_method` returns it.
+    The method has the engine's name, as `quantization_method` returns it.
     """
     found = rows_of(_table()["quantization"].get(engine, {}).get(method, ()), version)
     return str(found[0]["least"]) if found else None
+
+
+def loads(engine: str, version: str, method: str, gpu: str | None = None) -> bool:
+    """Returns whether an engine has a method, and kernels for a GPU if one is given."""
+    least = least_capability(engine, version, method)
+    return least is not None and (gpu is None or architecture(gpu) >= architecture(least))
 
 
 def _covered(spans: Any, version: str) -> bool:

@@ -46,7 +46,7 @@ def model_options(
         family: `model_type` of config.json, with `_` for `-`.
         architecture: class of the network, by which vLLM knows code that is not its own.
     """
-    table = table_of("lmi/lmi_model_options.json")
+    table, engines = table_of("lmi/lmi_model_options.json"), table_of("lmi/lmi_engines.json")
     found = [
         ModelOptions(
             row["purpose"],
@@ -58,10 +58,8 @@ def model_options(
         for row in table["rows"]
         if family in row["families"] and _applies(row, version)
     ]
-    spans = table_of("lmi/lmi_engines.json")["remote_code"].get(architecture, ())
-    if any(covers(span, version) for span in spans):
-        vllm = table_of("lmi/lmi_engines.json")["vllm"][version]
-        source = f"vllm {vllm}, tests/models/registry.py"
+    if any(covers(span, version) for span in engines["remote_code"].get(architecture, ())):
+        source = f"vllm {engines['vllm'][version]}, tests/models/registry.py"
         trusted = MappingProxyType({"trust_remote_code": True})
         found.append(ModelOptions("remote_code", trusted, None, None, source))
     return tuple(found)
@@ -69,12 +67,8 @@ def model_options(
 
 def _applies(row: Mapping[str, Any], version: str) -> bool:
     """Returns whether the version is in the row's span, and its vLLM has the row's parsers."""
-    engines = table_of("lmi/lmi_engines.json")
-    spans = [
-        engines[_PARSERS[name]].get(value, ())
-        for name, value in row["options"].items()
-        if name in _PARSERS
-    ]
-    if "in" in row:
-        spans.append([row["in"]])
+    engines, spans = table_of("lmi/lmi_engines.json"), [[row["in"]]] if "in" in row else []
+    for option, names in _PARSERS.items():
+        if option in row["options"]:
+            spans.append(engines[names].get(row["options"][option], []))
     return all(any(covers(span, version) for span in each) for each in spans)

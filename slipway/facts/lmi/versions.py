@@ -238,10 +238,8 @@ def usable_versions(framework: str, gpu: Accelerator | None = None) -> list[str]
     """
     named = [name for name in versions(framework) if lmi_version(framework, name).facts_of is None]
     capability = gpu.compute_capability if gpu else None
-    if capability is None:
-        return named
-    fitting = [name for name in named if runs_on(framework, name, capability) is not False]
-    return fitting or named
+    unfit = [name for name in named if capability and runs_on(framework, name, capability) is False]
+    return [name for name in named if name not in unfit] or named
 
 
 @functools.cache

@@ -41,10 +41,7 @@ def checkpoint_draft(
     if given.framework is None:
         found["serving", "framework"] = Guess("AWS still develops it for this accelerator.")
     if given.version is None:
-        newest = chosen.version == usable_versions(framework)[-1]
-        found["serving", "version"] = Guess(
-            "the newest." if newest else "the newest that runs on this GPU."
-        )
+        found["serving", "version"] = Guess("the newest that runs on this type.")
     settings = {
         "option.tensor_parallel_degree": str(_degree(facts, accelerator)),
         "option.dtype": _dtype(facts, accelerator),

@@ -5,16 +5,16 @@ has none while the model loads (facts: lmi_engines.json).
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.images import runs_on
-from slipway.facts.instances import architecture
 from slipway.facts.lmi.engines import (
     family_architectures,
     least_capability,
+    loads,
     quantization_method,
     runs_remote_code,
     serves,
@@ -39,18 +39,15 @@ class _Engine(NamedTuple):
     version: str
     shown: str
 
-    def nearest_image(self, fits: Callable[[str, str], bool]) -> str | None:
-        """Returns the first later image with the engine that fits, or else the last earlier one.
-
-        Args:
-            fits: looks at framework and version of an image.
-        """
-        images = framework_images(self.name).items()
-        found = [(version, name) for version, (name, *_) in images if fits(name, version)]
+    def nearest_image(self, has: Callable[[str], bool], gpus: Sequence[str] = ()) -> str | None:
+        """Returns the first later image, or else the last earlier one, that has it on the GPUs."""
+        found = [
+            (version, name)
+            for version, (name, *_) in framework_images(self.name).items()
+            if has(version) and all(runs_on(name, version, gpu) is not False for gpu in gpus)
+        ]
         later = [each for each in found if ordered(each[0]) > ordered(self.version)]
-        for version, name in later or found[::-1]:
-            return f"{name} {version}"
-        return None
+        return next((f"{name} {version}" for version, name in later or found[::-1]), None)
 
 
 def _architectures(lmi: Lmi) -> tuple[str, ...]:
@@ -82,17 +79,15 @@ def engine_has_network(lmi: Lmi) -> Iterator[Problem]:
         return
     if any(serves(engine.name, engine.version, name) is not False for name in names):
         return
-    gpus = [capability for _, _, capability in lmi.nvidia_gpus()]
 
-    def has_it(image: str, version: str, *, here: bool = False) -> bool:
-        fits = not here or all(runs_on(image, version, gpu) is not False for gpu in gpus)
-        return fits and any(serves(engine.name, version, name) for name in names)
+    def has_it(version: str) -> bool:
+        return any(serves(engine.name, version, name) for name in names)
 
-    image = engine.nearest_image(functools.partial(has_it, here=True))
-    newer = None if image else engine.nearest_image(has_it)
     remedy = "No image of Slipway's facts has it with this engine: choose another framework."
-    if image or newer:
-        remedy = f"{image or newer} has it{'' if image else ', on a newer GPU'}."
+    if image := engine.nearest_image(has_it, [gpu for _, _, gpu in lmi.nvidia_gpus()]):
+        remedy = f"{image} has it."
+    elif image := engine.nearest_image(has_it):
+        remedy = f"{image} has it, on a newer GPU."
     yield problem(
         Code.LMI_FAMILY,
         f"{engine.shown} has no code for the network {' or '.join(names)}",
@@ -109,44 +104,31 @@ def gpu_has_quantization(lmi: Lmi) -> Iterator[Problem]:
     engine, given, stored = _engine(lmi), lmi.quantization, lmi.config.model.quantization
     if engine is None:
         return
-    for method in dict.fromkeys(quantization_method(each) for each in (given, stored) if each):
-        least = least_capability(engine.name, engine.version, method)
-        if least is None:
-            image = engine.nearest_image(_loads(engine.name, method))
-            # What the options may say is another rule's.
-            if given is None and image is not None:
-                yield problem(
-                    Code.LMI_QUANTIZATION,
-                    f"{engine.shown} does not load weights in {method}",
-                    f"{image} does. Or choose other weights.",
-                    ("model", "quantization"),
-                )
-            continue
-        for placement, product, capability in lmi.nvidia_gpus():
-            if architecture(capability) >= architecture(least):
+    methods = dict.fromkeys(quantization_method(each) for each in (given, stored) if each)
+    for method in methods:
+        has_it = functools.partial(loads, engine.name, method=method)
+        image = engine.nearest_image(has_it)
+        # A method that no version has, or that the options may not name, is another rule's.
+        if not has_it(engine.version) and given is None and image is not None:
+            yield problem(
+                Code.LMI_QUANTIZATION,
+                f"{engine.shown} does not load weights in {method}",
+                f"{image} does. Or choose other weights.",
+                ("model", "quantization"),
+            )
+        for placement, product, gpu in lmi.nvidia_gpus():
+            least = least_capability(engine.name, engine.version, method)
+            if least is None or has_it(engine.version, gpu=gpu):
                 continue
-            image = engine.nearest_image(_loads(engine.name, method, capability))
+            image = engine.nearest_image(functools.partial(has_it, gpu=gpu), [gpu])
             yield problem(
                 Code.LMI_QUANTIZATION,
                 f"{engine.shown} loads weights in {method} on {least} or newer; "
-                f"{placement.instance.name} has {product} ({capability})",
+                f"{placement.instance.name} has {product} ({gpu})",
                 f"{image or 'No image'} loads them there. Or choose an instance type with a newer "
                 "GPU, or other weights.",
                 placement.field,
             )
-
-
-def _loads(engine: str, method: str, capability: str | None = None) -> Callable[[str, str], bool]:
-    """Returns what says whether an image loads a method, on a GPU if one is given."""
-
-    def loads(image: str, version: str) -> bool:
-        least = least_capability(engine, version, method)
-        if least is None or capability is None:
-            return least is not None
-        fits = architecture(capability) >= architecture(least)
-        return fits and runs_on(image, version, capability) is not False
-
-    return loads
 
 
 RULES = (engine_has_network, gpu_has_quantization)
