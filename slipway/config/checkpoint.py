@@ -14,6 +14,7 @@ from typing import Any
 
 from slipway.codes.code import Code
 from slipway.config.networks import Network, family_of, sections_of
+from slipway.config.sections.model import Model
 from slipway.errors import UserError
 from slipway.json_text import parse_json
 
@@ -64,7 +65,8 @@ class CheckpointFacts:
 
     family: str | None = None
     parameters: int | None = None
-    shape: Mapping[str, int | str] = field(default_factory=dict)
+    # Any: a field of `model` is a number, a text or a boolean.
+    shape: Mapping[str, Any] = field(default_factory=dict)
     positions: int | None = None
     dtype: str | None = None
     quantization: str | None = None
@@ -95,6 +97,7 @@ def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
         shape["architecture"] = classes[0]
     if method:
         shape["quantization"] = str(method["quant_method"])
+    shape = {name: shape[name] for name in Model.model_fields if name in shape}
     is_cached = shape.get("cached_layers") != 0
     return CheckpointFacts(
         family_of(config.get("model_type")),
@@ -151,7 +154,10 @@ def _task(
         return "embedding"
     if any(isinstance(section.get("vision_config"), dict) for section in sections_of(config)):
         return "vision"
-    if "LMHead" in architecture or architecture.endswith(("CausalLM", "ConditionalGeneration")):
+    own_code = config.get("auto_map")
+    has_writer = isinstance(own_code, dict) and "AutoModelForCausalLM" in own_code
+    writes = has_writer or "LMHead" in architecture
+    if writes or architecture.endswith(("CausalLM", "ConditionalGeneration")):
         has_template = any((directory / name).is_file() for name in _TEMPLATES) or (
             (directory / _TOKENIZER).is_file()
             and bool(_document(directory / _TOKENIZER, shown_as).get("chat_template"))

@@ -102,8 +102,9 @@ class Network:
         if self.family in _facts()["padded_positions"].split():
             padding = self._own.get("pad_token_id", 1)
             return most - 1 - padding if isinstance(padding, int) else most
-        scaling = self._own.get("rope_scaling") or self._own.get("rope_parameters")
-        factor = scaling.get("factor") if isinstance(scaling, dict) else None
+        given = self._own.get("rope_scaling") or self._own.get("rope_parameters")
+        scaling: Mapping[str, Any] = given if isinstance(given, dict) else {}
+        factor = scaling.get("factor")
         if not isinstance(factor, (int, float)) or not 1 < factor < _LARGEST_FACTOR:
             return most
         kind = scaling.get("rope_type", scaling.get("type"))
@@ -118,16 +119,17 @@ class Network:
         """Returns the fields of the section `model` that follow from config.json alone."""
         layers, kinds = self._layers()
         cached = [kind for kind in kinds if _keeps_cache(kind)]
+        width, vocabulary = self._field("hidden_size"), self._field("vocabulary_size")
         found: dict[str, int | None] = {
             "layers": layers,
-            "hidden_size": self._field("hidden_size"),
-            # State spaces have heads too, which no degree has to divide.
-            "attention_heads": self._field("attention_heads") if cached or not kinds else None,
+            "hidden_size": width,
             "positions": self.positions,
-            "vocabulary_size": self._field("vocabulary_size"),
-            "tied_embeddings": self._value("tie_word_embeddings"),
+            "vocabulary_size": vocabulary,
+            "tied_embeddings": self._value("tie_word_embeddings") if vocabulary else None,
         }
-        found |= self._kept(found["attention_heads"], found["hidden_size"])
+        if cached or not kinds:  # state spaces have heads too, which no degree has to divide
+            heads = found["attention_heads"] = self._field("attention_heads")
+            found |= self._kept(heads, width)
         if kinds and (self.is_encoder or len(cached) != layers):
             found["cached_layers"] = 0 if self.is_encoder else len(cached)
         found |= {} if self.is_encoder else self._windows(cached)
@@ -165,7 +167,7 @@ class Network:
             layers = len(listed) or None
         kinds = listed or [_FULL] * (layers or 0)
         # The last layers of Gemma 3n use the keys and values of earlier ones.
-        return layers, kinds[: len(kinds) - (self._number("num_kv_shared_layers") or 0)]
+        return layers, kinds[: max(0, len(kinds) - (self._number("num_kv_shared_layers") or 0))]
 
     def _listed(self) -> Iterator[str]:
         """Yields the kind of each layer, as far as the config tells."""
@@ -173,19 +175,17 @@ class Network:
         every = range(layers)
         pattern = own.get("sliding_window_pattern", own.get("_sliding_window_pattern"))
         interval, period = map(self._number, ("full_attention_interval", "attn_layer_period"))
-        linear = own.get("linear_attn_config")
-        full: Any = own.get("attn_layer_indices") or own.get("full_attn_idxs")
-        if isinstance(linear, dict):  # counts from 1
-            counted = linear.get("full_attn_layers") or ()
-            full = [index - 1 for index in counted if isinstance(index, int)]
+        full = own.get("attn_layer_indices") or own.get("full_attn_idxs")
+        linear = own.get("linear_attn_config")  # counts from 1
+        if isinstance(linear, dict) and isinstance(linear.get("full_attn_layers"), list):
+            full = [each - 1 for each in linear["full_attn_layers"] if isinstance(each, int)]
         for name in ("layer_types", "layers_block_type"):
             if isinstance(own.get(name), list) and own[name]:
                 yield from own[name]
                 return
-        if isinstance(own.get("hybrid_override_pattern"), str):
-            yield from (_FULL if c == "*" else _NO_CACHE for c in own["hybrid_override_pattern"])
-        elif isinstance(own.get("attn_type_list"), list):
-            yield from (_FULL if each else _NO_CACHE for each in own["attn_type_list"])
+        marks = own.get("hybrid_override_pattern") or own.get("attn_type_list")
+        if isinstance(marks, (str, list)):  # of Nemotron-H, and of MiniMax
+            yield from (_FULL if each in ("*", 1) else _NO_CACHE for each in marks)
         elif isinstance(full, list):
             yield from (_FULL if i in full else _NO_CACHE for i in every)
         elif period is not None:

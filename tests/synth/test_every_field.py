@@ -204,6 +204,16 @@ def test_the_plan_tells_its_reviewer(field_path: str):
     assert before != after
 
 
+@pytest.mark.parametrize("field_path", _rows("refused"))
+def test_a_value_that_does_not_suit_the_rest_is_refused(field_path: str):
+    change = CHANGES[field_path]
+    assert _plan(*_before(change))
+    with pytest.raises(UserError) as caught:
+        _plan(*_after(field_path, change))
+    [problem] = caught.value.problems
+    assert field_path.rpartition(".")[2] in f"{problem.field} {problem.remedy}"
+
+
 @dataclass(frozen=True)
 class Rendered:
     """A plan's stack: its template, its name, and what only the CDK CLI's manifest has."""
@@ -222,8 +232,8 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Rendered]
     """Renders the plans before and after each change, each plan once."""
     app = new_app(tmp_path_factory.mktemp("cdk.out"))
     ids: dict[str, str] = {}
-    for field_path in CHANGES:
-        for plan in _plans(field_path):
+    for field_path, change in CHANGES.items():
+        for plan in () if change.effect == "refused" else _plans(field_path):
             if _key(plan) not in ids:
                 ids[_key(plan)] = construct_id = f"stack-{len(ids)}"
                 _add_stack(app, construct_id, plan)
@@ -292,7 +302,7 @@ def test_the_consequence_of_every_change_is_what_its_template_does(
     rendered: Mapping[str, Rendered],
 ):
     said, done = {}, {}
-    for field_path in CHANGES:
+    for field_path in (path for path, each in CHANGES.items() if each.effect != "refused"):
         before, after = _plans(field_path)
         said[field_path] = consequences(before, after).verdict
         done[field_path] = consequence_of(rendered[_key(before)], rendered[_key(after)])

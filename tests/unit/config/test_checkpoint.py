@@ -295,6 +295,10 @@ def test_the_precision_of_the_plain_weights_is_taken_where_config_json_names_non
         ({"architectures": ["Qwen3ForCausalLM"]}, {"tokenizer_config.json": "{}"}, "generation"),
         ({"architectures": ["Qwen3ForCausalLM"]}, {"modules.json": "[]"}, "embedding"),
         ({"architectures": ["MistralModel"]}, {}, "embedding"),
+        # Its own code has a class for texts.
+        ({"architectures": ["ChatGLMModel"],
+          "auto_map": {"AutoModelForCausalLM": "a.ChatGLMForConditionalGeneration"}}, {},
+         "generation"),
         ({"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}}, {},
          "reranking"),
         ({"architectures": ["BertForSequenceClassification"]}, {}, "classification"),

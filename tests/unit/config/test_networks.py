@@ -188,7 +188,12 @@ def test_a_state_space_has_no_attention_heads() -> None:
     mamba = {"model_type": "mamba2", "num_hidden_layers": 64, "num_heads": 128, "state_size": 128}
     shape = Network(mamba).shape()
     assert shape["cached_layers"] == 0
-    assert "attention_heads" not in shape
+    assert not {"attention_heads", "head_size"} & shape.keys()
+
+
+def test_no_field_is_told_without_its_counterpart() -> None:
+    alone = {"tie_word_embeddings": True, "sliding_window": 512, "num_experts_per_tok": 2}
+    assert Network({"model_type": "nobody_knows"} | alone).shape() == {}
 
 
 @pytest.mark.parametrize(
@@ -237,6 +242,8 @@ def test_positions(config: dict[str, Any], positions: int | None) -> None:
         {"num_hidden_layers": 4, "layer_types": [1, {}], "attn_config": 3, "rope_scaling": "x"},
         {"num_hidden_layers": 4, "hybrid_override_pattern": 3, "sliding_window_pattern": -1},
         {"num_hidden_layers": 4, "linear_attn_config": {"full_attn_layers": ["a", None]}},
+        {"num_hidden_layers": 4, "linear_attn_config": {"full_attn_layers": 7}},
+        {"num_hidden_layers": 4, "num_kv_shared_layers": 9},
         {"num_hidden_layers": True, "num_attention_heads": -3, "num_experts": [None, "a"]},
         {"model_type": "roberta", "max_position_embeddings": 8, "pad_token_id": "a"},
     ],

@@ -158,7 +158,7 @@ class TestAccelerators:
             (
                 "serving.tensor_parallel_degree",
                 "8 experts cannot be spread over 16 accelerators",
-                "Use a degree of 8 at most.",
+                "Use a degree of 8 at most, or correct `experts` in `model`.",
             )
         ]
         assert found(rule, VLLM, tensor_parallel_degree=8, **mixtral) == []

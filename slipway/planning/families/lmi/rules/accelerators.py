@@ -106,7 +106,7 @@ def degree_fits_experts(lmi: Lmi) -> Iterator[Problem]:
         yield problem(
             Code.LMI_EXPERTS,
             f"{experts} experts cannot be spread over {degree} accelerators",
-            f"Use a degree of {experts} at most.",
+            f"Use a degree of {experts} at most, or correct `experts` in `model`.",
             ("serving", "tensor_parallel_degree"),
         )
 
