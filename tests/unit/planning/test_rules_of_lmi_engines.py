@@ -161,6 +161,8 @@ class TestQuantization:
             (NEWEST, "compressed_tensors", A10G),
             (NEWEST, "nvfp4", T4),
             (NEWEST, "of_my_own", A10G),
+            # vLLM has a plugin for it, and no source says whether the image has that.
+            (NEWEST, "bitsandbytes", A10G),
         ],
     )
     def test_methods_that_a_gpu_has(self, image, method, gpu):

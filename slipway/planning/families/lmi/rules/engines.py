@@ -107,13 +107,13 @@ def gpu_has_quantization(lmi: Lmi) -> Iterator[Problem]:
     methods = dict.fromkeys(quantization_method(each) for each in (given, stored) if each)
     for method in methods:
         has_it = functools.partial(loads, engine.name, method=method)
-        image = engine.nearest_image(has_it)
-        # A method that no version has, or that the options may not name, is another rule's.
-        if not has_it(engine.version) and given is None and image is not None:
+        first = next(filter(has_it, framework_images(engine.name)), engine.version)
+        # A later engine without it may have a plugin. What options may say is another rule's.
+        if given is None and ordered(first) > ordered(engine.version):
             yield problem(
                 Code.LMI_QUANTIZATION,
                 f"{engine.shown} does not load weights in {method}",
-                f"{image} does. Or choose other weights.",
+                f"{engine.nearest_image(has_it)} does. Or choose other weights.",
                 ("model", "quantization"),
             )
         for placement, product, gpu in lmi.nvidia_gpus():
