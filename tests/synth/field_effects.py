@@ -230,7 +230,9 @@ CHANGES: Mapping[str, Change] = {
         layers=24, hidden_size=1536, key_value_heads=4, head_size=32, latent_size=128,
         cached_layers=6,
     ),
-    "model.architecture": Change("refused", "lmi", "Qwen3MoeForCausalLM"),
+    "model.architecture": Change(
+        "refused", "lmi", "NobodyServesThis", over={"serving.version": "0.36.0"}
+    ),
     "model.sliding_window": Change("plan", "shaped", 8, over=_WINDOWED),
     "model.windowed_layers": Change("plan", "shaped", 12, over=_WINDOWED),
     "model.positions": Change("refused", "lmi", 64),
