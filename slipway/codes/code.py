@@ -128,6 +128,7 @@ class Code(StrEnum):
     LMI_TOO_MANY_TOKENS = "SW371"
     LMI_RELEASE = "SW372"
     LMI_EXPERTS = "SW373"
+    LMI_QUANTIZATION = "SW374"
 
     # Of the Neuron container.
     NEURON_DEVICE = "SW375"

@@ -32,7 +32,7 @@ serving:
   container: lmi
   # Guess: AWS still develops it for this accelerator.
   framework: djl-lmi
-  # Guess: the newest.
+  # Guess: the newest that runs on this type.
   version: "0.36.0"
   # Guess: the largest degree on this type that splits the heads of the network.
   tensor_parallel_degree: 4
@@ -102,6 +102,7 @@ def test_a_named_commit_is_no_guess(run, hub, config):
         ({"max_position_embeddings": 1000}, "ml.g5.12xlarge",
          {"max_input_tokens": 750, "max_new_tokens": 250}),
         ({}, "ml.inf2.24xlarge", {"framework": "djl-neuronx", "dtype": "bf16"}),
+        ({}, "ml.p3.8xlarge", {"framework": "djl-lmi", "version": "0.35.0", "dtype": "fp16"}),
     ],
 )  # fmt: skip
 def test_the_layout_follows_the_network_and_the_type(run, hub, config, changes, instance, serving):

@@ -5,9 +5,8 @@ from typing import Any
 
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.config.starters.starter import Answers, Starter
-from slipway.facts.images import versions
 from slipway.facts.instances import Accelerator, architecture
-from slipway.facts.lmi.versions import lmi_version
+from slipway.facts.lmi.versions import usable_versions
 
 FRAMEWORKS: tuple[str, ...] = typing.get_args(LmiServing.model_fields["framework"].annotation)
 # The one that AWS still develops.
@@ -16,17 +15,11 @@ _DEFAULT_FRAMEWORK = "djl-lmi"
 _FIRST_WITH_BF16 = "sm80"
 
 
-def newest_lmi_version(framework: str) -> str:
-    """Returns the newest version of an LMI image whose own sources the facts are from."""
-    known = [name for name in versions(framework) if lmi_version(framework, name).facts_of is None]
-    return known[-1]
-
-
 def _serving(answers: Answers, accelerator: Accelerator | None) -> dict[str, Any]:
     framework = answers.own.get("framework") or _DEFAULT_FRAMEWORK
     serving: dict[str, Any] = {
         "framework": framework,
-        "version": newest_lmi_version(framework),
+        "version": usable_versions(framework, accelerator)[-1],
         # One copy over the whole instance: what fits at all fits so.
         "tensor_parallel_degree": _devices(accelerator),
         "dtype": _dtype(answers.family, accelerator),

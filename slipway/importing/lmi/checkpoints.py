@@ -7,9 +7,9 @@ from typing import Any
 from slipway.config.checkpoint import CheckpointFacts
 from slipway.config.environments import Environment
 from slipway.facts.instances import Accelerator, instance_types
+from slipway.facts.lmi.versions import usable_versions
 from slipway.importing.draft import FieldName, Guess, KnownFacts
 from slipway.importing.lmi.drafts import LmiDraft, lmi_draft
-from slipway.importing.lmi.images import known_versions
 from slipway.importing.lmi.source import LmiSource
 from slipway.planning.families.lmi.deployment import fits_key_value_heads
 from slipway.planning.precision import has_bf16
@@ -33,13 +33,15 @@ def checkpoint_draft(
     kind = accelerator.kind if accelerator else "gpu"
     framework = given.framework or _FRAMEWORKS.get(kind, _FRAMEWORKS["gpu"])
     chosen = replace(
-        given, framework=framework, version=given.version or known_versions(framework)[-1]
+        given,
+        framework=framework,
+        version=given.version or usable_versions(framework, accelerator)[-1],
     )
     found: dict[FieldName, Guess] = {}
     if given.framework is None:
         found["serving", "framework"] = Guess("AWS still develops it for this accelerator.")
     if given.version is None:
-        found["serving", "version"] = Guess("the newest.")
+        found["serving", "version"] = Guess("the newest that runs on this type.")
     settings = {
         "option.tensor_parallel_degree": str(_degree(facts, accelerator)),
         "option.dtype": _dtype(facts, accelerator),
