@@ -21,7 +21,10 @@ from slipway.json_text import parse_json
 _CONFIG, _WEIGHTS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 _QUANTIZATION, _MODULES = "hf_quant_config.json", "modules.json"
 _TOKENIZER, _TEMPLATES = "tokenizer_config.json", ("chat_template.jinja", "chat_template.json")
-READ_FILES = (_CONFIG, _QUANTIZATION, _MODULES, _TOKENIZER, *_TEMPLATES)
+_GENERATION, _SENTENCES = "generation_config.json", "config_sentence_transformers.json"
+READ_FILES = (
+    _CONFIG, _QUANTIZATION, _MODULES, _SENTENCES, _TOKENIZER, _GENERATION, *_TEMPLATES
+)  # fmt: skip
 """What tells of a checkpoint beside its index and its weights."""
 LONGEST_HEADER_BYTES = 100_000_000
 """Safetensors' own limit for the header."""
@@ -63,6 +66,7 @@ class CheckpointFacts:
         task: `chat`, `generation`, `embedding`, `reranking`, `classification` or `vision`; None
             where the files do not tell.
         unknown_fields: fields of `model` that an estimate of memory needs, and no file tells.
+        new_tokens: tokens of an answer, as generation_config.json limits it; None without a limit.
     """
 
     family: str | None = None
@@ -75,6 +79,7 @@ class CheckpointFacts:
     architectures: tuple[str, ...] = ()
     task: str | None = None
     unknown_fields: tuple[str, ...] = ()
+    new_tokens: int | None = None
 
 
 def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
@@ -111,7 +116,13 @@ def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
         classes,
         _task(directory, shown_as, config, classes),
         tuple(name for name in _NEEDED if is_cached and name not in shape),
+        _new_tokens(directory, shown_as),
     )
+
+
+def _new_tokens(directory: Path, shown_as: str) -> int | None:
+    value = _optional(directory / _GENERATION, shown_as).get("max_new_tokens")
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def _dtype(config: Mapping[str, Any], tensors: list[tuple[str, Mapping[str, Any]]]) -> str | None:
@@ -152,6 +163,8 @@ def _task(
         is_score = isinstance(labels, dict) and len(labels) == 1
         return "reranking" if is_score or config.get("num_labels") == 1 else "classification"
     # Of sentence-transformers.
+    if _optional(directory / _SENTENCES, shown_as).get("model_type") == "CrossEncoder":
+        return "reranking"
     if (directory / _MODULES).is_file():
         return "embedding"
     if any(isinstance(section.get("vision_config"), dict) for section in sections_of(config)):
@@ -160,9 +173,8 @@ def _task(
     has_writer = isinstance(own_code, dict) and "AutoModelForCausalLM" in own_code
     writes = has_writer or "LMHead" in architecture
     if writes or architecture.endswith(("CausalLM", "ConditionalGeneration")):
-        has_template = any((directory / name).is_file() for name in _TEMPLATES) or (
-            (directory / _TOKENIZER).is_file()
-            and bool(_document(directory / _TOKENIZER, shown_as).get("chat_template"))
+        has_template = any((directory / name).is_file() for name in _TEMPLATES) or bool(
+            _optional(directory / _TOKENIZER, shown_as).get("chat_template")
         )
         return "chat" if has_template else "generation"
     return "embedding" if architecture.endswith("Model") else None
@@ -264,6 +276,11 @@ def _tensors(path: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]
     except (OSError, struct.error, ValueError, TypeError, KeyError, AttributeError) as error:
         raise _unreadable(shown_as, "safetensors file", error, path) from None
     yield from entries
+
+
+def _optional(path: Path, shown_as: str) -> Mapping[str, Any]:
+    """Returns a file's JSON object; empty without the file."""
+    return _document(path, shown_as) if path.is_file() else {}
 
 
 def _document(path: Path, shown_as: str) -> Mapping[str, Any]:
