@@ -197,7 +197,7 @@ def weight_files(directory: Path, shown_as: str) -> set[str]:
         if not isinstance(weight_map, dict) or not weight_map:
             error = ValueError("its weight_map must name the file of each weight")
             raise _unreadable(f"{shown_as}/{_INDEX}", "index of weights", error)
-        return {Path(str(name)).name for name in weight_map.values()}
+        return {Path(name).name for name in set(map(str, weight_map.values()))}
     return set()
 
 
