@@ -10,7 +10,7 @@ from slipway.importing.weights import WeightsPlace
 from slipway.planning.deployment import ENCODERS
 from slipway.publishing.file_set import checkpoint_facts, directory_files
 from slipway.publishing.hub_facts import hub_facts
-from slipway.publishing.hub_selection import loaded_files
+from slipway.publishing.selection import loaded_files
 
 
 def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
