@@ -241,7 +241,7 @@ class Rendered:
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Rendered]:
     """Renders the plans before and after each change, each plan once."""
-    app = new_app(tmp_path_factory.mktemp("cdk.out"))
+    app = new_app(tmp_path_factory.mktemp("cdk.out"), validates=True)
     ids: dict[str, str] = {}
     for field_path, change in CHANGES.items():
         for plan in () if change.effect == "refused" else _plans(field_path):
