@@ -230,6 +230,7 @@ facts: $(VENV)/.ready-dev ## Write the tables of facts anew that need no AWS acc
 	@$(BIN)/python -m tools.refresh_facts.instances
 	@$(BIN)/python -m tools.refresh_facts.regions
 	@$(BIN)/python -m tools.refresh_facts.images
+	@$(BIN)/python -m tools.refresh_facts.engines
 	@$(BIN)/python -m tools.refresh_facts.resource_types
 	@$(BIN)/python -m tools.refresh_facts.prices --count
 

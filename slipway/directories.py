@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from slipway.codes.code import Code
+from slipway.config.checkpoint import begins_as_pointer
 from slipway.config.schema import ModelConfig
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.planning.deployment import Deployment
@@ -17,8 +18,6 @@ from slipway.planning.directory import (
 )
 
 ALLOWED_VARIABLE: Final = "SLIPWAY_ALLOW_OUTSIDE"
-# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
-LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 LONGEST_POINTER_BYTES: Final = 1023
 PRIVATE_FOLDERS: Final = frozenset({".git", ".slipway"})
 """History with addresses that may have tokens, and what Slipway keeps."""
@@ -69,18 +68,6 @@ def find_escapes(
     return problems
 
 
-def is_lfs_pointer(path: Path, size_bytes: int) -> bool:
-    """Returns whether a file stands for another one that Git LFS did not fetch.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    if size_bytes > LONGEST_POINTER_BYTES:
-        return False
-    with path.open("rb") as file:
-        return file.read(len(LFS_POINTER)) == LFS_POINTER
-
-
 def find_in_directory(project: Path, deployment: Deployment) -> DirectoryFindings:
     """Returns what the family finds in the directory; nothing without the directory.
 
@@ -103,7 +90,11 @@ def find_in_directory(project: Path, deployment: Deployment) -> DirectoryFinding
                 sizes_bytes[shown] = path.stat().st_size
                 if name in deployment.text_names and sizes_bytes[shown] <= LARGEST_TEXT_BYTES:
                     texts[shown] = path.read_bytes()
-                elif path.is_file() and is_lfs_pointer(path, sizes_bytes[shown]):
+                elif (
+                    path.is_file()
+                    and sizes_bytes[shown] <= LONGEST_POINTER_BYTES
+                    and begins_as_pointer(path)
+                ):
                     pointers.add(shown)
             except OSError:
                 # A broken link, which publishing reports.

@@ -11,5 +11,7 @@ alarms. An alarm passes through it in this order:
   changes;
 - `evaluator` is the thread that does this on the clock.
 
+`metric_data` answers GetMetricData.
+
 docs/embedded-aws/monitoring.md lists what is evaluated and what is not.
 """

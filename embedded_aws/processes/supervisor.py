@@ -22,17 +22,19 @@ import time
 
 _PR_SET_PDEATHSIG = 1
 _COMMAND_NOT_RUN = 127
+_HANDLED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command until it or standard input ends; returns the exit status."""
     grace_seconds, command = float(arguments[0]), arguments[1:]
-    # The server blocks the signals that stop it, and blocked signals are inherited.
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    # The program begins with this program's handlers. A SIGTERM that came before it has lost them
+    # would be lost itself, and a stop would take all of GRACE_SECONDS: so it waits until then.
+    signal.pthread_sigmask(signal.SIG_SETMASK, _HANDLED)
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+    for number in _HANDLED:
         signal.signal(number, lambda *_: None)  # noop: the wake-up pipe carries the number
     supervisor = os.getpid()
     # Loaded before the fork: between fork and exec nothing should import.
@@ -40,6 +42,8 @@ def main(arguments: list[str]) -> int:
     child = os.fork()
     if child == 0:
         _become(command, libc, supervisor)
+    # The server blocks the signals that stop it, and blocked signals are inherited.
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     return _watch(child, wake_read, grace_seconds)
 
 
@@ -47,14 +51,9 @@ def _become(command: list[str], libc: ctypes.CDLL | None, supervisor: int) -> No
     """Turns the forked process into the container's program; never returns."""
     try:
         signal.set_wakeup_fd(-1)
-        for number in (
-            signal.SIGCHLD,
-            signal.SIGTERM,
-            signal.SIGINT,
-            signal.SIGUSR1,
-            signal.SIGPIPE,
-        ):
+        for number in (*_HANDLED, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
         # A process group of its own, so that workers which the program forks can be killed with it.
         os.setsid()
         if libc is not None:

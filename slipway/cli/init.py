@@ -15,7 +15,6 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from slipway.config.starters.starter import Starter
@@ -40,16 +39,23 @@ def init(
         ),
     ] = None,
     family: Annotated[
-        str | None, typer.Option(help="Architecture, such as gpt2; a local checkpoint says it.")
+        str | None, typer.Option(help="Architecture, such as gpt2; a checkpoint says it.")
     ] = None,
     parameters: Annotated[
-        int | None, typer.Option(help="Number of weights; a local checkpoint says it.")
+        int | None, typer.Option(help="Number of weights; a checkpoint says it.")
     ] = None,
     instance: Annotated[
-        str | None, typer.Option(help="Instance type, such as ml.g4dn.xlarge.")
+        str | None,
+        typer.Option(
+            help="Type, such as ml.g5.xlarge. For lmi: the cheapest that fits a checkpoint."
+        ),
     ] = None,
     sample: Annotated[str | None, typer.Option(help="Directory with a small model.")] = None,
     weights: Annotated[str | None, typer.Option(help=f"{WEIGHTS_FORMS}.")] = None,
+    hub: Annotated[
+        str | None,
+        typer.Option(help="Weights on the Hugging Face Hub: OWNER/NAME[@REVISION]."),
+    ] = None,
     latency_milliseconds: Annotated[
         int | None, typer.Option(help="Latency objective, 99th percentile.")
     ] = None,
@@ -69,11 +75,12 @@ def init(
 ) -> None:
     """Write a first model config with every field explained; ask for missing answers.
 
-    A checkpoint in a folder of the project says its family, parameters and shape itself.
+    A checkpoint in a folder of the project or on the Hub says its family, parameters and shape
+    itself.
     """
+    from slipway.cli.init_checkpoint import FirstConfig, read_checkpoint_of
     from slipway.config.starter import parse_weights, render
     from slipway.config.starters import DEFAULT, suiting
-    from slipway.config.starters.starter import Answers
 
     project = current_project()
     path, shown = new_file(
@@ -96,33 +103,32 @@ def init(
         **own,
     }
     known = _known(container or DEFAULT)
-    architectures: Sequence[str] = ()
-    if given["weights"] is not None:
-        given["weights"] = parse_weights(given["weights"])
-        given, architectures = _with_facts(given, project.root)
+    place = read_checkpoint_of(given, hub, project.root)
+    given["weights"], facts = place.section, place.facts
+    given |= {key: getattr(facts, key) for key in ("family", "parameters") if given[key] is None}
     if container is None:
         if given["family"] is None and sys.stdin.isatty():
             given["family"] = _asked("family", DEFAULT, project.root)
-        container = suiting(given["family"])
+        container = suiting(given["family"], facts.task, instance)
         known = _known(container)
     _check_own_options(container, own)
     said = {option: answer for option, answer in given.items() if answer is not None}
-    given |= {**known.from_architectures(architectures), **said}
+    given |= {**known.from_architectures(facts.architectures), **said}
+    first = FirstConfig(name, container, place).proposing(given, environments)
+    given["instance"] = given["instance"] or first.proposed
     given = _answered(known, given, container, project.root)
     if isinstance(given["weights"], str):
         given["weights"] = parse_weights(given["weights"])
-    answers = {key: value for key, value in given.items() if key not in own}
-    own = {key: given[key] for key in own}
     with contextlib.suppress(OSError):  # writing the file says why
         path.parent.mkdir(exist_ok=True)
-    write_file(path, render(Answers(name=name, container=container, **answers, own=own)), shown)
+    write_file(path, render(first.answers(given)), shown)
     try:
         config = planned(project, name, environments)
     except UserError:
         typer.echo(f"{shown} written; correct what is wrong in it:", err=True)
         raise
-    first, *more = next_steps(config, environments)
-    typer.echo("\n".join([f"{shown} written. {first}", *more]))
+    step, *more = next_steps(config, environments)
+    typer.echo("\n".join([*first.told, f"{shown} written. {step}", *more]))
 
 
 def _known(container: str) -> Starter:
@@ -166,39 +172,6 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
             )
     if problems:
         raise UserError(problems)
-
-
-def _with_facts(given: Mapping[str, Any], root: Path) -> tuple[dict[str, Any], Sequence[str]]:
-    """Returns the answers with what a local checkpoint's files say, and its `architectures`.
-
-    Raises:
-        UserError: there is no such folder, or its files cannot be read.
-    """
-    from slipway.publishing.file_set import checkpoint_facts, directory_files
-
-    shown = given["weights"].get("path")
-    if shown is None:
-        return dict(given), ()
-    directory = root / shown
-    if not directory.is_dir():
-        if given["family"] is None or given["parameters"] is None:
-            raise UserError.of(
-                Code.NO_FILES,
-                f"`--weights {shown}` is not a directory of this project",
-                f"Copy the checkpoint to {directory}, or link it there and set "
-                "SLIPWAY_ALLOW_OUTSIDE to its folder, or give --family and --parameters.",
-            )
-        return dict(given), ()
-    names = [path.name for path in directory.iterdir() if path.is_file()]
-    facts = checkpoint_facts(directory_files(directory, shown, names))
-    answers = dict(given)
-    for name in ("family", "parameters"):
-        if answers[name] is None:
-            answers[name] = getattr(facts, name)
-    # The shape belongs to the checkpoint's own family.
-    if answers["family"] == facts.family:
-        answers["shape"] = facts.shape
-    return answers, facts.architectures
 
 
 def _missing(starter: Starter, given: Mapping[str, Any]) -> list[str]:

@@ -17,18 +17,9 @@ if TYPE_CHECKING:
     from slipway.project import Project
 
 FLEET_HEAD = (
-    "model",
-    "environment",
-    "state",
-    "serves",
-    "instances",
-    "requests",
-    "5XX",
-    "p50",
-    "p99",
-    "USD",
-    "look at",
-)
+    "model", "environment", "state", "serves", "instances", "requests", "5XX", "p50", "p99",
+    "USD a month", "remarks",
+)  # fmt: skip
 # Columns of numbers.
 _RIGHT = frozenset({"requests", "5XX", "p50", "p99", "USD a month"})
 

@@ -100,10 +100,11 @@ def _with_base(
 
 def _live(project: Project, names: list[str], env: str) -> ChangeReview:
     from slipway.access import account_errors, open_access
-    from slipway.operations.reviewing import review_deployed
+    from slipway.operations.reviewing import deploys, review_deployed
 
     environment = project.environment(env)
-    selected = project.select(names or ["*"])
+    selected = project.select(names) if names else list(project.files)
+    selected = [name for name in selected if deploys(project, name, env)]
     with account_errors():
         access = open_access(environment, project.root)
         return review_deployed(project, selected, access, environment)

@@ -127,6 +127,8 @@ class Code(StrEnum):
     LMI_KEY_VALUE_HEADS = "SW370"
     LMI_TOO_MANY_TOKENS = "SW371"
     LMI_RELEASE = "SW372"
+    LMI_EXPERTS = "SW373"
+    LMI_QUANTIZATION = "SW374"
 
     # Of the Neuron container.
     NEURON_DEVICE = "SW375"

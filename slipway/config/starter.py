@@ -17,6 +17,10 @@ from slipway.config.yaml_text import lines
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 
+# At the least speed of a copy from S3 that plans count with. Half an hour is LMI's usual limit.
+_COPIED_IN_HALF_AN_HOUR_GB = 150
+_LONGEST_START_SECONDS = 3600
+
 
 def parse_weights(text: str) -> dict[str, str]:
     """Parses `hub:OWNER/NAME@REVISION`, `s3://BUCKET/PREFIX/` or a directory's path.
@@ -41,10 +45,20 @@ def parse_weights(text: str) -> dict[str, str]:
 
 def render(answers: Answers) -> str:
     """Returns the file's text."""
+    content = first_content(answers)
+    comments = _comments(content, STARTERS[answers.container].notes, answers.reasons)
+    found = list(lines(content, comments))
+    end = found.index("", found.index("serving:"))
+    found[end:end] = answers.offers
+    return "\n".join([FIRST_LINE, *found]) + "\n"
+
+
+def first_content(answers: Answers) -> dict[str, Any]:
+    """Returns what the file says."""
     facts = instance_types().get(answers.instance)
     starter = STARTERS[answers.container]
     serving = starter.serving(answers, facts.accelerator if facts else None)
-    content: dict[str, Any] = {
+    return {
         "name": answers.name,
         "description": "",
         "model": {
@@ -62,8 +76,6 @@ def render(answers: Answers) -> str:
         },
         "alarms": {"model_latency_p99_milliseconds": answers.latency_milliseconds},
     }
-    comments = _comments(content, starter.notes)
-    return "\n".join([FIRST_LINE, *lines(content, comments)]) + "\n"
 
 
 def _concurrent_requests(serving: Mapping[str, Any]) -> int:
@@ -84,27 +96,35 @@ def _artifacts(answers: Answers, starter: Starter) -> dict[str, Any]:
         compiles_on = starter.compile_instance(answers)
         if compiles_on is not None:
             found["compile"] = {"instance": compiles_on}
+    if answers.size_gb is not None:
+        found["size_gb"] = answers.size_gb
     return {"artifacts": found} if found else {}
 
 
 def _endpoint(answers: Answers, starter: Starter) -> dict[str, Any]:
-    return {
+    found = {
         "instances": [answers.instance],
         "instance_count": 1,
         "model_data_download_timeout_seconds": 600,
         "container_startup_health_check_timeout_seconds": 600,
         **starter.endpoint,
     }
+    if (answers.size_gb or 0) > _COPIED_IN_HALF_AN_HOUR_GB:
+        found["container_startup_health_check_timeout_seconds"] = _LONGEST_START_SECONDS
+    return found
 
 
 def _comments(
-    content: Mapping[str, Any], notes: Mapping[str, str]
+    content: Mapping[str, Any],
+    notes: Mapping[str, str],
+    reasons: Mapping[tuple[str, ...], str],
 ) -> Callable[[tuple[str, ...]], str]:
     """Returns the words above a field: the schema's own, and further words by the field's name.
 
     Args:
         content: the file; `container` and `source` in it choose among the schema's sections.
         notes: further words, by the name of the field.
+        reasons: further words, by the path of the field.
     """
 
     def comment(path: tuple[str, ...]) -> str:
@@ -112,7 +132,8 @@ def _comments(
         text = place.info.description if place.info else None
         if not text and place.sections:
             text = (place.sections[0].__doc__ or "").strip().splitlines()[0]
-        return f"{text or ''} {notes.get(path[-1], '')}".strip()
+        further = (notes.get(path[-1]), reasons.get(path))
+        return " ".join(filter(None, (text, *further)))
 
     return comment
 

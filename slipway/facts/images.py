@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+from slipway.facts.instances import architecture
 from slipway.facts.tables import known, read_table
 
 
@@ -201,6 +202,12 @@ def versions(framework: str) -> tuple[str, ...]:
     if framework not in image_table()["images"]:
         raise UnknownFrameworkError(framework, frameworks())
     return tuple(image_table()["images"][framework])
+
+
+def runs_on(framework: str, version: str, compute_capability: str) -> bool | None:
+    """Returns whether an image has code for a GPU, such as `sm70`; None where no source says."""
+    least = known(image_table()["images"][framework][version]["minimum_compute_capability"])
+    return None if least is None else architecture(compute_capability) >= architecture(least)
 
 
 def regions() -> tuple[str, ...]:

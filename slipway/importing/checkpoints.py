@@ -10,6 +10,7 @@ from slipway.importing.weights import WeightsPlace
 from slipway.planning.deployment import ENCODERS
 from slipway.publishing.file_set import checkpoint_facts, directory_files
 from slipway.publishing.hub_facts import hub_facts
+from slipway.publishing.selection import loaded_files
 
 
 def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
@@ -23,8 +24,7 @@ def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
         UserError: the Hub does not have it or does not answer, or the folder has no checkpoint.
     """
     if not Path(checkpoint).is_dir():
-        repository, _, revision = checkpoint.removeprefix("hub:").partition("@")
-        return hub_place(WeightsPlace(repository, repository=repository, revision=revision or None))
+        return named_hub_place(checkpoint)
     directory = Path(checkpoint).resolve()
     if not (directory / "config.json").is_file():
         raise UserError.of(
@@ -32,14 +32,37 @@ def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
             f"{checkpoint} has no config.json",
             "Name the folder of a checkpoint as `save_pretrained` of Hugging Face writes it.",
         )
-    names = [path.name for path in directory.iterdir() if path.is_file()]
-    facts = checkpoint_facts(directory_files(directory, checkpoint, names))
-    sizes = (path.stat().st_size for path in directory.rglob("*") if path.is_file())
-    place = WeightsPlace(checkpoint, facts=facts, size_gb=_size_gb(sum(sizes)))
+    place = folder_place(directory, checkpoint)
     if not directory.is_relative_to(root.resolve()):
         return replace(place, missing=f"{checkpoint} is not in the project")
     path = relative(directory, root.resolve())
     return replace(place, section={"source": "path", "path": path})
+
+
+def folder_place(directory: Path, shown: str) -> WeightsPlace:
+    """Returns what the files of a checkpoint in a folder say, and their size.
+
+    Raises:
+        UserError: a file of the weights is missing or damaged.
+    """
+    names = [path.name for path in directory.iterdir() if path.is_file()]
+    files = directory_files(directory, shown, names)
+    size_bytes = sum(files.sizes_bytes[path] for path in loaded_files(files) & set(names))
+    return WeightsPlace(shown, facts=checkpoint_facts(files), size_gb=_size_gb(size_bytes))
+
+
+def named_hub_place(name: str) -> WeightsPlace:
+    """Returns the place that `OWNER/NAME[@REVISION]` names, and what the files there say.
+
+    Raises:
+        UserError: the Hub does not have it, does not let us, or does not answer.
+    """
+    repository, _, revision = name.removeprefix("hub:").partition("@")
+    try:
+        return hub_place(WeightsPlace(repository, repository=repository, revision=revision or None))
+    except UserError as error:
+        # No config has a field yet that a message could name.
+        raise UserError(replace(each, field=()) for each in error.problems) from None
 
 
 def require_generator(given: KnownFacts, place: WeightsPlace) -> None:

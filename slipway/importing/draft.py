@@ -40,10 +40,15 @@ class KnownFacts:
     parameters: int | None = None
     weights: Mapping[str, Any] | None = None
     size_gb: float | None = None
-    shape: Mapping[str, int] = field(default_factory=dict)
+    shape: Mapping[str, Any] = field(default_factory=dict)
     endpoint: Mapping[str, Any] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     latency_milliseconds: int | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Returns whether the network's family and size are known."""
+        return self.family is not None and self.parameters is not None
 
     @property
     def artifacts(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from slipway.importing.draft import FieldName, Guess, KnownFacts
 from slipway.importing.weights import WeightsPlace
 
-# The first of these texts in a name decides. `mixtral`, `falcon` and others have no family here.
+# The first of these texts in a name decides. No other name tells the family.
 _FAMILIES: Mapping[str, str] = {
     "openchatkit": "gpt_neox",
     "gpt-neox": "gpt_neox",
@@ -65,34 +65,39 @@ def parameters_of(name: str) -> int | None:
     return round(experts * float(found[2]) * _UNITS[found[3]])
 
 
-def read_network(
-    given: KnownFacts, place: WeightsPlace
-) -> tuple[KnownFacts, dict[FieldName, Guess]]:
-    """Returns the facts with those that the checkpoint's own files say, and the guesses among them.
+def read_network(given: KnownFacts, place: WeightsPlace) -> KnownFacts:
+    """Returns the facts with those that the checkpoint's own files say.
 
     Facts that are given stay.
     """
-    facts, guesses = place.facts, dict[FieldName, Guess]()
-    if given.parameters is None and facts.parameters is not None:
-        given = replace(given, parameters=facts.parameters)
-    if given.family is None and facts.family is not None:
-        given = replace(given, family=facts.family)
-    elif given.family is None and facts.shape:
-        given = replace(given, family="other")
-        guesses["model", "family"] = Guess("the config language has no name for this architecture.")
+    facts = place.facts
+    given = replace(
+        given,
+        family=given.family or facts.family,
+        parameters=given.parameters or facts.parameters,
+        size_gb=place.size_gb,
+    )
     # The shape belongs to the checkpoint's own family.
-    if given.family in (facts.family, "other"):
-        given = replace(given, shape=facts.shape)
-    return replace(given, size_gb=place.size_gb), guesses
+    has_shape = facts.family is None or given.family in (facts.family, "other")
+    return replace(given, shape=facts.shape) if has_shape else given
 
 
-def guessed_network(given: KnownFacts, *names: str) -> tuple[KnownFacts, dict[FieldName, Guess]]:
+def guessed_network(
+    given: KnownFacts, *names: str, unread: str = ""
+) -> tuple[KnownFacts, dict[FieldName, Guess]]:
     """Returns the facts with the family and the parameters that names tell, and these guesses.
 
-    Facts that are given stay. The most telling name of the checkpoint comes first.
+    Facts that are given stay.
+
+    Args:
+        given: the facts so far.
+        names: of the checkpoint, the most telling one first.
+        unread: why the checkpoint's files do not tell, as half a sentence.
     """
     guesses: dict[FieldName, Guess] = {}
     reason = "the name of the checkpoint says it."
+    if unread:
+        reason = f"the name of the checkpoint says it, because {unread}."
     if given.family is None:
         family = next(filter(None, map(family_of, names)), None)
         if family is not None:

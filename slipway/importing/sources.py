@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from slipway.codes.code import Code
+from slipway.config.checkpoint import CheckpointFacts
 from slipway.config.environments import Environment
 from slipway.config.starter import parse_weights
 from slipway.errors import UserError
@@ -13,11 +14,13 @@ from slipway.importing.call import Call, read_call
 from slipway.importing.checkpoints import checkpoint_place, hub_place, require_generator
 from slipway.importing.custom import custom_draft, weights_place
 from slipway.importing.draft import FieldName, Guess, ImportResult, KnownFacts
+from slipway.importing.instances import REASON, cheapest_instance, reference
 from slipway.importing.live_endpoint import LiveEndpoint, copy_steps, read_live
 from slipway.importing.lmi import weights as lmi_weights
 from slipway.importing.lmi.checkpoints import checkpoint_draft
 from slipway.importing.lmi.images import image_of, suitable_draft
 from slipway.importing.lmi.packages import source_of_package
+from slipway.importing.lmi.settings import SERVED_TASKS
 from slipway.importing.lmi.source import LmiSource, read_directory
 from slipway.importing.lmi.variables import source_of_call
 from slipway.importing.networks import guessed_network, read_network
@@ -120,22 +123,11 @@ class Importer:
         Raises:
             UserError: the checkpoint cannot be read, or the network answers with no text.
         """
-        try:
-            place = checkpoint_place(checkpoint, self.root)
-        except UserError as error:
-            # No config has a field yet that a message could name.
-            raise UserError(replace(each, field=()) for each in error.problems) from None
+        place = checkpoint_place(checkpoint, self.root)
         given = self.given
-        family, parameters = place.facts.family, place.facts.parameters
-        require_generator(
-            replace(
-                given,
-                family=given.family or family,
-                parameters=given.parameters or parameters,
-            ),
-            place,
-        )
-        given, guesses = self._completed(given, place)
+        if place.facts.task not in SERVED_TASKS:
+            require_generator(read_network(given, place), place)
+        given, guesses = self._completed(given, place, proposes_instance=True)
         if place.repository is not None and self.weights is None and not is_commit(place.branch):
             reason = f"the present commit of `{place.branch}`."
             guesses["artifacts", "weights", "revision"] = Guess(reason)
@@ -151,7 +143,12 @@ class Importer:
         return ImportResult(made.draft, source.origin, made.added)
 
     def _completed(
-        self, given: KnownFacts, place: WeightsPlace, live: LiveEndpoint | None = None
+        self,
+        given: KnownFacts,
+        place: WeightsPlace,
+        live: LiveEndpoint | None = None,
+        *,
+        proposes_instance: bool = False,
     ) -> tuple[KnownFacts, dict[FieldName, Guess]]:
         """Returns all facts that a config needs; asks for those that nothing tells."""
         guesses: dict[FieldName, Guess] = {}
@@ -162,21 +159,35 @@ class Importer:
                 place = live.placed(place)
             if place.section is None and place.repository is not None:
                 place, guesses = _on_the_hub(place)
-        given, read = read_network(replace(given, weights=place.section), place)
-        given, network = guessed_network(given, _checkpoint_name(place.section), place.name)
-        guesses |= read | network
+            elif place.repository is not None and place.size_gb is None and not given.is_told:
+                place = _as_the_hub_says(place)
+        given = read_network(replace(given, weights=place.section), place)
+        given, network = guessed_network(
+            given, _checkpoint_name(place.section), place.name, unread=place.unread
+        )
+        guesses |= network
         if live is not None:
             given, rough = live.roughly(given, place)
             guesses |= rough
+        if proposes_instance and given.instance is None and given.is_told:
+            given = replace(given, instance=self._cheapest(given, place.facts))
+            if given.instance is not None:
+                guesses["endpoint", "instances"] = Guess(REASON)
         if missing := [name for name in NEEDED if getattr(given, name) is None]:
             given = replace(given, **self.ask(missing, place.missing))
         return given, guesses
 
+    def _cheapest(self, given: KnownFacts, facts: CheckpointFacts) -> str | None:
+        def content_on(name: str) -> Mapping[str, Any]:
+            on_type = replace(given, instance=name)
+            return checkpoint_draft(facts, on_type, {}, self._reference, origin="").draft.content
+
+        return cheapest_instance(facts, content_on, self._reference)
+
     @property
     def _reference(self) -> Environment:
         """Returns the environment whose rules decide the guesses: the first with releases."""
-        releases = (each for each in self.environments if each.artifacts == "release")
-        return next(releases, self.environments[0])
+        return reference(self.environments)
 
 
 def _with_image(given: KnownFacts, call: Call) -> KnownFacts:
@@ -212,3 +223,12 @@ def _on_the_hub(place: WeightsPlace) -> tuple[WeightsPlace, dict[FieldName, Gues
         ) from None
     guess = Guess(f"`{place.name}` names no commit. This is the present one of `{place.branch}`.")
     return found, {("artifacts", "weights", "revision"): guess}
+
+
+def _as_the_hub_says(place: WeightsPlace) -> WeightsPlace:
+    """Returns the place of a commit with what its files say; else with the reason why not."""
+    try:
+        return hub_place(place)
+    except UserError as error:
+        # The name tells enough for guesses, which then have the reason beside them.
+        return replace(place, unread=error.problems[0].message)

@@ -24,10 +24,11 @@ class WeightsPlace:
     Args:
         name: the setting that names them, with its value; for guesses and messages.
         section: `artifacts.weights`; None if something is missing.
-        repository: repository of the Hub whose commit is not known.
-        revision: branch or tag of it that the settings name.
+        repository: repository of the Hub; None for weights elsewhere.
+        revision: branch, tag or commit of it that the settings name.
         missing: why there is no section, as half a sentence.
         facts: what the checkpoint's files say; empty if they were not read.
+        unread: why they were not read, as half a sentence; empty if nothing tried.
         size_gb: size of the weights; None if they were not looked at.
     """
 
@@ -38,6 +39,7 @@ class WeightsPlace:
     missing: str = ""
     facts: CheckpointFacts = field(default_factory=CheckpointFacts)
     size_gb: float | None = None
+    unread: str = ""
 
     @property
     def branch(self) -> str:
@@ -64,6 +66,6 @@ def named_weights(shown: str, value: str, revision: str | None = None) -> Weight
         return WeightsPlace(shown, missing=f"`{shown}` is neither in S3 nor on the Hub")
     if revision is not None and is_commit(revision):
         section = {"source": "hub", "repository": value, "revision": revision}
-        return WeightsPlace(shown, section)
+        return WeightsPlace(shown, section, value, revision)
     missing = f"`{shown}` names no commit"
     return WeightsPlace(shown, repository=value, revision=revision, missing=missing)

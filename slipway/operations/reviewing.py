@@ -74,26 +74,42 @@ def review_change(
 def review_deployed(
     project: Project, names: Sequence[str], access: Access, environment: Environment
 ) -> ChangeReview:
-    """Compares models with their endpoints in an account."""
+    """Compares models with their endpoints in an account.
+
+    Args:
+        project: the files.
+        names: of models that the environment deploys.
+        access: clients of the account.
+        environment: of the account.
+    """
     found: list[ModelReview] = []
     problems: dict[Problem, None] = {}
     for name in names:
         try:
             plan = project.plan(name, environment)
-            effects = compare_with_deployed(plan, access)
+            reviewed = _with_deployed(plan, access)
         except UserError as error:
             problems.update(dict.fromkeys(error.problems))
             continue
-        if effects.verdict is not None:
-            warnings = tuple(each.message for each in plan.warnings)
-            cost = plan.cost.instances
-            found.append(
-                ModelReview(
-                    name, environment.name, effects.verdict, effects.summary, effects,
-                    cost_after=cost, warnings=warnings,
-                )
-            )  # fmt: skip
+        if reviewed is not None:
+            found.append(reviewed)
     return ChangeReview("deployed", tuple(found), tuple(problems))
+
+
+def _with_deployed(plan: DeploymentPlan, access: Access) -> ModelReview | None:
+    try:
+        effects = compare_with_deployed(plan, access)
+    except UserError as error:
+        if [each.code for each in error.problems] == [Code.NOT_DEPLOYED]:
+            return review(None, plan)
+        raise
+    if effects.verdict is None:
+        return None
+    warnings = tuple(each.message for each in plan.warnings)
+    return ModelReview(
+        plan.config.name, plan.environment.name, effects.verdict, effects.summary, effects,
+        cost_after=plan.cost.instances, warnings=warnings,
+    )  # fmt: skip
 
 
 def _selected(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
@@ -140,12 +156,13 @@ def _environments(project: Project, base: Project, name: str, environment: str |
         project.environment(environment)  # says which there are
         return [environment]
     names = dict.fromkeys((*project.environment_names, *base.environment_names))
-    found = [each for each in names if _deploys(project, name, each) or _deploys(base, name, each)]
+    found = [each for each in names if deploys(project, name, each) or deploys(base, name, each)]
     # What a team deploys counts more than a laptop and the checks.
     return [each for each in found if each not in (LOCAL, CI)] or found[:1]
 
 
-def _deploys(project: Project, name: str, environment: str) -> bool:
+def deploys(project: Project, name: str, environment: str) -> bool:
+    """Returns whether an environment deploys what the config of a model names."""
     if name not in project.files or environment not in project.environment_names:
         return False
     try:
@@ -155,6 +172,6 @@ def _deploys(project: Project, name: str, environment: str) -> bool:
 
 
 def _plan(project: Project, name: str, environment: str) -> DeploymentPlan | None:
-    if not _deploys(project, name, environment):
+    if not deploys(project, name, environment):
         return None
     return project.plan(name, project.environment(environment), allow_unpublished=True)

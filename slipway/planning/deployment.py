@@ -115,7 +115,9 @@ class Deployment(ABC):
     @property
     def is_encoder(self) -> bool:
         """Returns whether the network computes one pass for each text, and keeps no cache."""
-        return self.config.model.family in ENCODERS
+        model = self.config.model
+        keeps_nothing = model.cached_layers == 0 and model.attention_heads is not None
+        return model.family in ENCODERS or keeps_nothing
 
     def with_serving(self, **changes: Any) -> Self:
         """Returns the deployment of another serving section."""
@@ -222,6 +224,11 @@ class Deployment(ABC):
 
         A text says what is missing to know them, as half a sentence.
         """
+
+    @property
+    def caches_in_fp8(self) -> bool:
+        """Returns whether a setting has keys and values kept in one byte each."""
+        return False
 
     @property
     def memory_share(self) -> float:

@@ -107,7 +107,9 @@ def inputs(deployment: Deployment) -> dict[str, Any]:
     The target is left out. The lock's part has it, and a plan refuses another one.
     """
     source = deployment.artifact_source
-    found: dict[str, Any] = {"source": source.model_dump(mode="json") if source else None}
+    found: dict[str, Any] = {
+        "source": source.model_dump(mode="json", exclude_none=True) if source else None
+    }
     if isinstance(source, HubWeights) and source.allow_patterns is None:
         # What locks have for the default.
         found["source"]["allow_patterns"] = ["*.json", "*.model", "*.safetensors", "*.txt"]

@@ -2,9 +2,11 @@
 
 Weights are exact, except for a few that tensor parallelism leaves on every accelerator (layer
 norms, at times embeddings). `quantization.py` says how exact quantised weights are. The key/value
-cache is sized for the largest batch of the longest requests; it needs the shape of the network. The
-rest is CUDA's context or Neuron's runtime, activations, and the allocator's slack. It is a flat
-assumption, which no measurement of Slipway confirms yet.
+cache is sized for the largest batch of the longest requests; it needs the shape of the network. A
+layer with a sliding window keeps no more than the window of a request. State spaces and linear
+attention keep a state of a fixed size, which is not counted. The rest is CUDA's context or Neuron's
+runtime, activations, and the allocator's slack. It is a flat assumption, which no measurement of
+Slipway confirms yet.
 """
 
 import math
@@ -12,6 +14,7 @@ import math
 from slipway.config.sections.model import Model
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.deployment import Deployment
+from slipway.planning.lengths import longest_texts
 from slipway.planning.memory_estimate import Layout, MemoryEstimate
 from slipway.planning.quantization import BYTES, stored_weights
 
@@ -46,7 +49,8 @@ def _estimate(deployment: Deployment, instance: InstanceFacts) -> MemoryEstimate
     layout = deployment.memory_layout(instance, accelerator)
     if layout is None:
         return None
-    cache = _cache_gib(deployment, layout, max(BYTES[dtype], _LEAST_CACHED_BYTES))
+    value_bytes = 1 if deployment.caches_in_fp8 else max(BYTES[dtype], _LEAST_CACHED_BYTES)
+    cache = _cache_gib(deployment, layout, value_bytes)
     weights = stored_weights(deployment, dtype)
     copy_weights = weights.size_bytes / _GIB
     return MemoryEstimate(
@@ -75,26 +79,33 @@ def _cache_gib(deployment: Deployment, layout: Layout, value_bytes: int) -> floa
     keeps none.
 
     Divided by tensor parallelism, an accelerator holds one head at least: fewer heads than parts
-    are held more than once.
+    are held more than once. Latent attention keeps one vector, which each accelerator holds.
     """
     model, tokens = deployment.config.model, deployment.cached_tokens
-    if tokens == 0:
+    layers = model.layers if model.cached_layers is None else model.cached_layers
+    if tokens == 0 or layers == 0:
         return 0.0
     if isinstance(tokens, str):
         return tokens
-    layer_values = _values_per_token_and_head(model)
-    if layer_values is None or model.layers is None or model.attention_heads is None:
+    layer_values = _values_per_token(model, layout.tensor)
+    if layer_values is None or layers is None:
         return "the network's shape is not given"
-    heads = math.ceil((model.key_value_heads or model.attention_heads) / layout.tensor)
-    layers = math.ceil(model.layers / layout.pipeline)
-    numbers = layer_values * layers * heads * tokens * layout.caches_on_one
-    return numbers * value_bytes / _GIB
+    windowed = model.windowed_layers or 0
+    longest = max((each for _, each in longest_texts(deployment)), default=0)
+    window = model.sliding_window or longest
+    # As many whole layers as leave the cache of all of them.
+    whole = layers - windowed * (1 - min(1.0, window / longest) if longest else 0)
+    parts = math.ceil(layers / layout.pipeline) / layers
+    return layer_values * whole * parts * tokens * layout.caches_on_one * value_bytes / _GIB
 
 
-def _values_per_token_and_head(model: Model) -> int | None:
-    """Numbers that attention keeps of one token in one layer and head: a key and a value."""
-    if model.head_size is not None:
-        return 2 * model.head_size
-    if model.hidden_size is None or model.attention_heads is None:
+def _values_per_token(model: Model, parts: int) -> int | None:
+    """Numbers that one layer keeps of one token on an accelerator: keys and values, or a vector."""
+    heads, size = model.attention_heads, model.head_size
+    if model.latent_size is not None:
+        return model.latent_size
+    if size is None and heads is not None and model.hidden_size is not None:
+        size = model.hidden_size // heads
+    if size is None or heads is None:
         return None
-    return 2 * (model.hidden_size // model.attention_heads)
+    return 2 * size * math.ceil((model.key_value_heads or heads) / parts)

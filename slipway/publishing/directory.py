@@ -14,7 +14,7 @@ from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.batches import Folder, Upload
-from slipway.publishing.file_set import Check, directory_files
+from slipway.publishing.file_set import Select, directory_files
 from slipway.publishing.hashes import KnownHashes, hash_each
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot, named
 from slipway.publishing.progress import Progress
@@ -31,7 +31,7 @@ def publish_directory(
     progress: Progress,
     *,
     root: Path | None = None,
-    check: Check | None = None,
+    select: Select | None = None,
 ) -> tuple[Manifest, int]:
     """Publishes every file of a directory as one artifact.
 
@@ -46,7 +46,7 @@ def publish_directory(
         progress: shows the upload.
         root: the project, which keeps the hashes for the next publish; None for files that no
             other publish reads.
-        check: refuses files that are no whole model, before they are hashed.
+        select: returns the files that are published, or refuses them, before they are hashed.
 
     Returns:
         What the artifact holds, and how many bytes were sent.
@@ -57,9 +57,10 @@ def publish_directory(
     hashes = hash_each if root is None else KnownHashes.of(root, directory, progress)
 
     def checked(files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:
-        if check is not None:
-            check(directory_files(directory, shown_as, files))
-        return hashes(files)
+        if select is None:
+            return hashes(files)
+        taken = select(directory_files(directory, shown_as, files))
+        return hashes({name: files[name] for name in taken.sizes_bytes})
 
     snapshot = Snapshot.of(directory, shown_as, checked)
     if snapshot.empty:
@@ -127,7 +128,7 @@ def _send(
         Upload(directory / entry.path, f"{staging}{entry.path}", entry.size_bytes)
         for entry in unsent
     ]
-    is_whole = len(unsent) == len(snapshot.manifest.entries)
+    is_whole = len(unsent) == len(snapshot.states)
     total_bytes = sum(entry.size_bytes for entry in unsent)
     progress.start(total_bytes)
     try:

@@ -20,14 +20,15 @@ from typing import Any
 from slipway.codes.code import Code
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import UserError
-from slipway.publishing.file_set import Check, FileSet
-from slipway.publishing.hub_selection import left_out, wanted
+from slipway.publishing.file_set import FileSet, Select
 from slipway.publishing.progress import Progress
+from slipway.publishing.selection import wanted
 
 _CHUNK_BYTES = 1 << 20
 # A download that breaks goes on where it stopped; this often without one new byte, and it is over.
 _FRUITLESS_TRIES = 3
 _PARTIAL_CONTENT = 206
+_UPLOAD_AGAIN = "Choose another revision, or ask its owner to upload the file again."
 _FIELD = ("artifacts", "weights")
 
 
@@ -70,14 +71,19 @@ class Hub:
 
     def __init__(self, repository: str, environment: Mapping[str, str]) -> None:
         # A second to import, and only for models that come from there.
-        from huggingface_hub import HfApi
+        from huggingface_hub import HfApi, constants
 
-        # Its warnings show addresses that are signed for us.
+        # Its warnings show addresses that are signed for us, but for the one of a long wait.
         logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+        requests = logging.getLogger("huggingface_hub.utils._http")
+        requests.setLevel(logging.WARNING)
+        requests.addFilter(_tells_of_a_wait)
         self.repository = repository
         self._endpoint = (environment.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
-        token = environment.get("HF_TOKEN")
+        token = (environment.get("HF_TOKEN") or "").strip()
         self._api = HfApi(endpoint=self._endpoint, token=token or False)
+        # Without it, the client waits for ever.
+        self._timeout = constants.HF_HUB_DOWNLOAD_TIMEOUT
         # Not compressed: places count bytes of the file.
         self.headers = {"accept-encoding": "identity"}
         if token:
@@ -85,24 +91,28 @@ class Hub:
 
     def commit(self, revision: str) -> str:
         """Returns the present commit of a branch."""
-        return str(self._api.model_info(self.repository, revision=revision).sha)
+        found = self._api.model_info(self.repository, revision=revision, timeout=self._timeout)
+        return str(found.sha)
 
     def files(self, revision: str) -> list[HubFile]:
         """Returns the files of a commit, in order of path."""
-        from huggingface_hub import RepoFile
+        # Of what `HfApi.list_repo_tree` calls, this takes a timeout.
+        from huggingface_hub.utils import paginate  # type: ignore[attr-defined]
 
-        tree = self._api.list_repo_tree(self.repository, recursive=True, revision=revision)
+        url = f"{self._endpoint}/api/models/{self.repository}/tree/{revision}"
+        rows = paginate(url, {"recursive": True}, self.headers, timeout=self._timeout)
         found = [
-            HubFile(item.path, item.size, item.lfs.sha256 if item.lfs else None, item.blob_id)
-            for item in tree
-            if isinstance(item, RepoFile)
+            HubFile(row["path"], row["size"], (row.get("lfs") or {}).get("oid"), row["oid"])
+            for row in rows
+            if row["type"] == "file"
         ]
         return sorted(found, key=lambda file: file.path)
 
     def file_set(self, revision: str, files: Iterable[HubFile]) -> FileSet:
         """Returns files of a commit, to be checked."""
         read = functools.cache(functools.partial(self.read, revision))
-        return FileSet(self.repository, {file.path: file.size_bytes for file in files}, read)
+        sizes_bytes = {file.path: file.size_bytes for file in files}
+        return FileSet(self.repository, sizes_bytes, read, again=_UPLOAD_AGAIN)
 
     def url(self, revision: str, path: str) -> str:
         """Returns the address of a file of a commit."""
@@ -118,14 +128,14 @@ class Hub:
         """
         # Exported, if not by the letter of its __init__.
         from huggingface_hub.utils import (  # type: ignore[attr-defined]
-            get_session,
             hf_raise_for_status,
+            http_stream_backoff,
         )
 
         headers = {**self.headers, "range": f"bytes={start}-{start + length - 1}"}
         url = self.url(revision, path)
         # The client keeps the token from the host that it is sent on to.
-        with get_session().stream("GET", url, headers=headers, follow_redirects=True) as response:
+        with http_stream_backoff("GET", url, headers=headers, timeout=self._timeout) as response:
             hf_raise_for_status(response)
             if response.status_code != _PARTIAL_CONTENT:
                 raise UserError.of(
@@ -136,21 +146,26 @@ class Hub:
             return bytes(response.read())
 
 
+def _tells_of_a_wait(record: logging.LogRecord) -> bool:
+    return record.getMessage().startswith("Rate limited. Waiting")
+
+
 def fetch(
     weights: HubWeights,
     directory: Path,
     progress: Progress,
     environment: Mapping[str, str] = os.environ,
-    check: Check | None = None,
+    select: Select | None = None,
 ) -> Path:
     """Brings the files of a commit that are published into a directory.
 
     Args:
         weights: repository, commit and, if any, patterns.
         directory: of these alone; what an earlier run left there is used.
-        progress: shows the download, and which files are left out.
+        progress: shows the download.
         environment: HF_TOKEN for private and gated repositories, HF_ENDPOINT for a mirror.
-        check: refuses files that are no whole model, before any of them is downloaded.
+        select: returns the files that are published, or refuses them, before any of them is
+            downloaded.
 
     Returns:
         The folder in it with the files, complete and verified.
@@ -163,12 +178,8 @@ def fetch(
     with told_plainly(weights):
         found = hub.files(weights.revision)
         listed = hub.file_set(weights.revision, found)
-        taken = wanted(listed, weights)
-        if check is not None:
-            check(taken)
+        taken = wanted(listed, weights) if select is None else select(listed)
     files = [file for file in found if file.path in taken.sizes_bytes]
-    if (line := left_out(listed, taken)) is not None:
-        progress.note(line)
     complete, parts = directory / "files", directory / "parts"
     _require_space(directory, sum(file.size_bytes for file in files), complete, parts)
     progress.start(sum(file.size_bytes for file in files), "downloading")
@@ -269,6 +280,7 @@ def _plainly(error: Exception, weights: HubWeights) -> tuple[Code, str, str]:
         RepositoryNotFoundError,
         RevisionNotFoundError,
     )
+    from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
     name = weights.repository
     again = "Run the command again: what has arrived is not downloaded twice."
@@ -282,8 +294,11 @@ def _plainly(error: Exception, weights: HubWeights) -> tuple[Code, str, str]:
             remedy = "Correct `repository`; where it is private, set HF_TOKEN to a token that may "
             return Code.HUB_NOT_FOUND, message, f"{remedy}read it."
         case RevisionNotFoundError():
-            message = f"{name} has no commit {weights.revision}"
-            return Code.HUB_NOT_FOUND, message, "Correct `revision`: the commit, all 40 digits."
+            message = f"{name} has no branch, tag or commit {weights.revision}"
+            remedy = (
+                f"Choose a commit of https://huggingface.co/{name}/commits/main: its owner may "
+            )
+            return Code.HUB_NOT_FOUND, message, f"{remedy}have rewritten the history."
         case HFValidationError():
             message = f"{name} cannot be the name of a repository"
             return Code.HUB_NOT_FOUND, message, "Correct `repository`: OWNER/NAME."
@@ -293,20 +308,31 @@ def _plainly(error: Exception, weights: HubWeights) -> tuple[Code, str, str]:
         case HfHubHTTPError() if error.response.status_code == 401:
             remedy = "Set it to a token that is valid, or unset it for a public repository."
             return Code.HUB_DENIED, "the Hub does not take the token in HF_TOKEN", remedy
+        case HfHubHTTPError() if error.response.status_code == 403:
+            said = error.response.headers.get("X-Error-Message", "it gives no reason")
+            remedy = "Set HF_TOKEN to a token that may read it, and gated repositories too."
+            return Code.HUB_DENIED, f"the Hub refuses {name} (403): {said}", remedy
         case HfHubHTTPError() if error.response.status_code == 404:
             message = f"the Hub lists a file of {name} that it does not have (404)"
-            remedy = "Choose another revision, or ask the repository's owner to upload the file "
-            return Code.HUB_NOT_FOUND, message, f"{remedy}again."
+            return Code.HUB_NOT_FOUND, message, _UPLOAD_AGAIN
         case HfHubHTTPError() if error.response.status_code == 429:  # Too Many Requests
             message = f"the Hub lets this address send no more requests for now (429), about {name}"
-            remedy = "Set HF_TOKEN, with which it allows more, or wait five minutes. Then run the "
-            remedy += "command again: what has arrived is not downloaded twice."
+            limit = parse_ratelimit_headers(error.response.headers)
+            after = error.response.headers.get("Retry-After", str(limit and limit.reset_in_seconds))
+            wait = f"wait {after} seconds" if after.isdigit() else "wait five minutes"
+            remedy = f"Set HF_TOKEN, with which it allows more, or {wait}. {again}"
             return Code.HUB_UNAVAILABLE, message, remedy
         case HfHubHTTPError():
             status = error.response.status_code
             return Code.HUB_UNAVAILABLE, f"the Hub answers {status} about {name}", again
+        case httpx2.TimeoutException():
+            remedy = f"HF_HUB_DOWNLOAD_TIMEOUT sets after how many seconds it is given up. {again}"
+            return Code.HUB_UNAVAILABLE, "the Hub is too slow: nothing came in time", remedy
         case httpx2.TransportError():
             message = f"the Hub does not answer: {type(error).__name__}"
+            # Others may have the token in their text.
+            if isinstance(error, httpx2.ConnectError | httpx2.ProxyError):
+                message += f", {error}"
             return Code.HUB_UNAVAILABLE, message, again
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             message = f"{name} could not be downloaded: {error.strerror}"

@@ -13,7 +13,7 @@ from slipway.config.checkpoint import CheckpointFacts
 from slipway.config.sections.artifacts import HubWeights
 from slipway.publishing.file_set import checkpoint_facts
 from slipway.publishing.hub import Hub, told_plainly
-from slipway.publishing.hub_selection import loaded_files
+from slipway.publishing.selection import loaded_files
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class Snapshot:
         directory: has the files.
         shown_as: name of the directory in messages.
         manifest: the files' sizes and hashes.
-        states: of each file, from before it was hashed.
+        states: of each file, from before it was hashed; also of files that are left out.
         begun_ns: when the states were read, in nanoseconds since the epoch.
         empty: folders without anything in them.
     """
@@ -120,7 +120,7 @@ class Snapshot:
         shown_as: str,
         hashes: Callable[[Mapping[str, os.DirEntry[str]]], Mapping[str, str]] = hash_each,
     ) -> "Snapshot":
-        """Hashes a directory.
+        """Hashes a directory; files without a hash are left out.
 
         Raises:
             UserError: there is no such directory, it is empty, or it has files that cannot travel.
@@ -140,22 +140,16 @@ class Snapshot:
             Problem(Code.SYMBOLIC_LINK, Kind.VALUE, f"{shown_as}/{name} {what}", remedy)
             for name, (what, remedy) in sorted(refused.items())
         ]
+        what = f"{shown_as} has a file whose name cannot be uploaded: "
+        remedy = "Rename it: a name is printable UTF-8 text."
         problems += [
-            Problem(
-                Code.UNUSABLE_FILE_NAME,
-                Kind.VALUE,
-                f"{shown_as} has a file whose name cannot be uploaded: {name!r}",
-                "Rename it: a name is printable UTF-8 text.",
-            )
+            Problem(Code.UNUSABLE_FILE_NAME, Kind.VALUE, f"{what}{name!r}", remedy)
             for name in sorted(files)
             if not is_portable(name)
         ]
         if not files and not problems:
-            problems = [
-                Problem(
-                    Code.NO_FILES, Kind.VALUE, f"{shown_as} has no files", "Put the model there."
-                )
-            ]
+            what, remedy = f"{shown_as} has no files", "Put the model there."
+            problems = [Problem(Code.NO_FILES, Kind.VALUE, what, remedy)]
         if problems:
             raise UserError(problems)
         begun_ns = time.time_ns()
@@ -165,7 +159,7 @@ class Snapshot:
             sha256 = hashes(files)
         except OSError as error:
             raise _unreadable(error, directory, shown_as) from None
-        entries = (ManifestEntry(name, states[name][0], sha256[name]) for name in sorted(files))
+        entries = (ManifestEntry(name, states[name][0], sha256[name]) for name in sorted(sha256))
         return cls(directory, shown_as, Manifest(tuple(entries)), states, begun_ns, empty)
 
     def changed(self, paths: Collection[str]) -> list[str]:

@@ -15,7 +15,7 @@ from s3transfer.exceptions import S3CopyFailedError
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
-from slipway.publishing.file_set import Check, FileSet
+from slipway.publishing.file_set import FileSet, Select
 from slipway.publishing.manifest import Manifest, ManifestEntry, is_portable
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
@@ -66,13 +66,10 @@ def objects_under(client: Any, prefix: ObjectPrefix) -> list[StoredObject]:
         )
     unnameable = [item.key for item in found if not is_portable(item.path)]
     if unnameable:
+        fault = f"s3://{prefix.bucket} has an object whose name no file can have: "
+        remedy = "Copy it to another key, or remove it."
         raise UserError(
-            Problem(
-                Code.UNUSABLE_FILE_NAME,
-                Kind.VALUE,
-                f"s3://{prefix.bucket} has an object whose name no file can have: {key!r}",
-                "Copy it to another key, or remove it.",
-            )
+            Problem(Code.UNUSABLE_FILE_NAME, Kind.VALUE, f"{fault}{key!r}", remedy)
             for key in unnameable
         )
     return sorted(found, key=lambda item: item.path)
@@ -85,9 +82,9 @@ def publish_objects(
     progress: Progress,
     *,
     fields: tuple[str, ...] = (),
-    check: Check | None = None,
+    select: Select | None = None,
 ) -> tuple[Manifest, int]:
-    """Publishes every object under a prefix as one artifact.
+    """Publishes the objects under a prefix as one artifact: all, or those that are selected.
 
     The first run that is stopped while it copies leaves what was copied: the next reads all again,
     and copies what is missing.
@@ -100,8 +97,9 @@ def publish_objects(
     """
     try:
         objects = objects_under(source_client, prefix)
-        if check is not None:
-            check(file_set(source_client, prefix, objects))
+        if select is not None:
+            taken = select(file_set(source_client, prefix, objects)).sizes_bytes
+            objects = [item for item in objects if item.path in taken]
         progress.start(sum(item.size_bytes for item in objects), "reading")
         manifest = Manifest(
             tuple(

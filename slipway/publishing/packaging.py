@@ -77,6 +77,10 @@ class Packaging:
             return ()
         return (CONFIG, WEIGHTS, TOKENIZER) if deployment.is_compiled else (CONFIG, WEIGHTS)
 
+    def loads_any(self, deployment: Deployment) -> bool:
+        """Returns whether the container may load files of any format."""
+        return not self.needs(deployment)
+
     def check_weights(self, files: Iterable[str]) -> None:
         """Refuses weights that cannot be the model data as they are; raises `UserError`."""
 

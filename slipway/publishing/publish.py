@@ -25,6 +25,7 @@ from slipway.publishing.file_set import FileSet, require_whole
 from slipway.publishing.images import PromotedImage
 from slipway.publishing.packaging import publish_package
 from slipway.publishing.progress import Progress
+from slipway.publishing.selection import wanted
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import parameter
 from slipway.publishing.verified_copies import CLIENT_CONFIG
@@ -291,13 +292,15 @@ def _publish_parts(
     packaging = PACKAGING[deployment.container]
     own_files = packaging.read(deployment, project.root)
 
-    def check(files: FileSet) -> None:
-        require_whole(files, packaging.needs(deployment))
+    def select(files: FileSet) -> FileSet:
+        taken = wanted(files, weights, loads_any=packaging.loads_any(deployment))
+        require_whole(taken, packaging.needs(deployment))
         if deployment.configured_by_environment:
-            packaging.check_weights(files.sizes_bytes)
+            packaging.check_weights(taken.sizes_bytes)
+        return taken
 
     checkpoint, sent = publish_weights(
-        weights, root=project.root, store=store, access=access, progress=progress, check=check
+        weights, root=project.root, store=store, access=access, progress=progress, select=select
     )
     locked = LockedArtifact(inputs_digest=inputs, weights=checkpoint)
     if compiling is not None:
@@ -343,7 +346,7 @@ def _publish_files(
         access,
         progress,
         root=project.root,
-        check=lambda files: require_whole(files, needs, source.field),
+        select=lambda files: require_whole(files, needs, source.field),
     )
     return part(manifest, source=path, target=source.target), sent
 

@@ -7,13 +7,13 @@ from slipway.access import Access
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.planning.lock import LockedPart
 from slipway.publishing.directory import publish_directory
-from slipway.publishing.file_set import Check, require_whole
+from slipway.publishing.file_set import FileSet, Select, require_whole
 from slipway.publishing.hub import fetch
-from slipway.publishing.hub_selection import SELECTION
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.objects import ObjectPrefix, file_set, objects_under, publish_objects
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
+from slipway.publishing.selection import SELECTION, left_out, wanted
 from slipway.publishing.store import ArtifactStore
 
 # In the project, where a stopped download goes on.
@@ -29,9 +29,11 @@ def publish_weights(
     store: ArtifactStore,
     access: Access,
     progress: Progress,
-    check: Check = require_whole,
+    select: Select | None = None,
 ) -> tuple[LockedPart, int]:
     """Publishes the weights that a config names.
+
+    Without `select`, they are selected and checked whatever loads them.
 
     Returns:
         The lock's part, and how many bytes moved into the bucket.
@@ -39,9 +41,16 @@ def publish_weights(
     Raises:
         UserError: the weights cannot be fetched, or cannot be published.
     """
+
+    def selected(files: FileSet) -> FileSet:
+        taken = require_whole(wanted(files, weights)) if select is None else select(files)
+        if (line := left_out(taken)) is not None:
+            progress.note(line)
+        return taken
+
     if isinstance(weights, PathWeights):
         manifest, sent = publish_directory(
-            root / weights.path, weights.path, store, access, progress, root=root, check=check
+            root / weights.path, weights.path, store, access, progress, root=root, select=selected
         )
         return part(manifest, source=weights.path), sent
     if isinstance(weights, S3Weights):
@@ -51,10 +60,10 @@ def publish_weights(
             store,
             progress,
             fields=("artifacts", "weights", "uri"),
-            check=check,
+            select=selected,
         )
         return part(manifest, source=weights.uri), sent
-    return _publish_commit(weights, root, store, access, progress, check)
+    return _publish_commit(weights, root, store, access, progress, selected)
 
 
 def _publish_commit(
@@ -63,7 +72,7 @@ def _publish_commit(
     store: ArtifactStore,
     access: Access,
     progress: Progress,
-    check: Check,
+    select: Select,
 ) -> tuple[LockedPart, int]:
     """Publishes one commit of the Hub; a commit never changes, so this is done once a bucket."""
     source = f"{weights.repository}@{weights.revision}"
@@ -72,11 +81,11 @@ def _publish_commit(
         # Another container may have published it, which needs less.
         place = ObjectPrefix(store.address(known.digest, ""))
         with store.reached():
-            check(file_set(store.client, place, objects_under(store.client, place)))
+            select(file_set(store.client, place, objects_under(store.client, place)))
         progress.note(f"{source} is there already.")
         return known, 0
     directory = root / _DOWNLOADS / recipe.key[:16]
-    files = fetch(weights, directory, progress, check=check)
+    files = fetch(weights, directory, progress, select=select)
     manifest, sent = publish_directory(files, source, store, access, progress)
     made = part(manifest, source=source)
     store.remember(recipe, made)

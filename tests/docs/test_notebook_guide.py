@@ -18,7 +18,7 @@ TEXTS = [block.text for block in BLOCKS if block.language == "text"]
 PROPERTIES, PROGRAM, PRINTED, REMOVAL = TEXTS
 IMAGE = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference:0.30.0-lmi12.0.0-cu124"
 # The Hub is asked in tests/importing/test_import_hub.py, on a stand-in.
-ON_THE_HUB = "slipway import chat --hub Qwen/Qwen2.5-7B-Instruct --instance ml.g5.2xlarge"
+ON_THE_HUB = "slipway import chat --hub Qwen/Qwen2.5-7B-Instruct"
 
 Command = Callable[[str], tuple[int, str, str]]
 

@@ -26,10 +26,12 @@ RUNS = {
     "An image of your own": {"An image of your own"},
 }
 # The shell blocks that are not run, by their first lines: the set-up, which CI does before its
-# tests, the copy of the reader's own checkpoint, Triton, and what needs Docker or an AWS account.
+# tests, the copy of the reader's own checkpoint, Triton, and what needs the Hub, Docker or an AWS
+# account.
 LEFT_OUT = [
     ("Set up", "make setup"),
     ("Set up", "cp -rL ~/models/my-model my-checkpoint"),
+    ("A large language model", "slipway init my-llm --hub Qwen/Qwen2.5-7B-Instruct"),
     ("A T5 checkpoint or a Triton repository", "make triton"),
     ("A T5 checkpoint or a Triton repository", "slipway init my-t5 --weights my-checkpoint"),
     ("A T5 checkpoint or a Triton repository", "slipway init my-models --container triton"),

@@ -94,12 +94,11 @@ def test_it_changes_no_package_of_the_bases_system(tried: Tried) -> None:
     assert packages(tried.tag) == packages(tried.built.base)
 
 
-def test_it_serves_as_the_program_does(
+def test_it_serves_as_the_program_does_and_sigterm_waits_for_the_request_in_flight(
     tried: Tried, tmp_path: Path, record_testsuite_property: Callable[[str, object], None]
 ) -> None:
     begun = time.monotonic()
-    with started(tried) as found:
-        statuses = found.until_ready(tried.client)
+    with ready_for_requests_that_wait(tried) as (found, statuses):
         seconds = time.monotonic() - begun
         # No connection, then no model, then both.
         assert [each for each in statuses if each] == [503, 200]
@@ -109,45 +108,7 @@ def test_it_serves_as_the_program_does(
             assert all("event" in json.loads(line) for line in found.log())
         record_testsuite_property(f"{tried.built.image.name} start_seconds", round(seconds, 1))
         assert seconds < tried.family.start_seconds
-
-
-def test_it_listens_on_the_port_that_sagemaker_names(tried: Tried) -> None:
-    with started(tried, SAGEMAKER_BIND_TO_PORT="8765") as found:
-        found.until_ready(tried.client, port=8765)
-        assert tried.client.ask("/ping").status == 0
-
-
-@pytest.mark.parametrize("seconds", [0.1, 1.0])
-def test_sigterm_at_any_time_ends_it_in_order(tried: Tried, seconds: float) -> None:
-    with started(tried) as found:
-        # The time is what is tried here: the start is hit at different steps.
-        time.sleep(seconds)
-        found.signal("TERM")
-        begun = time.monotonic()
-        # 143: the signal came before the program had a handler.
-        assert found.exit_code() in (0, 143)
-        assert time.monotonic() - begun < 10
-
-
-@contextmanager
-def request_in_flight(tried: Tried) -> Iterator[Container]:
-    """Starts the image, and yields once it has a request without an answer."""
-    family = tried.family
-    with started(tried, SLIPWAY_METRICS_PORT="8081", **family.waits) as found:
-        found.until_ready(tried.client)
-        tried.client.hold("/invocations", family.request, family.unsent)
-
-        def is_there() -> bool:
-            page = tried.client.ask("/metrics", port=8081).body.decode()
-            count = re.search(family.in_flight, page)
-            return count is not None and count[1] == "1"
-
-        eventually(is_there)
-        yield found
-
-
-def test_sigterm_waits_for_the_request_in_flight(tried: Tried) -> None:
-    with request_in_flight(tried) as found:
+        hold_a_request(tried)
         found.signal("TERM")
         if not tried.family.is_tritons:
             eventually(lambda: any('"event": "draining"' in line for line in found.log()))
@@ -158,8 +119,56 @@ def test_sigterm_waits_for_the_request_in_flight(tried: Tried) -> None:
 
 
 @pytest.mark.usefixtures("once_a_family")
+def test_it_listens_on_the_port_that_sagemaker_names(tried: Tried) -> None:
+    with started(tried, SAGEMAKER_BIND_TO_PORT="8765") as found:
+        found.until_ready(tried.client, port=8765)
+        assert tried.client.ask("/ping").status == 0
+
+
+def ends_in_order(tried: Tried, seconds: float) -> None:
+    """Sends SIGTERM some time after the start: it is hit at different steps."""
+    with started(tried) as found:
+        time.sleep(seconds)
+        found.signal("TERM")
+        begun = time.monotonic()
+        # 143: the signal came before the program had a handler.
+        assert found.exit_code() in (0, 143)
+        assert time.monotonic() - begun < 10
+
+
+def test_sigterm_at_once_ends_it_in_order(tried: Tried) -> None:
+    ends_in_order(tried, 0.1)
+
+
+@pytest.mark.usefixtures("once_a_family")
+def test_sigterm_during_the_start_ends_it_in_order(tried: Tried) -> None:
+    ends_in_order(tried, 1.0)
+
+
+@contextmanager
+def ready_for_requests_that_wait(tried: Tried) -> Iterator[tuple[Container, list[int]]]:
+    """Starts the image; yields it once it is ready, with the statuses of /ping until then."""
+    with started(tried, SLIPWAY_METRICS_PORT="8081", **tried.family.waits) as found:
+        yield found, found.until_ready(tried.client)
+
+
+def hold_a_request(tried: Tried) -> None:
+    """Sends a request, and returns once the container has it and has not answered."""
+    family = tried.family
+    tried.client.hold("/invocations", family.request, family.unsent)
+
+    def is_there() -> bool:
+        page = tried.client.ask("/metrics", port=8081).body.decode()
+        count = re.search(family.in_flight, page)
+        return count is not None and count[1] == "1"
+
+    eventually(is_there)
+
+
+@pytest.mark.usefixtures("once_a_family")
 def test_sigkill_breaks_the_connection_and_a_restart_serves(tried: Tried) -> None:
-    with request_in_flight(tried) as found:
+    with ready_for_requests_that_wait(tried) as (found, _):
+        hold_a_request(tried)
         found.signal("KILL")
         assert found.exit_code() == 128 + 9
         # No status and no half of an answer.

@@ -11,6 +11,12 @@ from tests.support.projects import ENVIRONMENTS, write_project
 NETWORK = ("--family", "llama", "--parameters", "6738415616")
 
 
+@pytest.fixture(autouse=True)
+def no_hub(monkeypatch):
+    """Keeps tests from the real Hub: nothing listens on that port."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+
+
 @pytest.fixture
 def import_endpoint(tmp_path, monkeypatch, slipway_command):
     """Imports an endpoint into a new project whose only environment is production."""

@@ -24,12 +24,15 @@ model:
   hidden_size: 4096
   attention_heads: 32
   key_value_heads: 8
+  positions: 8192
+  vocabulary_size: 32000
+  tied_embeddings: true
 
 serving:
   container: lmi
   # Guess: AWS still develops it for this accelerator.
   framework: djl-lmi
-  # Guess: the newest.
+  # Guess: the newest that runs on this type.
   version: "0.36.0"
   # Guess: the largest degree on this type that splits the heads of the network.
   tensor_parallel_degree: 4
@@ -99,6 +102,7 @@ def test_a_named_commit_is_no_guess(run, hub, config):
         ({"max_position_embeddings": 1000}, "ml.g5.12xlarge",
          {"max_input_tokens": 750, "max_new_tokens": 250}),
         ({}, "ml.inf2.24xlarge", {"framework": "djl-neuronx", "dtype": "bf16"}),
+        ({}, "ml.p3.8xlarge", {"framework": "djl-lmi", "version": "0.35.0", "dtype": "fp16"}),
     ],
 )  # fmt: skip
 def test_the_layout_follows_the_network_and_the_type(run, hub, config, changes, instance, serving):
@@ -113,6 +117,28 @@ def test_a_quantised_checkpoint_says_its_method(run, hub, config):
     run("--hub", REPOSITORY, *ANSWERS)
     text = config.read_text("utf-8")
     assert "# Guess: the precision in config.json. Its weights are quantised with awq." in text
+
+
+def test_without_a_type_it_is_the_cheapest_that_fits(run, hub, config):
+    code, _, errors = run("--hub", REPOSITORY)
+    assert (code, errors) == (0, "")
+    assert (
+        "  # Guess: the first type by price (unknown prices last) whose accelerators hold the "
+        "weights and the\n  # cache of a full batch.\n  instances: [ml.g6.xlarge]\n"
+    ) in config.read_text("utf-8")
+
+
+def test_a_reranker_is_served_by_its_head(run, hub, config):
+    set_config(
+        hub, model_type="xlm-roberta", architectures=["XLMRobertaForSequenceClassification"],
+        num_labels=1,
+    )  # fmt: skip
+    code, _, errors = run("--hub", REPOSITORY)
+    assert (code, errors) == (0, "")
+    written = yaml.safe_load(config.read_text("utf-8"))["serving"]
+    # The image's own handler for this class of networks, so that no field names it.
+    assert "entry_point" not in written
+    assert written["rolling_batch"] == "disable"
 
 
 def test_an_encoder_has_another_container(run, hub, config):
@@ -176,3 +202,19 @@ def test_settings_that_name_no_commit_get_the_present_one(run, hub, config, tmp_
         f"{REPOSITORY} [SW612]\n    Run the command again: what has arrived is not downloaded "
         f"twice. Or name the commit: `--weights hub:{REPOSITORY}@COMMIT`.\n"
     )
+
+
+def test_files_of_a_commit_that_settings_name_say_more_than_its_name(run, hub, config, tmp_path):
+    (tmp_path / "old").mkdir()
+    lines = f"option.model_id={REPOSITORY}\noption.revision={REVISION}\n"
+    (tmp_path / "old" / "serving.properties").write_text(lines, "utf-8")
+    options = ("--properties", "old", *ANSWERS, "--overwrite")
+    assert run(*options)[0] == 0
+    model = yaml.safe_load(config.read_text("utf-8"))["model"]
+    assert (model["family"], model["parameters"], model["layers"]) == ("llama", PARAMETERS, 32)
+    hub.status = 503
+    assert run(*options, "--parameters", "7")[0] == 0
+    assert (
+        "  # Guess: the name of the checkpoint says it, because the Hub answers 503 about "
+        f"{REPOSITORY}.\n  family: gpt2\n"
+    ) in config.read_text("utf-8")

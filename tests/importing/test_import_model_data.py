@@ -36,7 +36,8 @@ BUILT = {
 }
 HANDLER = b"def handle(inputs):\n    return inputs\n"
 CONFIG = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
-          "num_attention_heads": 32, "torch_dtype": "float16"}  # fmt: skip
+          "num_attention_heads": 32, "torch_dtype": "float16",
+          "max_position_embeddings": 4096, "vocab_size": 320}  # fmt: skip
 TENSORS = {"model.embed_tokens.weight": {"dtype": "F16", "shape": [320, 8],
                                          "data_offsets": [0, 5120]}}  # fmt: skip
 
@@ -164,7 +165,8 @@ def test_a_checkpoint_tells_its_network(run, written, tmp_path):
     assert (code, errors) == (0, "")
     assert written()["model"] == {
         "family": "llama", "parameters": 320 * 8, "layers": 32, "hidden_size": 4096,
-        "attention_heads": 32,
+        "attention_heads": 32, "positions": 4096, "vocabulary_size": 320,
+        "tied_embeddings": True,
     }  # fmt: skip
     config = Project(tmp_path).config("chat", "production").config
     assert config.serving.container == "custom"

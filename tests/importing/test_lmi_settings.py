@@ -4,13 +4,15 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from slipway import java_properties
-from slipway.facts.lmi.versions import lmi_version
+from slipway.facts.lmi.versions import lmi_version, usable_versions
 from slipway.importing.draft import KnownFacts
-from slipway.importing.lmi.images import FRAMEWORKS, known_versions
+from slipway.importing.lmi.images import FRAMEWORKS
 from slipway.importing.lmi.source import read_directory
 from tests.importing.drafts import WEIGHTS, config_of, imported, reasons
 
-IMAGES = [(framework, version) for framework in FRAMEWORKS for version in known_versions(framework)]
+IMAGES = [
+    (framework, version) for framework in FRAMEWORKS for version in usable_versions(framework)
+]
 OPTIONS = sorted(
     {
         option

@@ -1,4 +1,7 @@
-"""What the planning says of an edit is what the embedded AWS then does with it, there and back."""
+"""What the planning says of an edit is what the embedded AWS then does with it.
+
+Each base is one stack that lives through its edits: a step deploys over what the step before left.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -40,103 +43,156 @@ ASYNC = {"mode": "async", "async_inference": QUEUE}
 SLEEPING = {"mode": "scale_to_zero", "instance_count": 1, "scale_to_zero": COPIES}
 VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
 
+Sections = Mapping[str, Any]
 # Sections over those of `tests/support/projects.py`.
-BASES: Mapping[str, Mapping[str, Any]] = {
-    "fixed": {},
+BASES: Mapping[str, Sections] = {
+    "fixed": {"endpoint": {"instance_count": 1}},
     "scaled": {"autoscaling": SCALING},
-    "queued": {"endpoint": ASYNC},
+    "queued": {"endpoint": {**ASYNC, "instance_count": 1}},
     "sleeping": {"endpoint": SLEEPING},
 }
 PLACE, FLEET = Consequence.IN_PLACE, Consequence.NEW_FLEET
 REFUSED, DESTROY = Consequence.REFUSED, Consequence.DESTROY
 
 
+def _of_queue(**fields: Any) -> Sections:
+    return {"endpoint": {"async_inference": fields}}
+
+
+def _of_copies(**fields: Any) -> Sections:
+    return {"endpoint": {"scale_to_zero": fields}}
+
+
 @dataclass(frozen=True)
-class Edit:
-    """An edit of a base: other sections, and the consequence that a reader expects."""
+class Step:
+    """Edits that are deployed together over the step before, and the consequence of each.
 
-    base: str
+    Several are in place: if one of them made a new fleet, so would the deployment.
+
+    Attributes:
+        returns: whether the next deployment takes the edits back, and not the end of the chain.
+    """
+
     expected: Consequence
-    sections: Mapping[str, Any]
+    edits: Mapping[str, Sections]
+    returns: bool = False
 
 
-EDITS = {
-    "instance type": Edit("fixed", FLEET, {"endpoint": {"instances": ["ml.g4dn.2xlarge"]}}),
-    "second type": Edit(
-        "fixed", FLEET, {"endpoint": {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]}}
+# Each way back has the consequence of the way there. It is deployed where it removes or adds what
+# no other step does, and otherwise at the end of the chain, which goes back to the base at once.
+CHAINS: Mapping[str, tuple[Step, ...]] = {
+    "fixed": (
+        Step(
+            PLACE,
+            {
+                "log retention": {"endpoint": {"log_retention_days": 7}},
+                "dashboard": {"endpoint": {"dashboard": False}},
+                "protection": {"endpoint": {"termination_protection": True}},
+                "threshold": {"alarms": {"model_latency_p99_milliseconds": 700}},
+                "another alarm": {"alarms": {"memory_utilization_percent": 80}},
+                "tag": {"tags": {"team": "search"}},
+            },
+            returns=True,
+        ),
+        Step(REFUSED, {"queue": {"endpoint": ASYNC}}),
+        Step(REFUSED, {"copies": {"endpoint": SLEEPING}}),
+        Step(DESTROY, {"name": {"name": "another"}}),
+        Step(FLEET, {"shadow": {"endpoint": {"shadow": {"sampling_percent": 50}}}}, returns=True),
+        Step(FLEET, {"variants": {"endpoint": {"variants": VARIANTS}}}, returns=True),
+        Step(FLEET, {"instance type": {"endpoint": {"instances": ["ml.g4dn.2xlarge"]}}}),
+        Step(
+            FLEET,
+            {"second type": {"endpoint": {"instances": ["ml.g4dn.2xlarge", "ml.g4dn.xlarge"]}}},
+        ),
+        Step(FLEET, {"container's setting": {"serving": {"max_batch_size": 4}}}),
+        Step(
+            FLEET,
+            {"timeout": {"endpoint": {"container_startup_health_check_timeout_seconds": 700}}},
+        ),
+        Step(FLEET, {"routing": {"endpoint": {"routing": "random"}}}),
+        Step(FLEET, {"network isolation": {"endpoint": {"network_isolation": False}}}),
+        Step(FLEET, {"metrics": {"endpoint": {"metrics": {"enhanced": True}}}}),
+        Step(FLEET, {"instance count": {"endpoint": {"instance_count": 2}}}),
+        Step(FLEET, {"rollout": {"rollout": {"strategy": "linear", "step_percent": 50}}}),
     ),
-    "instance count": Edit("fixed", FLEET, {"endpoint": {"instance_count": 3}}),
-    "container's setting": Edit("fixed", FLEET, {"serving": {"max_batch_size": 4}}),
-    "timeout": Edit(
-        "fixed", FLEET, {"endpoint": {"container_startup_health_check_timeout_seconds": 700}}
+    "scaled": (
+        Step(
+            PLACE,
+            {
+                "minimum": {"autoscaling": {"min_instance_count": 1}},
+                "maximum": {"autoscaling": {"max_instance_count": 8}},
+                "target": {"autoscaling": {"target_invocations_per_instance_per_minute": 300}},
+                "cooldown": {"autoscaling": {"scale_in_cooldown_seconds": 600}},
+                "schedule": {"autoscaling": {"schedules": [SCHEDULE]}},
+                "steps": {"autoscaling": {"steps": [{"from_times_target": 2, "add_instances": 3}]}},
+                "alarm at the maximum": {"alarms": {"at_max_capacity": True}},
+            },
+            returns=True,
+        ),
+        Step(FLEET, {"no autoscaling": {"autoscaling": None}}, returns=True),
+        Step(FLEET, {"scaled type": {"endpoint": {"instances": ["ml.g4dn.2xlarge"]}}}),
+        Step(FLEET, {"count at creation": {"endpoint": {"instance_count": 3}}}),
     ),
-    "routing": Edit("fixed", FLEET, {"endpoint": {"routing": "random"}}),
-    "network isolation": Edit("fixed", FLEET, {"endpoint": {"network_isolation": False}}),
-    "metrics": Edit("fixed", FLEET, {"endpoint": {"metrics": {"enhanced": True}}}),
-    "shadow": Edit("fixed", FLEET, {"endpoint": {"shadow": {"sampling_percent": 50}}}),
-    "variants": Edit("fixed", FLEET, {"endpoint": {"variants": VARIANTS}}),
-    "rollout": Edit("fixed", FLEET, {"rollout": {"strategy": "linear", "step_percent": 50}}),
-    "log retention": Edit("fixed", PLACE, {"endpoint": {"log_retention_days": 7}}),
-    "dashboard": Edit("fixed", PLACE, {"endpoint": {"dashboard": False}}),
-    "protection": Edit("fixed", PLACE, {"endpoint": {"termination_protection": True}}),
-    "threshold": Edit("fixed", PLACE, {"alarms": {"model_latency_p99_milliseconds": 700}}),
-    "another alarm": Edit("fixed", PLACE, {"alarms": {"memory_utilization_percent": 80}}),
-    "tag": Edit("fixed", PLACE, {"tags": {"team": "search"}}),
-    "queue": Edit("fixed", REFUSED, {"endpoint": ASYNC}),
-    "copies": Edit("fixed", REFUSED, {"endpoint": SLEEPING}),
-    "name": Edit("fixed", DESTROY, {"name": "another"}),
-    "minimum": Edit("scaled", PLACE, {"autoscaling": {"min_instance_count": 1}}),
-    "maximum": Edit("scaled", PLACE, {"autoscaling": {"max_instance_count": 8}}),
-    "target": Edit(
-        "scaled", PLACE, {"autoscaling": {"target_invocations_per_instance_per_minute": 300}}
+    "queued": (
+        Step(PLACE, {"place of requests": _of_queue(input="s3://other/")}, returns=True),
+        Step(REFUSED, {"no queue": {"endpoint": {"mode": "realtime", "async_inference": None}}}),
+        Step(FLEET, {"concurrency": _of_queue(max_concurrent_invocations_per_instance=4)}),
     ),
-    "cooldown": Edit("scaled", PLACE, {"autoscaling": {"scale_in_cooldown_seconds": 600}}),
-    "schedule": Edit("scaled", PLACE, {"autoscaling": {"schedules": [SCHEDULE]}}),
-    "steps": Edit(
-        "scaled",
-        PLACE,
-        {"autoscaling": {"steps": [{"from_times_target": 2, "add_instances": 3}]}},
-    ),
-    "alarm at the maximum": Edit("scaled", PLACE, {"alarms": {"at_max_capacity": True}}),
-    "scaled type": Edit("scaled", FLEET, {"endpoint": {"instances": ["ml.g4dn.2xlarge"]}}),
-    "count at creation": Edit("scaled", FLEET, {"endpoint": {"instance_count": 3}}),
-    "no autoscaling": Edit("scaled", FLEET, {"autoscaling": None}),
-    "concurrency": Edit(
-        "queued",
-        FLEET,
-        {"endpoint": {"async_inference": QUEUE | {"max_concurrent_invocations_per_instance": 4}}},
-    ),
-    "place of requests": Edit(
-        "queued", PLACE, {"endpoint": {"async_inference": QUEUE | {"input": "s3://other/"}}}
-    ),
-    "no queue": Edit(
-        "queued", REFUSED, {"endpoint": {"mode": "realtime", "async_inference": None}}
-    ),
-    "target of copies": Edit(
-        "sleeping",
-        PLACE,
-        {"endpoint": {"scale_to_zero": COPIES | {"target_concurrent_requests_per_copy": 9}}},
-    ),
-    "memory of a copy": Edit(
-        "sleeping", FLEET, {"endpoint": {"scale_to_zero": COPIES | {"copy_memory_mib": 2048}}}
-    ),
-    "setting of copies": Edit("sleeping", FLEET, {"serving": {"max_batch_size": 4}}),
-    "more copies": Edit(
-        "sleeping", FLEET, {"endpoint": {"scale_to_zero": COPIES | {"max_copies": 3}}}
-    ),
-    "no copies": Edit(
-        "sleeping", REFUSED, {"endpoint": {"mode": "realtime", "scale_to_zero": None}}
+    "sleeping": (
+        Step(
+            PLACE,
+            {"target of copies": _of_copies(target_concurrent_requests_per_copy=9)},
+            returns=True,
+        ),
+        Step(REFUSED, {"no copies": {"endpoint": {"mode": "realtime", "scale_to_zero": None}}}),
+        Step(FLEET, {"memory of a copy": _of_copies(copy_memory_mib=2048)}),
+        Step(FLEET, {"setting of copies": {"serving": {"max_batch_size": 4}}}),
+        Step(FLEET, {"more copies": _of_copies(max_copies=3)}),
     ),
 }
 
 
-def plan_of(base: str, edit: Edit | None = None) -> DeploymentPlan:
-    sections: dict[str, Any] = {"name": base} | dict(BASES[base])
-    for name, value in (edit.sections if edit else {}).items():
-        old = sections.get(name)
+def merged(sections: Sections, others: Sections) -> dict[str, Any]:
+    """Returns sections with others over them, to any depth."""
+    found = dict(sections)
+    for name, value in others.items():
+        old = found.get(name)
         merges = isinstance(value, Mapping) and isinstance(old, Mapping)
-        sections[name] = {**old, **value} if merges else value
+        found[name] = merged(old, value) if merges else value
+    return found
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """One deployment of a chain: over which sections, which, and what each edit leads to."""
+
+    before: Sections
+    after: Sections
+    expected: Consequence
+    edits: Mapping[str, Sections]
+
+
+def deployments(base: str) -> Iterator[Deployment]:
+    """Yields a chain, with what the last deployment takes back."""
+    first = now = merged({"name": base}, BASES[base])
+    for step in CHAINS[base]:
+        after = now
+        for edit in step.edits.values():
+            after = merged(after, edit)
+        yield Deployment(now, after, step.expected, step.edits)
+        if step.returns:
+            yield Deployment(after, now, step.expected, {})
+        elif step.expected not in (REFUSED, DESTROY):  # nothing else was deployed
+            now = after
+    if now != first:
+        yield Deployment(now, first, FLEET, {})
+
+
+def plan_of(sections: Sections) -> DeploymentPlan:
     return plan_for(model_config(**sections))
+
+
+Template = Callable[[Sections], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -145,22 +201,22 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
         yield stack
 
 
-Template = Callable[[str], dict[str, Any]]
-
-
 @pytest.fixture(scope="module")
 def template(stack: SlipwayStack, tmp_path_factory: pytest.TempPathFactory) -> Template:
-    """Gives the template of a base or of an edit."""
+    """Gives the template of the sections of a base or of a step."""
     app = new_app(tmp_path_factory.mktemp("cdk.out"))
     target = cdk.Environment(account=LOCAL.account, region=LOCAL.region)
-    plans = {base: plan_of(base) for base in BASES}
-    plans |= {name: plan_of(edit.base, edit) for name, edit in EDITS.items()}
-    for name, plan in plans.items():
-        plan_stack(app, name.replace(" ", "-").replace("'", ""), plan=plan, env=target)
+    ids: dict[str, str] = {}
+    for base in BASES:
+        for each in deployments(base):
+            for sections in (each.before, each.after):
+                if (key := json.dumps(sections)) not in ids:
+                    ids[key] = construct_id = f"stack-{len(ids)}"
+                    plan_stack(app, construct_id, plan=plan_of(sections), env=target)
     directory = Path(app.synth().directory)
 
-    def of(name: str) -> dict[str, Any]:
-        file = directory / f"{name.replace(' ', '-').replace(chr(39), '')}.template.json"
+    def of(sections: Sections) -> dict[str, Any]:
+        file = directory / f"{ids[json.dumps(sections)]}.template.json"
         content: dict[str, Any] = json.loads(
             file.read_text("utf-8").replace(DIGEST, stack.publish("ok"))
         )
@@ -168,12 +224,6 @@ def template(stack: SlipwayStack, tmp_path_factory: pytest.TempPathFactory) -> T
         return content
 
     return of
-
-
-@pytest.fixture(scope="module")
-def bases(stack: SlipwayStack, template: Template) -> None:
-    for base in BASES:
-        assert stack.stacks.create(f"{base}-local", template(base)) == "CREATE_COMPLETE"
 
 
 def served(stack: SlipwayStack, name: str) -> dict[str, Any]:
@@ -215,14 +265,17 @@ def deploy(
     return Consequence.IN_PLACE if after["fleet"] == before["fleet"] else Consequence.NEW_FLEET
 
 
-@pytest.mark.usefixtures("bases")
-@pytest.mark.parametrize("name", EDITS)
-def test_an_edit_does_what_the_plan_says(name: str, stack: SlipwayStack, template: Template):
-    edit = EDITS[name]
-    old, new = plan_of(edit.base), plan_of(edit.base, edit)
-    there, back = consequences(old, new).verdict, consequences(new, old).verdict
-    assert there is edit.expected
-    assert deploy(stack, template(name), old, new) is there
-    if edit.expected in (REFUSED, DESTROY):
-        return  # nothing was deployed, and there is no way back
-    assert deploy(stack, template(edit.base), new, old) is back
+@pytest.mark.parametrize("base", BASES)
+def test_edits_do_what_the_plan_says(base: str, stack: SlipwayStack, template: Template):
+    chain = list(deployments(base))
+    first = plan_of(chain[0].before)
+    assert stack.stacks.create(first.stack_name, template(chain[0].before)) == "CREATE_COMPLETE"
+    for each in chain:
+        old, new = plan_of(each.before), plan_of(each.after)
+        for name, edit in each.edits.items():
+            alone = plan_of(merged(each.before, edit))
+            assert consequences(old, alone).verdict is each.expected, name
+            assert consequences(alone, old).verdict is each.expected, name
+        assert consequences(old, new).verdict is each.expected
+        done = deploy(stack, template(each.after), old, new)
+        assert done is each.expected, f"{', '.join(each.edits) or 'the way back'} of {base}"

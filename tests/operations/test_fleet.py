@@ -11,8 +11,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from slipway.access import Access
+from slipway.codes.code import Code
 from slipway.deployed.traffic import Traffic
 from slipway.operations.fleet import Fleet, FleetRow, find_fleet
+from slipway.operations.reviewing import review_deployed
 from slipway.project import Project
 from tests.support.accounts import connection_to
 from tests.support.clocks import MovableClock
@@ -114,6 +116,16 @@ def test_a_raised_alarm_is_trouble(stack: SlipwayStack, project: Project) -> Non
         cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="tried")
         row = rows(find_fleet(project, LOCAL, stack.access))[MODEL]
         assert (row.alarms, row.is_trouble) == (expected, bool(expected))
+
+
+def test_a_live_review_knows_what_is_not_deployed_yet(
+    stack: SlipwayStack, project: Project
+) -> None:
+    found = review_deployed(project, [MODEL, "half", "later"], stack.access, LOCAL)
+    verdicts = {each.model: each.verdict for each in found.models}
+    assert verdicts == {MODEL: "new fleet", "later": "new"}
+    # It has no valid plan.
+    assert {each.code for each in found.problems} == {Code.MISSING_FIELD}
 
 
 class Denying(Access):

@@ -23,9 +23,12 @@ class Hub:
         files: of the only commit.
         token: without it the repository is not shown; None: it is public.
         gated: whether the token's account has not accepted the conditions.
+        hidden: whether the conditions count for the listing too, and not for files alone.
         break_after_bytes: a large file's connection is closed after so many bytes, so often.
         breaks: how often.
         status: what every request is answered with, in place of all else.
+        said: headers of that answer.
+        hangs: whether requests are read and not answered, until the stand-in ends.
         spoil: paths whose content is other than the commit says.
         lost: paths that are listed and not there.
         requests: what was asked for: host, path, Range and Authorization.
@@ -34,11 +37,15 @@ class Hub:
     files: dict[str, bytes]
     token: str | None = None
     gated: bool = False
+    hidden: bool = True
     break_after_bytes: int = 0
     breaks: int = 0
     spoil: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     status: int | None = None
+    said: dict[str, str] = field(default_factory=dict)
+    hangs: bool = False
+    over: threading.Event = field(default_factory=threading.Event)
     requests: list[tuple[str, str, str | None, str | None]] = field(default_factory=list)
     url: str = ""
     storage_url: str = ""
@@ -74,16 +81,19 @@ def _handler(hub: Hub, host: str) -> type[BaseHTTPRequestHandler]:
             authorization = self.headers.get("Authorization")
             path = self.path.partition("?")[0]
             hub.requests.append((host, path, self.headers.get("Range"), authorization))
+            if hub.hangs:
+                hub.over.wait()
+                return None
             if hub.status is not None:
-                return self.answer(hub.status, b"")
+                return self.answer(hub.status, b"", **hub.said)
             if host == "storage":
                 return self.send_content(path.removeprefix("/blob/"))
             if hub.token is not None and authorization is None:
                 return self.refuse(401, "RepoNotFound")
             if hub.token is not None and authorization != f"Bearer {hub.token}":
                 return self.refuse(401, "", "Invalid credentials in Authorization header")
-            if hub.gated:
-                return self.refuse(403, "GatedRepo")
+            if hub.gated and (hub.hidden or "/resolve/" in path):
+                return self.refuse(403 if authorization else 401, "GatedRepo")
             if REPOSITORY not in path:
                 return self.refuse(404, "RepoNotFound")
             if path == f"/api/models/{REPOSITORY}/revision/main":
@@ -158,6 +168,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
     try:
         yield hub
     finally:
+        hub.over.set()
         for server, thread in zip(servers, threads, strict=True):
             server.shutdown()
             thread.join()

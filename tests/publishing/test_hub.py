@@ -21,7 +21,9 @@ from slipway.publishing.file_set import (
     require_whole,
 )
 from slipway.publishing.hub import fetch
+from slipway.publishing.hub_facts import hub_facts
 from slipway.publishing.manifest import Snapshot
+from slipway.publishing.selection import wanted
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import commit_recipe, publish_weights
 from tests.publishing.checkpoints import safetensors
@@ -81,7 +83,6 @@ def test_the_files_that_match_arrive_and_no_others(hub, tmp_path):
     folder = fetch(weights(), tmp_path, progress, {"HF_ENDPOINT": hub.url})
     wanted = {name: FILES[name] for name in ("config.json", "model.safetensors")}
     assert content(folder) == wanted
-    assert progress.notes == ["Left out of acme/gpt2: onnx/, pytorch_model.bin (2 of 4 files)."]
     total = sum(map(len, wanted.values()))
     assert progress.totals == [("downloading", total)]
     assert progress.done_bytes == total
@@ -167,6 +168,15 @@ def test_only_the_environments_token_is_used(hub, tmp_path, monkeypatch):
     assert {authorization for *_, authorization in hub.requests} == {None}
 
 
+AGAIN = "Run the command again: what has arrived is not downloaded twice."
+GATED = (
+    "acme/gpt2 is gated / Accept its conditions at https://huggingface.co/acme/gpt2 and set "
+    "HF_TOKEN to a token of the account that did."
+)
+LIMITED = (
+    "the Hub lets this address send no more requests for now (429), about acme/gpt2 / Set "
+    f"HF_TOKEN, with which it allows more, or wait {{}} seconds. {AGAIN}"
+)
 NOT_SHOWN = (
     "the Hub has no repository {}, or does not show it / Correct `repository`; where it is "
     "private, set HF_TOKEN to a token that may read it."
@@ -182,17 +192,24 @@ NOT_SHOWN = (
          "the Hub does not take the token in HF_TOKEN / Set it to a token that is valid, or unset "
          "it for a public repository."),
         ({"token": TOKEN, "gated": True}, TOKEN, {},
-         "acme/gpt2 is gated / Accept its conditions at https://huggingface.co/acme/gpt2 and set "
-         "HF_TOKEN to a token of the account that did."),
+         GATED),
         ({}, None, {"revision": "0" * 40},
-         f"acme/gpt2 has no commit {'0' * 40} / Correct `revision`: the commit, all 40 digits."),
+         f"acme/gpt2 has no branch, tag or commit {'0' * 40} / Choose a commit of "
+         "https://huggingface.co/acme/gpt2/commits/main: its owner may have rewritten the "
+         "history."),
+        # The listing of a gated repository is public.
+        ({"gated": True, "hidden": False}, None, {}, GATED),
+        ({"status": 403, "said": {"X-Error-Message": "the token has no such right"}}, None, {},
+         "the Hub refuses acme/gpt2 (403): the token has no such right / Set HF_TOKEN to a token "
+         "that may read it, and gated repositories too."),
         ({"lost": {"model.safetensors"}}, None, {},
          "the Hub lists a file of acme/gpt2 that it does not have (404) / Choose another revision, "
-         "or ask the repository's owner to upload the file again."),
+         "or ask its owner to upload the file again."),
         ({"status": 429}, None, {},
          "the Hub lets this address send no more requests for now (429), about acme/gpt2 / Set "
-         "HF_TOKEN, with which it allows more, or wait five minutes. Then run the command again: "
-         "what has arrived is not downloaded twice."),
+         "HF_TOKEN, with which it allows more, or wait five minutes. " + AGAIN),
+        ({"status": 429, "said": {"Retry-After": "17"}}, None, {}, LIMITED.format(17)),
+        ({"status": 429, "said": {"ratelimit": '"api";r=0;t=55'}}, None, {}, LIMITED.format(55)),
         ({"status": 503}, None, {},
          "the Hub answers 503 about acme/gpt2 / Run the command again: what has arrived is not "
          "downloaded twice."),
@@ -243,9 +260,35 @@ def test_a_hub_that_does_not_answer(tmp_path, monkeypatch):
     with serving(Hub({})) as gone:
         pass
     assert refusal(gone, tmp_path) == (
-        "the Hub does not answer: ConnectError / Run the command again: what has arrived is not "
-        "downloaded twice."
+        f"the Hub does not answer: ConnectError, [Errno 111] Connection refused / {AGAIN}"
     )
+
+
+def test_a_hub_that_is_slow(hub, tmp_path, monkeypatch):
+    # The client tries six times, and waits between them.
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT", 0.05)
+    hub.hangs = True
+    assert refusal(hub, tmp_path) == (
+        "the Hub is too slow: nothing came in time / HF_HUB_DOWNLOAD_TIMEOUT sets after how many "
+        f"seconds it is given up. {AGAIN}"
+    )
+    with pytest.raises(UserError, match="the Hub is too slow"):
+        hub_facts(REPOSITORY, "main", {"HF_ENDPOINT": hub.url})
+
+
+def test_a_wait_that_the_hub_asks_for_is_told(hub, tmp_path, monkeypatch, caplog):
+    waited = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        hub.status = None
+
+    monkeypatch.setattr("time.sleep", sleep)
+    hub.status, hub.said = 429, {"Retry-After": "17"}
+    assert content(fetched(hub, tmp_path))["model.safetensors"] == LARGE
+    assert waited == [18]
+    assert caplog.messages == ["Rate limited. Waiting 18.0s before retry [Retry 1/5]."]
 
 
 def test_a_commit_is_published_once(hub, tmp_path, access, keys, monkeypatch):
@@ -267,6 +310,10 @@ def test_a_commit_is_published_once(hub, tmp_path, access, keys, monkeypatch):
     } == files
     assert (part.source, part.target, part.file_count) == (f"{REPOSITORY}@{REVISION}", "any", 2)
     assert sent == part.size_bytes == sum(map(len, files.values()))
+    assert progress.notes == [
+        "Left out of acme/gpt2: pytorch_model.bin, onnx/ (2 of 4 files; 0.0 GB are the same "
+        "weights in another format)."
+    ]
     # Nothing is left on this disk.
     assert list((tmp_path / ".slipway" / "hub").iterdir()) == []
     hub.requests.clear()
@@ -282,11 +329,11 @@ def test_a_checkpoint_that_is_not_whole_is_refused_before_it_is_fetched(hub, tmp
     hub.files["model-1.safetensors"] = LARGE[:-1]
     del hub.files["model.safetensors"], hub.files["config.json"]
 
-    def check(files: FileSet) -> None:
-        require_whole(files, (CONFIG, WEIGHTS))
+    def select(files: FileSet) -> FileSet:
+        return require_whole(wanted(files, weights()), (CONFIG, WEIGHTS))
 
     with pytest.raises(UserError) as caught:
-        fetch(weights(), tmp_path, Progress(), {"HF_ENDPOINT": hub.url}, check)
+        fetch(weights(), tmp_path, Progress(), {"HF_ENDPOINT": hub.url}, select)
     assert messages(caught.value) == [
         f"acme/gpt2/model-1.safetensors has {len(LARGE) - 1} bytes, and its header tells of "
         f"{len(LARGE)}",
@@ -306,7 +353,7 @@ def test_a_commit_that_another_container_published_is_checked_again(
     def publish(needs: tuple[str, ...]) -> None:
         publish_weights(
             weights(), root=tmp_path, store=store, access=access, progress=Progress(),
-            check=lambda files: require_whole(files, needs),
+            select=lambda files: require_whole(wanted(files, weights()), needs),
         )  # fmt: skip
 
     publish(())

@@ -58,6 +58,9 @@ def test_a_commit_its_network_and_its_size(hub: Hub, revision: str) -> None:
     assert found.checkpoint.parameters == PARAMETERS
     assert found.checkpoint.shape["key_value_heads"] == 8
     assert found.size_gb == 0.006
+    # A branch that moves meanwhile changes nothing.
+    paths = [path for host, path, *_ in hub.requests[1:] if host == "hub"]
+    assert [path for path in paths if REVISION not in path] == []
     # Of the weights only the headers came.
     ranges = [range_ for _, range_ in hub.asked_for(".safetensors")]
     assert len(ranges) == 4
@@ -72,5 +75,5 @@ def test_pickled_weights_are_taken_where_there_are_no_others(hub: Hub) -> None:
 
 
 def test_a_revision_that_is_not_there(hub: Hub) -> None:
-    with pytest.raises(UserError, match="has no commit next"):
+    with pytest.raises(UserError, match="has no branch, tag or commit next"):
         facts(hub, "next")

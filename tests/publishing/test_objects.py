@@ -290,7 +290,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused_from_the_beginnings_of_its_fi
         "before-call.s3.GetObject", lambda params, **_: asked.append(params["headers"]["Range"])
     )
     with pytest.raises(UserError) as caught:
-        publish_objects(source, PREFIX, store, Progress(), check=require_whole)
+        publish_objects(source, PREFIX, store, Progress(), select=require_whole)
     prefix = "s3://my-models/gpt2/xl"
     assert messages(caught.value) == [
         f"{prefix}/{name} has {len(body)} bytes, and its header tells of {len(body) + 1}",

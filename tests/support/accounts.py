@@ -15,12 +15,15 @@ from embedded_aws.listener import Listener
 from embedded_aws.objects.front import ObjectFront
 from embedded_aws.server import EmbeddedAws
 from slipway.access import Access
+from tests.support.aws_models import share_tables
 from tests.support.projects import LOCAL
 from tests.support.starts import count_start
 
 # Of every embedded AWS here; `slipway local start` makes another one at each start.
 SECRET_ACCESS_KEY = "of-the-tests"  # noqa: S105  # nobody else's
 _ONE_AT_A_TIME = threading.Lock()
+
+share_tables()
 
 
 @contextmanager

@@ -331,7 +331,9 @@ def load(module: str, *, group: str) -> ModuleType:
 
 def of(item: pytest.Item) -> list[str]:
     """Returns the groups that a test belongs to."""
-    return [name for name in GROUPS if item.get_closest_marker(name)]
+    # Twelve thousand tests are asked several times: their markers are read once for all groups.
+    markers = {marker.name for marker in item.iter_markers()}
+    return [name for name in GROUPS if name in markers]
 
 
 def first_missing(item: pytest.Item) -> str | None:

@@ -52,8 +52,7 @@ class Base:
     @property
     def content(self) -> dict[str, Any]:
         """What the file says, to be changed."""
-        content: dict[str, Any] = yaml.safe_load(self.raw)
-        return content
+        return copy.deepcopy(_read(self.raw))
 
 
 @dataclass(frozen=True)
@@ -65,13 +64,19 @@ class Mutant:
 
     @property
     def raw(self) -> bytes:
-        return yaml.safe_dump(self.content, allow_unicode=True).encode()
+        return yaml.dump(self.content, Dumper=yaml.CSafeDumper, allow_unicode=True).encode()
 
     @property
     def stem(self) -> str:
         """Name of its file: a name at the limit of what is allowed is to be met as well."""
         name = self.content.get("name") if isinstance(self.content, dict) else None
         return name if isinstance(name, str) and is_model_name(name) else FILE
+
+
+@functools.cache
+def _read(raw: bytes) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.load(raw, yaml.CSafeLoader)
+    return content
 
 
 def shipped_configs() -> list[Base]:

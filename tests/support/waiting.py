@@ -7,8 +7,20 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def eventually(condition: Callable[[], T], seconds: float = 60) -> T:
+# Between two looks at what stays once it is there. A look through an API takes milliseconds of the
+# processor that the awaited thread of the same process needs.
+LASTING_SECONDS = 0.02
+
+
+def eventually(
+    condition: Callable[[], T], seconds: float = 60, *, pause_seconds: float = 0.005
+) -> T:
     """Waits until a condition holds and returns its value.
+
+    Args:
+        condition: is asked again and again.
+        seconds: how long it may take.
+        pause_seconds: between two looks; a condition may hold for a moment only.
 
     Raises:
         AssertionError: it did not hold within `seconds`.
@@ -16,5 +28,5 @@ def eventually(condition: Callable[[], T], seconds: float = 60) -> T:
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, f"the condition did not hold within {seconds:g} s"
-        time.sleep(0.005)
+        time.sleep(pause_seconds)
     return value

@@ -48,9 +48,21 @@ MODELS = {
 GOOD = ("fixed", "scaled")
 
 
-def new_app(outdir: Path, **context: Any) -> cdk.App:
-    """Returns an app with the feature flags of cdk.json."""
-    return cdk.App(outdir=str(outdir), context={**CONTEXT, **context}, analytics_reporting=False)
+def new_app(outdir: Path, *, validates: bool = False, **context: Any) -> cdk.App:
+    """Returns an app with the feature flags of cdk.json.
+
+    Args:
+        outdir: for the assembly.
+        validates: whether CloudFormation's validation runs over its templates. A process that does
+            so for the first time takes eight seconds.
+        context: others than those of cdk.json.
+    """
+    return cdk.App(
+        outdir=str(outdir),
+        context={**CONTEXT, **context},
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=validates,
+    )
 
 
 @dataclass(frozen=True)

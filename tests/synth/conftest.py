@@ -21,7 +21,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture(scope="session")
 def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     directory = tmp_path_factory.mktemp("cdk.out")
-    app = new_app(directory)
+    app = new_app(directory, validates=True)
     add_stacks(app, project, Selection())
     app.synth()
     return Assembly(directory)

@@ -23,9 +23,9 @@ from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, ne
 # pins (the sources, and the settings in an LMI package); in the request for the training job that
 # compiles; in the template of the stack that an isolated model's artifacts have; only in what a
 # plan tells its reviewer (memory, cost, warnings), as a field says that is there for that; in a
-# problem that names the field or a section it is in; or in the refusal to publish for its
-# container.
-Effect = Literal["template", "lock", "request", "artifacts", "plan"]
+# problem that names the field or a section it is in; in the refusal of a value that does not suit
+# the rest; or in the refusal to publish for its container.
+Effect = Literal["template", "lock", "request", "artifacts", "plan", "refused"]
 
 _IMAGE = f"{LOCAL.account}.dkr.ecr.{LOCAL.region}.amazonaws.com"
 _COMPILED = {
@@ -53,6 +53,14 @@ _QUEUE = {
 }  # fmt: skip
 _KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 _SHAPE = {"layers": 12, "hidden_size": 768, "attention_heads": 12}
+
+
+# Weights that are stored quantised, and whose size nobody says.
+_QUANTIZED = {
+    "model.quantization": "awq", "model.vocabulary_size": 32_000, "model.tied_embeddings": False,
+    "artifacts.size_gb": None,
+}  # fmt: skip
+_WINDOWED = {"model.sliding_window": 16, "model.windowed_layers": 6}
 
 
 # Configs to start from: the environment, and sections over those of `tests/support/projects.py`.
@@ -219,8 +227,20 @@ CHANGES: Mapping[str, Change] = {
     "model.parameters": Change("plan", "tensorrt", 250_000_000),
     **_changes(
         "plan", "shaped", "model.",
-        layers=24, hidden_size=1536, key_value_heads=4, head_size=32,
+        layers=24, hidden_size=1536, key_value_heads=4, head_size=32, latent_size=128,
+        cached_layers=6,
     ),
+    "model.architecture": Change(
+        "refused", "lmi", "NobodyServesThis", over={"serving.version": "0.36.0"}
+    ),
+    "model.sliding_window": Change("plan", "shaped", 8, over=_WINDOWED),
+    "model.windowed_layers": Change("plan", "shaped", 12, over=_WINDOWED),
+    "model.positions": Change("refused", "lmi", 64),
+    "model.vocabulary_size": Change("plan", "lmi", 128_000, over=_QUANTIZED),
+    "model.tied_embeddings": Change("plan", "lmi", True, over=_QUANTIZED),
+    "model.experts": Change("refused", "lmi", 2, over={"serving.tensor_parallel_degree": 4}),
+    "model.active_experts": Change("refused", "lmi", 9, along={"model.experts": 8}),
+    "model.quantization": Change("plan", "lmi", "fp8", over=_QUANTIZED),
     # Without `key_value_heads` more heads are narrower ones, and the cache is as large.
     "model.attention_heads": Change("plan", "shaped", 6, over={"model.key_value_heads": 3}),
     "serving[tensorrt].container": Change("template", "custom", becomes="tensorrt"),
@@ -309,7 +329,9 @@ CHANGES: Mapping[str, Change] = {
         "lock", "compiled", "artifacts.weights[hub].",
         repository="a/b", revision="b" * 40, allow_patterns=["*"],
     ),
+    "artifacts.weights[s3].allow_patterns": Change("lock", "s3", ["*"]),
     "artifacts.weights[s3].uri": Change("lock", "s3", "s3://w/b/"),
+    "artifacts.weights[path].allow_patterns": Change("lock", "path", ["*"]),
     "artifacts.weights[path].path": Change("lock", "path", "b"),
     "artifacts.size_gb": Change(
         "template", "lmi", 99,
@@ -458,7 +480,7 @@ def field_paths(model: type[BaseModel] = ModelConfig, *path: str) -> Iterator[st
 def content_of(base: str) -> tuple[Environment, dict[str, Any]]:
     """Returns a base's environment and what its file says."""
     environment, sections = BASES[base]
-    content: dict[str, Any] = yaml.safe_load(config_text("tiny"))
+    content: dict[str, Any] = yaml.load(config_text("tiny"), yaml.CSafeLoader)
     for name, section in copy.deepcopy(dict(sections)).items():
         # Another container has other fields: nothing of the old one's is left.
         kept = {} if name == "serving" else content.get(name, {})

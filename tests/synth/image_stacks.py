@@ -31,8 +31,10 @@ def make_project(root: Path, **keywords: Any) -> Project:
     return Project(root)
 
 
-def synthesise(project: Project, outdir: Path, *models: str, **keywords: Any) -> Assembly:
-    app = new_app(outdir)
+def synthesise(
+    project: Project, outdir: Path, *models: str, validates: bool = False, **keywords: Any
+) -> Assembly:
+    app = new_app(outdir, validates=validates)
     chosen = {"environment": "production", "models": models or ("*",), **keywords}
     add_stacks(app, project, Selection(**chosen))
     app.synth()

@@ -1,6 +1,7 @@
 """Every field of the model config does something."""
 
 import copy
+import functools
 import json
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
@@ -48,10 +49,20 @@ def _rows(*effects: str) -> list[str]:
 
 def _loaded(environment: Environment, content: Mapping[str, Any]) -> ModelConfig:
     """Loads a file with that content, as an environment sees it."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, f"{content['name']}.yaml")
-        path.write_text(yaml.safe_dump(dict(content)), encoding="utf-8")
-        return load_config(path, path.parent, environment.name, [environment.name]).config
+    text = yaml.dump(dict(content), Dumper=yaml.CSafeDumper)
+    return _loaded_text(environment.name, content["name"], text)
+
+
+@functools.cache
+def _loaded_text(environment: str, name: str, text: str) -> ModelConfig:
+    path = Path(_directory().name, f"{name}.yaml")
+    path.write_text(text, encoding="utf-8")
+    return load_config(path, path.parent, environment, [environment]).config
+
+
+@functools.cache
+def _directory() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
 
 
 def _before(change: Change) -> tuple[Environment, ModelConfig]:
@@ -204,6 +215,16 @@ def test_the_plan_tells_its_reviewer(field_path: str):
     assert before != after
 
 
+@pytest.mark.parametrize("field_path", _rows("refused"))
+def test_a_value_that_does_not_suit_the_rest_is_refused(field_path: str):
+    change = CHANGES[field_path]
+    assert _plan(*_before(change))
+    with pytest.raises(UserError) as caught:
+        _plan(*_after(field_path, change))
+    [problem] = caught.value.problems
+    assert field_path.rpartition(".")[2] in f"{problem.field} {problem.remedy}"
+
+
 @dataclass(frozen=True)
 class Rendered:
     """A plan's stack: its template, its name, and what only the CDK CLI's manifest has."""
@@ -220,10 +241,10 @@ class Rendered:
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Rendered]:
     """Renders the plans before and after each change, each plan once."""
-    app = new_app(tmp_path_factory.mktemp("cdk.out"))
+    app = new_app(tmp_path_factory.mktemp("cdk.out"), validates=True)
     ids: dict[str, str] = {}
-    for field_path in CHANGES:
-        for plan in _plans(field_path):
+    for field_path, change in CHANGES.items():
+        for plan in () if change.effect == "refused" else _plans(field_path):
             if _key(plan) not in ids:
                 ids[_key(plan)] = construct_id = f"stack-{len(ids)}"
                 _add_stack(app, construct_id, plan)
@@ -292,7 +313,7 @@ def test_the_consequence_of_every_change_is_what_its_template_does(
     rendered: Mapping[str, Rendered],
 ):
     said, done = {}, {}
-    for field_path in CHANGES:
+    for field_path in (path for path, each in CHANGES.items() if each.effect != "refused"):
         before, after = _plans(field_path)
         said[field_path] = consequences(before, after).verdict
         done[field_path] = consequence_of(rendered[_key(before)], rendered[_key(after)])

@@ -50,7 +50,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Assembly:
-    return synthesise(project, tmp_path_factory.mktemp("cdk.out"))
+    return synthesise(project, tmp_path_factory.mktemp("cdk.out"), validates=True)
 
 
 # What it holds

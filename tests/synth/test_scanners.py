@@ -41,7 +41,7 @@ def test_the_cdks_own_validation_finds_nothing(assembly: Assembly):
 
 
 def test_the_cdks_own_validation_would_find_something(tmp_path: Path):
-    app = new_app(tmp_path)
+    app = new_app(tmp_path, validates=True)
     properties = {"RetentionInDays": 31, "Nope": 1}
     cdk.CfnResource(
         cdk.Stack(app, "bad"), "Group", type="AWS::Logs::LogGroup", properties=properties

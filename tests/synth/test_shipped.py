@@ -35,7 +35,7 @@ def plan(name: str, environment: str = "ci") -> DeploymentPlan:
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     directory = tmp_path_factory.mktemp("cdk.out")
-    app = new_app(directory)
+    app = new_app(directory, validates=True)
     add_stacks(app, PROJECT, Selection(environment="ci", allow_unpublished=True))
     app.synth()
     return Assembly(directory)

@@ -16,11 +16,10 @@ from botocore.exceptions import ClientError
 
 from tests.support.waiting import eventually
 from tools import prose
-from tools.verify_aws import cost
+from tools.verify_aws import cost, stacks
 from tools.verify_aws.answers import Answer, is_aws, lines, quote
 from tools.verify_aws.commands import CommandError, Deployment, Session
 from tools.verify_aws.deep import run as questions
-from tools.verify_aws.deep import watch
 from tools.verify_aws.deep.queue import Queue
 from tools.verify_aws.deep.updates import Updates
 from tools.verify_aws.deep.watch import Watch, awaited
@@ -407,7 +406,7 @@ def test_a_watch_looks_once_more_at_the_end() -> None:
 
 
 def test_what_does_not_come_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(stacks, "POLL_SECONDS", 0.0)
     looks = iter([None, None, "there"])
     assert awaited(lambda: next(looks), until=time.monotonic() + 60, missing="") == "there"
     with pytest.raises(CheckError, match="nothing came"):

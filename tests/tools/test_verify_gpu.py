@@ -80,8 +80,7 @@ def test_each_step_succeeds_on_stand_ins(tmp_path: Path) -> None:
     assert compared["different texts"] == 20
     systems = {row[0] for row in records["throughput"]["rows"]}
     assert systems == {
-        "Slipway", "bare engine loop", "PyTorch", "PyTorch with a cache",
-        "PyTorch with a cache, batched",
+        "Slipway", "bare engine loop", "PyTorch", "PyTorch with a cache, batched",
     }  # fmt: skip
     assert all(row[2] > 0 for row in records["throughput"]["rows"])
     assert records["memory"]["facts"]["estimated for"].startswith("ml.g5.")

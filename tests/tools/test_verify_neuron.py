@@ -122,6 +122,8 @@ def test_each_step_succeeds_on_an_instance(
     rates = {(row[0], row[2], row[3]): row[4] for row in measured["rows"]}
     assert {name for name, _, _ in rates} == set(layouts)
     assert all(rate > 0 for rate in rates.values())
+    if family == "inf1":
+        return  # what follows is the comparison's, which knows no instance
     # Graphs of other weights answer wrongly.
     checkpoint = tmp_path / "files" / "quick" / "checkpoint"
     reference.main(str(checkpoint), (checkpoint / "config.json").read_text("utf-8"), "2")

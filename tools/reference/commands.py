@@ -1,6 +1,7 @@
 """The commands of `slipway`: what each does, its arguments and its options."""
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import typer
@@ -9,7 +10,8 @@ from slipway.cli.main import app
 from tools.reference.tables import table
 
 
-def commands() -> dict[str, Any]:
+@functools.cache
+def commands() -> Mapping[str, Any]:
     """Returns every command by its words, such as `local start`, in the order of `--help`.
 
     The values are Typer's command objects, for which Typer exports no type.

@@ -134,13 +134,18 @@ def _dated(tag: Tag, table: Mapping[str, Any], name: str) -> Any:
     return table[tag.version]
 
 
+def _capability(cuda: str) -> str:
+    known: str = TABLES["cuda_capabilities"].get(cuda.partition(".")[0], "unknown")
+    return known
+
+
 def _contents(tag: Tag) -> dict[str, Any]:
     """Returns the contents of an image: from its tag, and from the dated tables."""
     found = {name: re.search(pattern, tag.tag) for name, pattern in PATTERNS.items()}
     cuda = _dotted(found["cuda"][1]) if found["cuda"] else None
     python = _dotted(found["python"][1]) if found["python"] else "unknown"
     sdk = found["neuron_sdk"][1] if found["neuron_sdk"] else None
-    capability = "unknown" if cuda else None
+    capability = _capability(cuda) if cuda else None
     components = {
         name: match[1]
         for name, match in found.items()
@@ -150,6 +155,7 @@ def _contents(tag: Tag) -> dict[str, Any]:
         rows = TABLES["djl_contents"].get(tag.framework, {})
         components.update(_dated(tag, rows, "djl_contents"))
         python = components.pop("python")
+        capability = components.pop("capability", capability)
         server = f"DJL Serving {tag.version}"
     elif tag.framework == "sagemaker-tritonserver":
         rows = TABLES["triton_contents"]

@@ -17,7 +17,7 @@ from tools.verify_aws.project import (
     write_config,
 )
 from tools.verify_aws.report import CheckError
-from tools.verify_aws.stacks import POLL_SECONDS, bucket_exists
+from tools.verify_aws.stacks import bucket_exists, pauses
 
 TEXT = "slipway"
 TEXT_REVERSED = "yawpils"
@@ -122,7 +122,7 @@ class Life:
     def _metrics(self) -> str:
         """Waits for both kinds of metrics; an alarm on a missing metric would never be raised."""
         cloudwatch = self._access.client("cloudwatch")
-        missing = list(_METRICS)
+        missing, waits = list(_METRICS), pauses()
         until = self._session.until(METRICS_SECONDS)
         while missing:
             missing = [metric for metric in missing if not self._has_values(cloudwatch, *metric)]
@@ -131,7 +131,7 @@ class Life:
             if time.monotonic() > until:
                 names = " and ".join(f"{name} in {namespace}" for namespace, name in missing)
                 raise CheckError(f"CloudWatch has no value of {names}")
-            time.sleep(POLL_SECONDS)
+            time.sleep(next(waits))
         return f"CloudWatch has values of {' and '.join(name for _, name in _METRICS)}"
 
     def _has_values(self, cloudwatch: Any, namespace: str, name: str) -> bool:

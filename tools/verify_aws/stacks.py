@@ -1,6 +1,7 @@
 """CloudFormation's state of the two stacks, and resources that outlived an earlier run's stacks."""
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -8,11 +9,20 @@ from botocore.exceptions import ClientError
 from slipway.access import Access
 from slipway.config.environments import Environment
 
+# Between two looks at what takes minutes.
 POLL_SECONDS = 5.0
 # A change set that was never executed: nothing is in progress.
 _NOTHING_BEGUN = "REVIEW_IN_PROGRESS"
 _NO_BUCKET = ("404", "NoSuchBucket")
 _NO_ENCRYPTION = "ServerSideEncryptionConfigurationNotFoundError"
+
+
+def pauses() -> Iterator[float]:
+    """Yields the seconds before each further look: fewer at first, for what is there soon."""
+    share = 0.1
+    while True:
+        yield POLL_SECONDS * share
+        share = min(2 * share, 1.0)
 
 
 def stack_status(access: Access, name: str) -> str | None:
@@ -39,12 +49,13 @@ def await_stack(access: Access, name: str, *, until: float) -> str | None:
     Returns:
         Its status, which is still in progress if the time was too short; None if the stack is gone.
     """
+    waits = pauses()
     while True:
         status = stack_status(access, name)
         settled = status is None or status == _NOTHING_BEGUN or not status.endswith("_IN_PROGRESS")
         if settled or time.monotonic() > until:
             return status
-        time.sleep(POLL_SECONDS)
+        time.sleep(next(waits))
 
 
 def bucket_exists(access: Access, name: str) -> bool:

@@ -38,7 +38,8 @@ _MIB = 2**20
 _COMPARED_REQUESTS = 8
 _TORCH = ("-m", "tools.verify_gpu.torch_server")
 _IN_ORDER = {"SLIPWAY_MAX_BATCH_SIZE": BATCH.texts}
-# The name for readers, the program, its settings, and whether requests form batches together.
+# The name for readers, the program and its settings, which say whether requests form batches
+# together. A rehearsal leaves out the second: the others have its program and its settings.
 _SYSTEMS: dict[str, tuple[tuple[str, ...], dict[str, str | int]]] = {
     "PyTorch": ((*_TORCH, "--without-cache"), {**_IN_ORDER}),
     "PyTorch with a cache": (_TORCH, {**_IN_ORDER}),
@@ -200,7 +201,8 @@ def measure_throughput(order: Order) -> Finding:
     checkpoint = _checkpoint(order)
     with ExitStack() as stack:
         servers = {_SLIPWAY: stack.enter_context(serve_engine(order, "throughput"))}
-        for name, (program, settings) in _SYSTEMS.items():
+        for name in [*_SYSTEMS][:: 2 if order.is_quick else 1]:
+            program, settings = _SYSTEMS[name]
             log = order.folder / f"{name.replace(' ', '-')}.log"
             servers[name] = stack.enter_context(serving(program, checkpoint, log, settings))
         cells = [(name, clients) for name in servers for clients in concurrencies]
@@ -242,7 +244,7 @@ def _row(
 def _ratios(rates: Any, concurrencies: Sequence[int]) -> dict[str, str | int | float | None]:
     facts: dict[str, str | int | float | None] = {}
     first, most = concurrencies[0], concurrencies[-1]
-    others = [*_SYSTEMS, *([_VLLM] if (_VLLM, first) in rates else [])]
+    others = [name for name in (*_SYSTEMS, _VLLM) if (name, first) in rates]
     best = {name: max(median(rates[name, each]) for each in concurrencies) for name, _ in rates}
     for name in others:
         for clients in (first, most):

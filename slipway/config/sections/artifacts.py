@@ -9,6 +9,22 @@ from slipway.config.sections.base import InstanceType, ProjectPath, S3Prefix, Se
 _TARGET = r"^(cpu|sm[0-9]{2,3}|inf1|inf2|trn1)$"
 
 
+_Patterns = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=256)], ...] | None,
+    Field(min_length=1, max_length=50, strict=False),
+]
+_FolderPatterns = Annotated[
+    _Patterns,
+    Field(
+        description="Files to take, as shell patterns. The default is every file but weights that "
+        "are there in another format too: pickles beside safetensors, ONNX, GGUF, and folders "
+        "such as `original/`. A model.py, an image of your own and the option `load_format` get "
+        "all files.",
+        examples=[["*.json", "consolidated*"]],
+    ),
+]
+
+
 class SampleSource(Section):
     """A small model in this repository that the embedded AWS serves."""
 
@@ -48,11 +64,8 @@ class HubWeights(Section):
         " change.",
         examples=["ae7c9136adc7555eeccc78cdd960dfd60fb346ce"],
     )
-    allow_patterns: tuple[Annotated[str, Field(min_length=1, max_length=256)], ...] | None = Field(
+    allow_patterns: _Patterns = Field(
         None,
-        min_length=1,
-        max_length=50,
-        strict=False,
         description="Files to take, as shell patterns. The default is what a loader reads: weights "
         "in one format, configs, tokenizers and chat templates. Python files come along where a "
         "config has `auto_map`. Files are taken from the top, and from folders that modules.json "
@@ -68,6 +81,7 @@ class S3Weights(Section):
     uri: S3Prefix = Field(
         description="Prefix with its final slash.", examples=["s3://my-models/flan-t5-xxl/"]
     )
+    allow_patterns: _FolderPatterns = None
 
 
 class PathWeights(Section):
@@ -77,6 +91,7 @@ class PathWeights(Section):
     path: ProjectPath = Field(
         description="Directory, relative to the project.", examples=["build/flan-t5-xxl"]
     )
+    allow_patterns: _FolderPatterns = None
 
 
 Weights = Annotated[HubWeights | S3Weights | PathWeights, Field(discriminator="source")]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from slipway.config.starters import custom, lmi, neuron, tensorrt, triton
 from slipway.config.starters.starter import Starter
+from slipway.facts.instances import instance_types
 
 STARTERS: Mapping[str, Starter] = {
     "tensorrt": tensorrt.STARTER,
@@ -16,6 +17,19 @@ STARTERS: Mapping[str, Starter] = {
 DEFAULT = "lmi"
 
 
-def suiting(family: str | None) -> str:
-    """Returns the container that is proposed for a family of models."""
-    return next((name for name, each in STARTERS.items() if family in each.suits), DEFAULT)
+def suiting(family: str | None, task: str | None = None, instance: str | None = None) -> str:
+    """Returns the container that is proposed for a family of models.
+
+    Args:
+        family: of the model.
+        task: as `CheckpointFacts` has it, if a checkpoint says it.
+        instance: the type that the user names.
+    """
+    found = next((name for name, each in STARTERS.items() if family in each.suits), DEFAULT)
+    facts = instance_types().get(instance or "")
+    accelerator = facts.accelerator if facts else None
+    if found != "neuron" or (accelerator and accelerator.kind == "neuron"):
+        return found
+    # vLLM pools as the files of sentence-transformers say, which the Neuron container does not.
+    is_pooled = task in ("embedding", "reranking") or (task == "classification" and accelerator)
+    return DEFAULT if is_pooled else found

@@ -17,10 +17,14 @@ class Answers:
         family: architecture of the network.
         parameters: number of its weights.
         shape: further fields of the section `model`, as `read_checkpoint` finds them.
+        serving: section `serving`, where the checkpoint decides about it.
         instance: hosting instance type.
         latency_milliseconds: objective for the 99th percentile of the answers.
         sample: directory of a small model, relative to the project.
         weights: the section `artifacts.weights`, as `parse_weights` returns it.
+        size_gb: size of the weights.
+        reasons: words above a field, by its path in the file.
+        offers: commented lines at the end of the section `serving`.
         own: answers to the questions that only this container asks, by name.
     """
 
@@ -30,9 +34,13 @@ class Answers:
     parameters: int
     instance: str
     latency_milliseconds: int
-    shape: Mapping[str, int] = field(default_factory=dict)
+    shape: Mapping[str, Any] = field(default_factory=dict)
+    serving: Mapping[str, Any] = field(default_factory=dict)
     sample: str | None = None
     weights: Mapping[str, str] | None = None
+    size_gb: float | None = None
+    reasons: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    offers: Sequence[str] = ()
     own: Mapping[str, str | None] = field(default_factory=dict)
 
 

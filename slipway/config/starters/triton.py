@@ -3,12 +3,10 @@
 from typing import Any
 
 from slipway.config.starters.starter import Answers, Starter
-from slipway.facts.images import image, versions
-from slipway.facts.instances import Accelerator, architecture
+from slipway.facts.images import runs_on, versions
+from slipway.facts.instances import Accelerator
 
 _TRITON = "sagemaker-tritonserver"
-# What a release is and supports is the same in every region where it is published.
-_ANY_REGION = "us-east-1"
 # The family whose model repository Slipway makes itself.
 _OWN_REPOSITORY = "t5"
 
@@ -26,12 +24,7 @@ def _version(accelerator: Accelerator | None) -> str:
     capability = accelerator.compute_capability if accelerator else None
     if capability is None:
         return known[-1]
-    fitting = [
-        version
-        for version in known
-        if (least := image(_TRITON, version, _ANY_REGION).minimum_compute_capability)
-        and architecture(least) <= architecture(capability)
-    ]
+    fitting = [version for version in known if runs_on(_TRITON, version, capability)]
     return (fitting or known)[-1]
 
 

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from slipway.facts.images import UnknownFrameworkError, UnknownVersionError
+from slipway.facts.images import (
+    UnknownFrameworkError,
+    UnknownVersionError,
+    runs_on,
+    versions,
+)
+from slipway.facts.instances import Accelerator
 from slipway.facts.lmi.options import (
     CUSTOM,
     OptionFacts,
@@ -219,6 +225,21 @@ def model_of_variables() -> tuple[tuple[str, ...], str]:
     """Returns the frameworks that make a model of variables alone, and their first version."""
     row = table_of("lmi/lmi.json")["model_of_variables"]
     return tuple(row["frameworks"]), row["in"].partition("..")[0]
+
+
+def usable_versions(framework: str, gpu: Accelerator | None = None) -> list[str]:
+    """Returns the versions to choose from where the user names none, oldest first.
+
+    The facts of each are from its own sources, and none is known not to run on the GPU.
+
+    Args:
+        framework: name in images.json.
+        gpu: accelerator of the instance; None where it is not known.
+    """
+    named = [name for name in versions(framework) if lmi_version(framework, name).facts_of is None]
+    capability = gpu.compute_capability if gpu else None
+    unfit = [name for name in named if capability and runs_on(framework, name, capability) is False]
+    return [name for name in named if name not in unfit] or named
 
 
 @functools.cache

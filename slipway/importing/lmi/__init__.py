@@ -4,5 +4,7 @@
 - `weights.py`: where the file says that the weights are.
 - `serving.py`: the section `serving`, for one image.
 - `drafts.py`: the whole config; leaves out what the image does not read.
+- `settings.py`: what the files of a checkpoint suggest, without settings of a server.
+- `offers.py`: options that a model's authors ask for.
 - `images.py`: the newest image that suits a file, where the user names none.
 """

@@ -1,14 +1,15 @@
 """Chooses the image for settings whose image nobody names: the newest that suits them best."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, UserError, did_you_mean
 from slipway.facts.images import versions
-from slipway.facts.lmi.versions import lmi_version
+from slipway.facts.instances import instance_types
+from slipway.facts.lmi.versions import usable_versions
 from slipway.importing.draft import FieldName, Guess, KnownFacts
 from slipway.importing.lmi.drafts import LmiDraft, lmi_draft
 from slipway.importing.lmi.source import LmiSource
@@ -80,19 +81,16 @@ def no_such_image(given: KnownFacts) -> UserError:
     )
 
 
-def known_versions(framework: str) -> Sequence[str]:
-    """Returns the versions of a framework whose own sources the facts are from, oldest first."""
-    return [name for name in versions(framework) if lmi_version(framework, name).facts_of is None]
-
-
 def _candidates(given: KnownFacts) -> Iterator[tuple[str, str]]:
+    instance = instance_types().get(given.instance or "")
+    gpu = instance.accelerator if instance else None
     frameworks = [each for each in FRAMEWORKS if given.framework in (None, each)]
     for framework in frameworks:
         if given.version is not None:
             if given.version in versions(framework):
                 yield framework, given.version
         else:
-            for version in reversed(known_versions(framework)):
+            for version in reversed(usable_versions(framework, gpu)):
                 yield framework, version
 
 

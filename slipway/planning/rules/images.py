@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.facts.images import ImageFacts, image, versions
-from slipway.facts.instances import architecture
+from slipway.facts.images import ImageFacts, image, runs_on, versions
 from slipway.planning.deployment import Deployment, Rule, problem
 
 
@@ -35,10 +34,10 @@ def image_is_in_region(deployment: Deployment) -> Iterator[Problem]:
 def image_runs_on_gpu(deployment: Deployment) -> Iterator[Problem]:
     """Newer CUDA, Triton and TensorRT leave old GPUs behind (facts: tensorrt-triton)."""
     aws = deployment.aws_image
-    if aws is None or aws.minimum_compute_capability is None:
+    if aws is None:
         return
     for placement, product, capability in deployment.nvidia_gpus():
-        if architecture(capability) < architecture(aws.minimum_compute_capability):
+        if runs_on(aws.framework, aws.version, capability) is False:
             older = _last_version_for(aws, capability)
             remedy = f"Use version {older}, or" if older else "Use"
             yield problem(
@@ -51,12 +50,8 @@ def image_runs_on_gpu(deployment: Deployment) -> Iterator[Problem]:
 
 
 def _last_version_for(aws: ImageFacts, capability: str) -> str | None:
-    fitting = [
-        version
-        for version in versions(aws.framework)
-        if (least := image(aws.framework, version, aws.region).minimum_compute_capability)
-        and architecture(capability) >= architecture(least)
-    ]
+    every = versions(aws.framework)
+    fitting = [each for each in every if runs_on(aws.framework, each, capability)]
     return fitting[-1] if fitting else None
 
 

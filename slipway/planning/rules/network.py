@@ -3,14 +3,31 @@
 from collections.abc import Iterator, Mapping
 
 from slipway.codes.code import Code
-from slipway.errors import FieldPath, Problem
+from slipway.errors import Problem
 from slipway.planning.deployment import Deployment, problem
+from slipway.planning.lengths import STRETCHES, longest_texts
 
 # Bytes of a weight in a checkpoint. Two bits are the least that any format has, and fp32 in four
 # formats side by side the most.
 _LEAST_BYTES, _MOST_BYTES = 0.2, 16.0
-# Families whose checkpoints learn a vector for each position, or build a table of them. The numbers
-# are the defaults of Hugging Face's configuration classes; few checkpoints have more.
+# The first of two numbers is never the larger one.
+_AT_MOST = (
+    ("cached_layers", "layers"),
+    ("windowed_layers", "layers"),
+    ("windowed_layers", "cached_layers"),
+    ("active_experts", "experts"),
+    ("key_value_heads", "attention_heads"),
+)
+# Without the second field the first one has no effect.
+_NEEDS = (
+    ("windowed_layers", "sliding_window"),
+    ("sliding_window", "windowed_layers"),
+    ("active_experts", "experts"),
+    ("tied_embeddings", "vocabulary_size"),
+)
+# For configs that do not say `positions`: families whose checkpoints learn a vector for each
+# position, or build a table of them. The numbers are the defaults of Hugging Face's configuration
+# classes; few checkpoints have more.
 _POSITIONS: Mapping[str, int] = {
     "bert": 512,
     "distilbert": 512,
@@ -42,7 +59,7 @@ def heads_share_keys_and_values(deployment: Deployment) -> Iterator[Problem]:
     """Key/value heads serve equally many attention heads each (grouped-query attention)."""
     model = deployment.config.model
     heads, groups = model.attention_heads, model.key_value_heads
-    if heads is None or groups is None or heads % groups == 0:
+    if heads is None or groups is None or heads < groups or heads % groups == 0:
         return
     yield problem(
         Code.HEADS_OF_NETWORK,
@@ -51,6 +68,36 @@ def heads_share_keys_and_values(deployment: Deployment) -> Iterator[Problem]:
         "`num_key_value_heads`.",
         ("model", "key_value_heads"),
     )
+
+
+def numbers_agree(deployment: Deployment) -> Iterator[Problem]:
+    """A part is not larger than its whole, and a field is not given without its counterpart."""
+    model = deployment.config.model
+    for part, whole in _AT_MOST:
+        few, all_of_them = getattr(model, part), getattr(model, whole)
+        if few is not None and all_of_them is not None and few > all_of_them:
+            yield problem(
+                Code.HEADS_OF_NETWORK,
+                f"`{part}: {few}` is more than `{whole}: {all_of_them}`",
+                "Take both from the checkpoint's config.json.",
+                ("model", part),
+            )
+    for name, needed in _NEEDS:
+        if getattr(model, name) is not None and getattr(model, needed) is None:
+            yield problem(
+                Code.HEADS_OF_NETWORK,
+                f"`{name}` has no effect without `{needed}`",
+                f"Add `{needed}` from the checkpoint's config.json, or remove `{name}`.",
+                ("model", name),
+            )
+    if model.latent_size is not None and model.key_value_heads is not None:
+        yield problem(
+            Code.HEADS_OF_NETWORK,
+            "latent attention keeps no heads of keys and values: `latent_size` excludes "
+            "`key_value_heads`",
+            "Remove `key_value_heads`, or `latent_size` if config.json has no `kv_lora_rank`.",
+            ("model", "key_value_heads"),
+        )
 
 
 def size_fits_parameters(deployment: Deployment) -> Iterator[Problem]:
@@ -71,37 +118,28 @@ def size_fits_parameters(deployment: Deployment) -> Iterator[Problem]:
 
 def texts_have_positions(deployment: Deployment) -> Iterator[Problem]:
     """A longer text indexes past the table of positions, which ends the request or the process."""
-    family = deployment.config.model.family
-    most = _POSITIONS.get(family)
-    if most is None:
+    model, options = deployment.config.model, getattr(deployment.config.serving, "options", {})
+    most = model.positions or _POSITIONS.get(model.family)
+    if most is None or STRETCHES & options.keys():
         return
-    for field, tokens in _longest_texts(deployment):
+    whose, remedy = f"family {model.family}", "set `family: other` in `model`"
+    if model.positions is not None:
+        whose, remedy = "network", "correct `positions` in `model`"
+    for field, tokens in longest_texts(deployment):
         if tokens > most:
             yield problem(
                 Code.TOO_MANY_TOKENS,
-                f"{tokens} tokens are more than the {most} positions of the family {family}",
+                f"{tokens} tokens are more than the {most} positions of the {whose}",
                 f"Use {most} tokens at most, prompt and answer together. If the checkpoint has "
-                "more positions, set `family: other` in `model`.",
+                f"more positions, {remedy}.",
                 field,
             )
-
-
-def _longest_texts(deployment: Deployment) -> Iterator[tuple[FieldPath, int]]:
-    serving = deployment.config.serving
-    prompt = getattr(serving, "max_input_tokens", None)
-    answer = None if deployment.is_encoder else getattr(serving, "max_new_tokens", None)
-    if prompt is not None:
-        yield ("serving", "max_input_tokens"), prompt + (answer or 0)
-    sequence = getattr(serving, "sequence_length", None)
-    if sequence is not None:
-        yield ("serving", "sequence_length"), sequence
-    for index, length in enumerate(getattr(serving, "sequence_lengths", None) or ()):
-        yield ("serving", "sequence_lengths", index), length
 
 
 RULES = (
     heads_divide_hidden_size,
     heads_share_keys_and_values,
+    numbers_agree,
     size_fits_parameters,
     texts_have_positions,
 )

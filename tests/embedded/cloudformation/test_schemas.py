@@ -4,7 +4,6 @@ import datetime
 import json
 
 import pytest
-from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from embedded_aws.cloudformation.resources.catalog import own_handlers
 from embedded_aws.cloudformation.resources.registry import provider_schemas
@@ -14,6 +13,9 @@ HANDLERS = {handler.type_name: handler for handler in own_handlers()}
 
 
 def schema(type_name):
+    # Its import takes more than a second, which each worker's collection would pay.
+    from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+
     return PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", type_name)
 
 

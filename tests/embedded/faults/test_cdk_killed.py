@@ -154,19 +154,16 @@ def test_during_synthesis(deployments: Deployments) -> None:
     assert deployments.answer()
 
 
-@pytest.mark.parametrize("then", ["deploy", "destroy"])
-def test_before_the_first_change_set_is_executed(deployments: Deployments, then: str) -> None:
+def kill_before_the_first_change_set_is_executed(deployments: Deployments) -> None:
     process = deployments.begin_deploy(FIRST)
     eventually(deployments.has_unexecuted_change_set)
     kill_tree(process)
     assert deployments.status() == "REVIEW_IN_PROGRESS"
-    if then == "destroy":
-        deployments.destroy(FIRST)
-        return
-    assert deployments.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
-    deployments.deploy(FIRST)
-    assert deployments.status() == "CREATE_COMPLETE"
-    assert deployments.answer()
+
+
+def test_before_the_first_change_set_is_executed_then_destroyed(deployments: Deployments) -> None:
+    kill_before_the_first_change_set_is_executed(deployments)
+    deployments.destroy(FIRST)
 
 
 def test_a_creation_goes_on(deployments: Deployments) -> None:
@@ -198,8 +195,12 @@ def test_a_creation_in_progress_is_destroyed(deployments: Deployments) -> None:
     assert deployments.bench.serving_processes() == []
 
 
-def test_an_update(deployments: Deployments) -> None:
+def test_before_the_first_change_set_is_executed_then_an_update(deployments: Deployments) -> None:
+    kill_before_the_first_change_set_is_executed(deployments)
+    assert deployments.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
     deployments.deploy(FIRST)
+    assert deployments.status() == "CREATE_COMPLETE"
+    assert deployments.answer()
     served_by = deployments.bench.serving_processes()
 
     process = deployments.begin_deploy(SECOND)

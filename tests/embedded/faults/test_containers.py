@@ -82,7 +82,7 @@ def test_an_update_to_a_broken_container_loses_no_request(stack: SlipwayStack) -
     assert healthy.troubles() == []
     before = len(stack.running())
     for broken in ("dead", "unready"):
-        with Clients(lambda: answer_of(stack)) as client:
+        with Clients(lambda: answer_of(stack), pause_seconds=0.01) as client:
             assert stack.update(broken) == "UPDATE_ROLLBACK_COMPLETE"
         assert set(client.answers) == {"x"}
         status = find_status(NAME, stack.access, plan=None, log_line_count=5)
@@ -125,7 +125,7 @@ def test_a_container_that_dies_raises_the_alarm(tmp_path: Path) -> None:
             pids.append(stack.invoke_or_none("pid"))
             return pids[-1] not in (pids[0], None)
 
-        with Clients(lambda: answer_of(stack)) as client:
+        with Clients(lambda: answer_of(stack), pause_seconds=0.01) as client:
             with pytest.raises(ClientError):
                 stack.invoke("exit")
             eventually(is_restarted)

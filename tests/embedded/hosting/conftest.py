@@ -15,7 +15,7 @@ from embedded_aws.hosting.telemetry.metrics import NAMESPACE
 from tests.embedded.hosting import composition
 from tests.support.roles import make_role
 from tests.support.starts import count_start
-from tests.support.waiting import eventually
+from tests.support.waiting import LASTING_SECONDS, eventually
 
 REGION = "us-east-1"
 CANARY = {
@@ -50,7 +50,7 @@ def await_gone(describe: Any, **names: str) -> None:
             return True
         return False
 
-    eventually(gone)
+    eventually(gone, pause_seconds=LASTING_SECONDS)
 
 
 class Account:
@@ -157,7 +157,7 @@ class Account:
             described: dict[str, Any] = self.sagemaker.describe_endpoint(EndpointName=name)
             return described if described["EndpointStatus"] in ("InService", "Failed") else None
 
-        return eventually(describe)
+        return eventually(describe, pause_seconds=LASTING_SECONDS)
 
     def delete(self, name: str) -> None:
         self.sagemaker.delete_endpoint(EndpointName=name)

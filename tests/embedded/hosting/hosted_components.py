@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.embedded.hosting.conftest import Account, await_gone
-from tests.support.waiting import eventually
+from tests.support.waiting import LASTING_SECONDS, eventually
 
 SCALED = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 4}
 # Of one ml.g5.xlarge, two such copies fill the memory and one fills the GPU.
@@ -75,7 +75,7 @@ class Hosted:
             settled = ("InService", "Failed")
             return described if described["InferenceComponentStatus"] in settled else None
 
-        return eventually(describe)
+        return eventually(describe, pause_seconds=LASTING_SECONDS)
 
     def scale(self, name: str, copies: int) -> dict[str, Any]:
         self.sagemaker.update_inference_component_runtime_config(

@@ -67,6 +67,31 @@ def test_sigterm_reaches_the_program(tmp_path: Path) -> None:
     assert process.exit_status == 1
 
 
+# The fork has the supervisor's handlers until then.
+SLOW_TO_LOSE_ITS_HANDLERS = """\
+import signal, sys, time
+from embedded_aws.processes import supervisor
+
+set_wakeup_fd = signal.set_wakeup_fd
+
+def slowly(fd):
+    if fd == -1:
+        time.sleep(0.3)
+    return set_wakeup_fd(fd)
+
+signal.set_wakeup_fd = slowly
+sys.exit(supervisor.main(["60", "sleep", "60"]))
+"""
+
+
+def test_sigterm_reaches_a_program_just_after_its_fork() -> None:
+    command = [sys.executable, "-c", SLOW_TO_LOSE_ITS_HANDLERS]
+    with subprocess.Popen(command, cwd=HERE.parents[2], stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(30) == 128 + signal.SIGTERM
+
+
 # The fork has no group of its own until then.
 SLOW_TO_LEAD_A_GROUP = """\
 import os, sys, time

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from demo import ROOT
-from tests.support.workbench import LATEST, MODEL, Workbench
+from tests.support.workbench import LATEST, MODEL, SHIPPED, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
 
@@ -19,7 +19,8 @@ def test_published_deployed_changed_and_destroyed(account: Workbench) -> None:
     assert lock.read_bytes() == committed
     assert account.must("slipway", "preflight", MODEL).count("ok  ") == 4
 
-    account.deploy(MODEL)
+    # The assembly that the foundation was deployed from has the model, too.
+    account.deploy_from(SHIPPED, MODEL)
     check_the_answer(account)
     assert len(account.serving_processes()) == 1
     found = account.run("slipway", "leftovers", MODEL)

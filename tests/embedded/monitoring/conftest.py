@@ -17,7 +17,7 @@ from embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws
 from tests.support.clocks import MovableClock
 from tests.support.roles import make_role
-from tests.support.waiting import eventually
+from tests.support.waiting import LASTING_SECONDS, eventually
 
 REGION = "eu-central-1"
 _LAST_SECOND_TO_BEGIN = 40
@@ -111,7 +111,7 @@ class Account:
             found: dict[str, Any] = self.client("sagemaker").describe_endpoint(EndpointName=name)
             return found if found["EndpointStatus"] in ("InService", "Failed") else None
 
-        endpoint: dict[str, Any] = eventually(described)
+        endpoint: dict[str, Any] = eventually(described, pause_seconds=LASTING_SECONDS)
         assert endpoint["EndpointStatus"] == "InService", endpoint
         return endpoint
 

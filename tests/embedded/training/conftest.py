@@ -11,7 +11,7 @@ from tests.embedded.training import composition
 from tests.support.accounts import SECRET_ACCESS_KEY, connection_to
 from tests.support.roles import make_role
 from tests.support.starts import count_start
-from tests.support.waiting import eventually
+from tests.support.waiting import LASTING_SECONDS, eventually
 
 REGION = "us-east-1"
 ENDED = ("Completed", "Failed", "Stopped")
@@ -90,7 +90,10 @@ class Account:
         return found
 
     def ended(self, name: str) -> dict[str, Any]:
-        eventually(lambda: self.describe(name)["TrainingJobStatus"] in ENDED)
+        eventually(
+            lambda: self.describe(name)["TrainingJobStatus"] in ENDED,
+            pause_seconds=LASTING_SECONDS,
+        )
         return self.describe(name)
 
     def done(self, mode: str = "ok", **changes: Any) -> dict[str, Any]:

@@ -175,7 +175,7 @@ def test_what_the_user_can_put_right_ends_with_1(run, root, arguments, report):
         (["publish"], "takes either the name of a model or `--all`"),
         (["publish", "tiny", "--all"], "takes either the name of a model or `--all`"),
         (["plan", "tiny", "--jsn"], "No such option: --jsn"),
-        (["deploy", "tiny"], "No such command 'deploy'"),
+        (["depoy", "tiny"], "No such command 'depoy'"),
         (["local", "start", "--port", "x"], "Invalid value for '--port'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -6,8 +6,8 @@ import pytest
 
 from slipway.config import starters
 from slipway.config.editor_schema import FIRST_LINE
-from slipway.config.starters.lmi import FRAMEWORKS, newest_lmi_version
-from slipway.facts.lmi.versions import lmi_version
+from slipway.config.starters.lmi import FRAMEWORKS
+from slipway.facts.lmi.versions import lmi_version, usable_versions
 from slipway.project import Project
 from tests.support.pages import ROOT
 from tests.support.projects import LOCAL
@@ -145,7 +145,7 @@ def test_the_defaults_of_lmi(run, tmp_path):
     assert content["serving"] == {
         "container": "lmi",
         "framework": "djl-lmi",
-        "version": newest_lmi_version("djl-lmi"),
+        "version": usable_versions("djl-lmi")[-1],
         "tensor_parallel_degree": 4,
         "dtype": "bf16",
         "max_rolling_batch_size": 16,
@@ -159,7 +159,13 @@ def test_the_defaults_of_lmi(run, tmp_path):
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_version_whose_facts_are_anothers_is_not_taken(framework):
-    assert lmi_version(framework, newest_lmi_version(framework)).facts_of is None
+    assert lmi_version(framework, usable_versions(framework)[-1]).facts_of is None
+
+
+def test_the_version_runs_on_the_gpu(run, tmp_path):
+    starter = ("lmi", "gptj", 6_053_381_344, "ml.p3.2xlarge", ())
+    assert run("search", *starter_flags(starter, "s3://my-models/gptj/"))[0] == 0
+    assert written(tmp_path)["serving"]["version"] == "0.35.0"
 
 
 @pytest.mark.parametrize(
@@ -268,8 +274,9 @@ def test_a_local_checkpoint_says_its_family_parameters_and_shape(run, tmp_path):
     assert code == 0
     assert f"model_configs/search.yaml written. {ON_THIS_MACHINE}" in output
     assert written(tmp_path)["model"] == {
-        "family": "gpt2", "parameters": 2222560, "layers": 5, "hidden_size": 160,
-        "attention_heads": 5,
+        "family": "gpt2", "architecture": "GPT2LMHeadModel", "parameters": 2222560, "layers": 5,
+        "hidden_size": 160, "attention_heads": 5, "positions": 128, "vocabulary_size": 4096,
+        "tied_embeddings": True,
     }  # fmt: skip
     # An option wins, and the shape is of the checkpoint's family alone.
     code, _, _ = run("other", *options, "--family", "gptj", "--parameters", "7")

@@ -27,21 +27,33 @@ def checkpoint(folder: Path, config: dict[str, Any]) -> Path:
 
 def test_the_samples_say_what_their_configs_would() -> None:
     gpt2 = read_checkpoint(ROOT / "samples" / "gpt2-autocomplete" / "model", "sample")
-    shape = {"layers": 5, "hidden_size": 160, "attention_heads": 5}
     assert gpt2 == CheckpointFacts(
-        "gpt2", 2_222_560, shape, positions=128, dtype="fp32", architectures=("GPT2LMHeadModel",)
-    )
+        "gpt2",
+        2_222_560,
+        {
+            "layers": 5, "hidden_size": 160, "attention_heads": 5, "positions": 128,
+            "vocabulary_size": 4096, "tied_embeddings": True, "architecture": "GPT2LMHeadModel",
+        },
+        positions=128,
+        dtype="fp32",
+        architectures=("GPT2LMHeadModel",),
+        task="generation",
+    )  # fmt: skip
     # Its weights are in the ONNX graph.
     bert = read_checkpoint(ROOT / "samples" / "bert-qa" / "model", "sample")
-    shape = {"layers": 3, "hidden_size": 128, "attention_heads": 4}
     assert bert == CheckpointFacts(
         "bert",
         None,
-        shape,
+        {
+            "layers": 3, "hidden_size": 128, "attention_heads": 4, "positions": 128,
+            "vocabulary_size": 536, "tied_embeddings": True, "cached_layers": 0,
+            "architecture": "BertForQuestionAnswering",
+        },
         positions=128,
         dtype="fp32",
         architectures=("BertForQuestionAnswering",),
-    )
+        task="classification",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -70,15 +82,27 @@ def test_the_samples_say_what_their_configs_would() -> None:
             "t5",
             {"layers": 24, "hidden_size": 4096, "attention_heads": 64, "head_size": 128},
         ),
-        ({"model_type": "mamba", "num_hidden_layers": 4}, None, {"layers": 4}),
+        ({"model_type": "mamba", "num_hidden_layers": 4}, "mamba",
+         {"layers": 4, "hidden_size": 768}),
+        ({"num_hidden_layers": 4}, None, {"layers": 4}),
     ],
 )  # fmt: skip
 def test_each_family_has_names_of_its_own(
     tmp_path: Path, config: dict[str, Any], family: str | None, shape: dict[str, int]
 ) -> None:
-    assert read_checkpoint(checkpoint(tmp_path, config), "c") == CheckpointFacts(
-        family, None, shape
-    )
+    facts = read_checkpoint(checkpoint(tmp_path, config), "c")
+    assert facts.family == family
+    said = ("layers", "hidden_size", "attention_heads", "key_value_heads", "head_size")
+    told = {name: facts.shape[name] for name in said if name in facts.shape}
+    assert told == shape
+
+
+def test_what_nobody_tells_is_named(tmp_path: Path) -> None:
+    facts = read_checkpoint(checkpoint(tmp_path, {"num_hidden_layers": 4}), "c")
+    assert facts.unknown_fields == ("hidden_size", "attention_heads")
+    # A state space needs no heads.
+    mamba = read_checkpoint(checkpoint(tmp_path, {"model_type": "mamba"}), "c")
+    assert mamba.unknown_fields == ()
 
 
 def test_weights_in_several_files_are_counted_and_buffers_are_not(tmp_path: Path) -> None:
@@ -109,7 +133,7 @@ def test_a_folder_without_a_config_says_nothing(tmp_path: Path) -> None:
     [
         (
             "model.safetensors",
-            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+            b"\xff" * 9,
             "c/model.safetensors is not a readable safetensors file: the header is too long",
         ),
         ("model.safetensors", b"", "c/model.safetensors is not a readable safetensors file: "),
@@ -138,7 +162,29 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes, mess
     with pytest.raises(UserError) as caught:
         read_checkpoint(tmp_path, "c")
     assert message in str(caught.value)
-    assert "Git LFS may have left a pointer" in str(caught.value)
+    assert "Copy the checkpoint again." in str(caught.value)
+    assert "LFS" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_pointer_of_git_lfs_is_called_one(tmp_path: Path, name: str) -> None:
+    checkpoint(tmp_path, {"model_type": "gpt2"})
+    (tmp_path / name).write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    with pytest.raises(UserError, match=f"c/{name} is a pointer of Git LFS(.|\n)*`git lfs pull`"):
+        read_checkpoint(tmp_path, "c")
+
+
+def test_a_shard_that_is_missing_is_not_called_unreadable(tmp_path: Path) -> None:
+    checkpoint(tmp_path, {"model_type": "gpt2"})
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {"a": "model-00001-of-00001.safetensors"}}', "utf-8")
+    with pytest.raises(UserError) as caught:
+        read_checkpoint(tmp_path, "c")
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.remedy) == (
+        "c/model-00001-of-00001.safetensors is missing, and the index of weights names it",
+        "Copy the checkpoint again.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,14 +237,101 @@ def test_packed_weights_count_as_the_weights_that_they_are(
     write_tensors(checkpoint(tmp_path, config) / "model.safetensors", tensors)
     facts = read_checkpoint(tmp_path, "mine")
     assert facts.parameters == parameters
-    assert facts.quantization == quantization["quant_method"]
+    assert facts.quantization == quantization["quant_method"].replace("-", "_")
     assert (facts.dtype, facts.positions) == ("bf16", 4096)
 
 
-def test_a_network_of_images_and_texts_has_its_decoders_shape(tmp_path: Path) -> None:
-    text = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 131072}
-    facts = read_checkpoint(
-        checkpoint(tmp_path, {"model_type": "mllama", "text_config": text}), "mine"
-    )
-    assert facts.shape == {"hidden_size": 4096, "attention_heads": 32}
-    assert facts.positions == 131072
+def test_a_network_of_images_and_texts_has_its_decoders_facts(tmp_path: Path) -> None:
+    text = {
+        "model_type": "qwen2", "hidden_size": 4096, "num_attention_heads": 32,
+        "torch_dtype": "bfloat16", "quantization_config": {"quant_method": "fp8"},
+    }  # fmt: skip
+    config = {"model_type": "llava_like", "architectures": ["LlavaForConditionalGeneration"],
+              "text_config": text, "vision_config": {"torch_dtype": "float32"}}  # fmt: skip
+    facts = read_checkpoint(checkpoint(tmp_path, config), "mine")
+    assert (facts.family, facts.dtype, facts.quantization) == ("llava_like", "bf16", "fp8")
+    assert (facts.shape["hidden_size"], facts.shape["quantization"]) == (4096, "fp8")
+    assert facts.task == "vision"
+
+
+def test_nvfp4_has_two_weights_in_a_byte_and_names_itself_in_a_file_of_its_own(
+    tmp_path: Path,
+) -> None:
+    checkpoint(tmp_path, {"model_type": "llama", "torch_dtype": "bfloat16"})
+    modelopt = {"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}}
+    (tmp_path / "hf_quant_config.json").write_text(json.dumps(modelopt), "utf-8")
+    tensors: dict[str, tuple[str, list[int]]] = {
+        "q.weight": ("U8", [4096, 2048]),
+        "q.weight_scale": ("F8_E4M3", [4096, 256]),
+        "q.weight_scale_2": ("F32", []),
+        "q.input_scale": ("F32", []),
+        "k.k_scale": ("F32", []),
+        "lm_head.weight": ("BF16", [1000, 4096]),
+    }
+    write_tensors(tmp_path / "model.safetensors", tensors)
+    facts = read_checkpoint(tmp_path, "mine")
+    assert facts.parameters == 4096 * 4096 + 1000 * 4096
+    assert facts.quantization == facts.shape["quantization"] == "nvfp4"
+    assert facts.shape["tied_embeddings"] is False
+
+
+@pytest.mark.parametrize(
+    ("given", "method"),
+    [
+        ({"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}}, "fp8"),
+        ({"quantization_config": {"quant_method": "compressed-tensors"}}, "compressed_tensors"),
+        ({"compression_config": {"quant_method": "compressed-tensors"}}, "compressed_tensors"),
+        ({"quantization_config": {"quant_method": "intel/auto-round"}}, "intel_auto_round"),
+        ({"quantization_config": {}}, None),
+        ({"quantization_config": "fp8"}, None),
+    ],
+)
+def test_methods_are_named_as_configs_name_them(
+    tmp_path: Path, given: dict[str, Any], method: str | None
+) -> None:
+    facts = read_checkpoint(checkpoint(tmp_path, {"model_type": "llama"} | given), "mine")
+    assert facts.quantization == facts.shape.get("quantization") == method
+
+
+def test_the_precision_of_the_plain_weights_is_taken_where_config_json_names_none(
+    tmp_path: Path,
+) -> None:
+    config = {"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}}
+    tensors: dict[str, tuple[str, list[int]]] = {
+        "experts.up_proj_blocks": ("U8", [32, 5760, 90, 16]),
+        "embed.weight": ("BF16", [1000, 64]),
+        "router.bias": ("F32", [32]),
+    }
+    write_tensors(checkpoint(tmp_path, config) / "model.safetensors", tensors)
+    assert read_checkpoint(tmp_path, "mine").dtype == "bf16"
+    checkpoint(tmp_path, config | {"dtype": "float8_e4m3fn"})
+    assert read_checkpoint(tmp_path, "mine").dtype == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("config", "files", "task"),
+    [
+        ({"architectures": ["Qwen3ForCausalLM"]}, {"chat_template.jinja": ""}, "chat"),
+        ({"architectures": ["Qwen3ForCausalLM"]},
+         {"tokenizer_config.json": '{"chat_template": "x"}'}, "chat"),
+        ({"architectures": ["Qwen3ForCausalLM"]}, {"tokenizer_config.json": "{}"}, "generation"),
+        ({"architectures": ["Qwen3ForCausalLM"]}, {"modules.json": "[]"}, "embedding"),
+        ({"architectures": ["MistralModel"]}, {}, "embedding"),
+        # Its own code has a class for texts.
+        ({"architectures": ["ChatGLMModel"],
+          "auto_map": {"AutoModelForCausalLM": "a.ChatGLMForConditionalGeneration"}}, {},
+         "generation"),
+        ({"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}}, {},
+         "reranking"),
+        ({"architectures": ["BertForSequenceClassification"]}, {}, "classification"),
+        ({"architectures": ["Gemma3ForConditionalGeneration"], "vision_config": {}},
+         {"chat_template.json": "{}"}, "vision"),
+        ({}, {}, None),
+    ],
+)  # fmt: skip
+def test_the_task_follows_from_the_class_and_the_files(
+    tmp_path: Path, config: dict[str, Any], files: dict[str, str], task: str | None
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    assert read_checkpoint(checkpoint(tmp_path, config), "mine").task == task

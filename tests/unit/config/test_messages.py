@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from slipway.config.messages import _TEXTS, describe
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.model import Model
 from slipway.errors import Kind
 from tests.support.projects import CONFIG
 
@@ -30,11 +31,9 @@ def lmi_serving(options: dict[str, object]) -> dict[str, object]:
 # field to change, value to give it (or `...` to leave it out), kind, message, remedy
 CASES = [
     ("model.colour", "red", Kind.SHAPE, "unknown field",
-     "Allowed here: attention_heads, family, head_size, hidden_size, key_value_heads, layers, "
-     "parameters."),
+     f"Allowed here: {', '.join(sorted(Model.model_fields))}."),
     ("model.parameter", 1, Kind.SHAPE, "unknown field",
-     "Did you mean `parameters`? Allowed here: attention_heads, family, head_size, hidden_size, "
-     "key_value_heads, layers, parameters."),
+     f"Did you mean `parameters`? Allowed here: {', '.join(sorted(Model.model_fields))}."),
     ("model.parameters", ..., Kind.SHAPE, "required field is missing",
      "Add it. Number of weights of the released model. Plans and tags show it. "
      "Example: `parameters: 1557611200`."),

@@ -22,6 +22,7 @@ from slipway.facts.images import (
     image,
     inference_amis,
     regions,
+    runs_on,
     versions,
 )
 from slipway.facts.neuron.drivers import (
@@ -274,6 +275,22 @@ def test_the_default_host_runs_the_image(framework, version):
 def test_cuda_13_needs_the_newest_host():
     facts = image("djl-lmi", "0.36.0", "us-east-1")
     assert facts.inference_ami == "al2023-ami-sagemaker-inference-gpu-4-1"
+
+
+def test_cuda_13_has_code_for_turing_and_newer():
+    on_13 = [
+        facts
+        for facts in (image(*each, "us-east-1") for each in EVERY_VERSION)
+        if facts.cuda_version is not None and facts.cuda_version.startswith("13.")
+    ]
+    assert {facts.framework for facts in on_13} >= {"djl-lmi", "sagemaker-tritonserver"}
+    assert {facts.minimum_compute_capability for facts in on_13} == {"sm75"}
+
+
+def test_an_image_runs_on_a_gpu_or_not_or_no_source_says():
+    assert runs_on("djl-lmi", "0.36.0", "sm75") is True
+    assert runs_on("djl-lmi", "0.36.0", "sm70") is False
+    assert runs_on("djl-lmi", "0.28.0", "sm70") is None
 
 
 def test_a_cell_that_no_source_gives_is_none():

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from slipway.config.schema import ModelConfig
 from slipway.planning.families import deployment_of
-from slipway.planning.lock import Lock, LockedArtifact, is_current
+from slipway.planning.lock import Lock, LockedArtifact, inputs, is_current
 from tests.support.deployments import digest_of
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
 
@@ -55,6 +55,12 @@ def test_a_lock_of_the_default_files_of_a_repository_stays_valid():
 
     before = ["*.json", "*.model", "*.safetensors", "*.txt"]
     assert digest() == digest(allow_patterns=before) != digest(allow_patterns=before[:1])
+
+
+def test_what_a_lock_says_of_a_folder_has_no_patterns_that_nobody_wrote():
+    weights = {"source": "path", "path": "a"}
+    config = model_config(serving=LMI, artifacts={"release": None, "weights": weights})
+    assert inputs(deployment_of(config, PRODUCTION))["source"] == weights
 
 
 def test_settings_of_a_package_are_published_and_variables_are_not():

@@ -142,6 +142,92 @@ class TestLmi:
         assert known("ml.g5.2xlarge", model=BERT, serving=lmi(dtype="fp16")).cache_gib == 0
 
 
+# Bytes that one token takes: "Insights into DeepSeek-V3" (arXiv 2505.09343), table 1.
+DEEPSEEK_V3 = {
+    "family": "deepseek_v3", "parameters": 684_489_845_504, "layers": 61, "hidden_size": 7168,
+    "attention_heads": 128, "latent_size": 576,
+}  # fmt: skip
+QWEN_72B = {
+    "family": "qwen2", "parameters": 72_706_203_648, "layers": 80, "hidden_size": 8192,
+    "attention_heads": 64, "key_value_heads": 8,
+}  # fmt: skip
+LLAMA_405B = {
+    "family": "llama", "parameters": 405_853_388_800, "layers": 126, "hidden_size": 16384,
+    "attention_heads": 128, "key_value_heads": 8,
+}  # fmt: skip
+QWEN_235B = {
+    "family": "qwen3_moe", "parameters": 235_093_634_560, "layers": 94, "hidden_size": 4096,
+    "attention_heads": 64, "key_value_heads": 4, "head_size": 128, "experts": 128,
+    "active_experts": 8, "quantization": "fp8",
+}  # fmt: skip
+GEMMA_3_27B = {
+    "family": "gemma3", "parameters": 27_432_406_640, "layers": 62, "hidden_size": 5376,
+    "attention_heads": 32, "key_value_heads": 16, "head_size": 128, "sliding_window": 1024,
+    "windowed_layers": 52,
+}  # fmt: skip
+QWEN_3_NEXT = {
+    "family": "qwen3_next", "parameters": 81_324_862_720, "layers": 48, "hidden_size": 2048,
+    "attention_heads": 16, "key_value_heads": 2, "head_size": 256, "cached_layers": 12,
+}  # fmt: skip
+
+
+def cached(model: dict[str, Any], tokens: int = 1024, **serving: Any) -> Any:
+    """Returns the GiB of the cache of one request of so many tokens, on one of eight GPUs."""
+    lengths = {"max_rolling_batch_size": 1, "max_input_tokens": tokens - 1, "max_new_tokens": 1}
+    return known("ml.p5.48xlarge", model=model, serving=vllm(**lengths) | serving).cache_gib
+
+
+class TestShapes:
+    @pytest.mark.parametrize(
+        ("model", "token_bytes"),
+        [(DEEPSEEK_V3, 70_272), (QWEN_72B, 327_680), (LLAMA_405B, 516_096)],
+    )
+    def test_a_token_takes_what_its_authors_say(self, model, token_bytes):
+        assert cached(model) == gib(1024 * token_bytes)
+
+    def test_vllm_finds_room_for_as_many_tokens(self):
+        # vllm issue 12330: 11.12 GiB on an A100 hold 91,056 tokens of Llama-3-8B.
+        assert cached(LLAMA_8B, 91_056) == pytest.approx(11.12, rel=0.001)
+        # vllm issue 21348: Qwen3-235B over 4 GPUs, 178,880 tokens in 8.11 GiB of each in vLLM. In
+        # SGLang 367,404 tokens take 8.23 + 8.23 GiB.
+        spread = {"tensor_parallel_degree": 4}
+        assert cached(QWEN_235B, 178_880, **spread) == pytest.approx(8.11, rel=0.015)
+        assert cached(QWEN_235B, 367_404, **spread) == pytest.approx(2 * 8.23, rel=0.001)
+
+    def test_each_accelerator_holds_the_whole_vector_of_latent_attention(self):
+        assert cached(DEEPSEEK_V3, tensor_parallel_degree=8) == gib(1024 * 70_272)
+
+    def test_a_layer_with_a_window_keeps_no_more_than_the_window(self):
+        each = 2 * 16 * 128 * 2
+        assert cached(GEMMA_3_27B, 512) == gib(62 * 512 * each)
+        assert cached(GEMMA_3_27B, 32_768) == gib((10 * 32_768 + 52 * 1024) * each)
+        two = known(
+            "ml.p5.48xlarge",
+            model=GEMMA_3_27B,
+            serving=vllm(max_rolling_batch_size=2, max_input_tokens=3072, max_new_tokens=1024),
+        )
+        assert two.cache_gib == gib(2 * (10 * 4096 + 52 * 1024) * each)
+
+    def test_layers_without_attention_keep_no_keys_and_values(self):
+        assert cached(QWEN_3_NEXT) == gib(12 * 1024 * 2 * 2 * 256 * 2)
+        mamba = {"family": "mamba2", "parameters": 2_700_000_000, "layers": 64, "cached_layers": 0}
+        assert cached(mamba) == 0
+
+    def test_an_encoder_that_nobody_listed_keeps_none(self):
+        modern = {"family": "modernbert", "parameters": 149_014_272, "layers": 22,
+                  "hidden_size": 768, "attention_heads": 12, "cached_layers": 0}  # fmt: skip
+        found = known("ml.g5.2xlarge", model=modern, serving=vllm())
+        assert found.cache_gib == 0
+        assert found.available_gib == found.memory_gib
+
+    def test_a_cache_in_fp8_is_half_as_large_if_the_config_says_so(self):
+        halved = cached(LLAMA_8B, options={"kv_cache_dtype": "fp8_e5m2"})
+        assert halved == pytest.approx(cached(LLAMA_8B) / 2, abs=0.001)
+        assert cached(LLAMA_8B, options={"kv_cache_dtype": "auto"}) == cached(LLAMA_8B)
+        # Weights in fp8 are computed with, and cached, in two bytes.
+        assert cached(LLAMA_8B | {"quantization": "fp8"}) == cached(LLAMA_8B)
+
+
 class TestVllm:
     def test_an_8b_llama_fits_the_share_that_vllm_allocates(self):
         found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=vllm())

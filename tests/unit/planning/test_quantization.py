@@ -77,6 +77,52 @@ def test_what_counts(dtype, options, size_gb, gigabytes):
     assert stored.size_bytes / 1e9 == pytest.approx(gigabytes, abs=0.01)
 
 
+# Their sizes are those of the safetensors files on the Hub.
+LLAMA_70B_AWQ = LLAMA_70B | {"vocabulary_size": 128_256, "tied_embeddings": False,
+                             "quantization": "awq"}  # fmt: skip
+GPT_OSS = {
+    "family": "gpt_oss", "hidden_size": 2880, "attention_heads": 64, "key_value_heads": 8,
+    "head_size": 64, "vocabulary_size": 201_088, "tied_embeddings": False, "quantization": "mxfp4",
+}  # fmt: skip
+QWEN_2_5_7B_AWQ = {
+    "family": "qwen2", "parameters": 7_615_616_512, "hidden_size": 3584,
+    "vocabulary_size": 152_064, "tied_embeddings": False, "quantization": "awq",
+}  # fmt: skip
+QWEN_3_30B_FP8 = {
+    "family": "qwen3_moe", "parameters": 30_532_122_624, "hidden_size": 2048,
+    "vocabulary_size": 151_936, "tied_embeddings": False, "quantization": "fp8",
+}  # fmt: skip
+
+
+def stored_gigabytes(model: dict[str, Any], size_gb: float | None = None) -> float:
+    given = sections(model, vllm(dtype="auto"), size_gb, "ml.p5.48xlarge")
+    return stored_weights(deployment_of(model_config(**given), PRODUCTION), "auto").size_bytes / 1e9
+
+
+@pytest.mark.parametrize(
+    ("model", "gigabytes"),
+    [
+        (LLAMA_70B_AWQ, 39.8),
+        (GPT_OSS | {"parameters": 116_829_156_672, "layers": 36}, 65.2),
+        (GPT_OSS | {"parameters": 20_914_757_184, "layers": 24}, 13.76),
+        (QWEN_2_5_7B_AWQ, 5.6),
+        (QWEN_3_30B_FP8, 31.2),
+    ],
+    ids=["llama-70b", "gpt-oss-120b", "gpt-oss-20b", "qwen2.5-7b", "qwen3-30b"],
+)
+def test_embeddings_stay_in_two_bytes(model, gigabytes):
+    assert stored_gigabytes(model) == pytest.approx(gigabytes, rel=0.02)
+
+
+def test_the_size_of_a_checkpoint_that_is_stored_quantised_is_exact():
+    # A vision tower in two bytes makes it larger than its method would.
+    assert stored_gigabytes(LLAMA_70B_AWQ, 60.0) == 60.0
+    compressed = LLAMA_70B | {"quantization": "compressed_tensors"}
+    assert stored_gigabytes(compressed, 70.0) == 70.0
+    # Nobody says how many bits it has.
+    assert stored_gigabytes(compressed) == pytest.approx(141.1, abs=0.01)
+
+
 def test_flags_of_the_first_versions_quantise_too():
     serving = lmi("djl-deepspeed", dtype="fp16", options={"load_in_8bit": True})
     deployment = deployment_of(model_config(serving=serving), PRODUCTION)

@@ -135,6 +135,19 @@ class TestTriton:
         assert findings(rule, **triton("24.09"), endpoint=on(V100)) == []
         assert findings(rule, **triton("25.09"), endpoint=on(T4)) == []
 
+    @pytest.mark.parametrize("version", ["0.36.0", "0.38.0"])
+    def test_cuda_13_has_no_code_for_volta(self, version):
+        rule = images.image_runs_on_gpu
+        assert findings(rule, **lmi("djl-lmi", version), endpoint=on(V100)) == [
+            (
+                "endpoint.instances[0]",
+                f"djl-lmi {version} needs sm75 or newer; ml.p3.2xlarge has NVIDIA V100 (sm70)",
+                "Use version 0.35.0, or an instance type with a newer GPU.",
+            )
+        ]
+        assert findings(rule, **lmi("djl-lmi", version), endpoint=on(T4)) == []
+        assert findings(rule, **lmi("djl-lmi", "0.35.0"), endpoint=on(V100)) == []
+
     def test_its_models_come_from_somewhere(self):
         rule = triton_rules.has_a_repository
         gpt2, t5 = ({"model": {"family": family}} for family in ("gpt2", "t5"))

@@ -136,6 +136,34 @@ class TestAccelerators:
         assert found(rule, VLLM, options={"max_model_len": 8}) == []
         assert found(rule, NEURONX, options={"n_positions": 2048}, **lengths) != []
 
+    def test_the_engines_limit_is_within_the_positions(self):
+        rule = lmi_options.engine_limit_has_positions
+        given = {"model": {"family": "qwen3", "parameters": 1, "positions": 40_960}}
+        assert found(rule, VLLM, options={"max_model_len": "64k"}, **given) == [
+            (
+                "serving.options.max_model_len",
+                "`max_model_len` is 64000, and the network has 40960 positions",
+                "Set `max_model_len` to 40960 or less, or correct `positions` in `model`.",
+            )
+        ]
+        assert found(rule, VLLM, options={"max_model_len": 40_960}, **given) == []
+        stretched = {"max_model_len": 131_072, "hf_overrides": "{}"}
+        assert found(rule, VLLM, options=stretched, **given) == []
+        assert found(rule, VLLM, options={"max_model_len": "64k"}) == []
+
+    def test_the_degree_is_not_above_the_experts(self):
+        rule = lmi.degree_fits_experts
+        mixtral = {"model": {"family": "mixtral", "parameters": 1, "experts": 8}}
+        assert found(rule, VLLM, tensor_parallel_degree=16, **mixtral) == [
+            (
+                "serving.tensor_parallel_degree",
+                "8 experts cannot be spread over 16 accelerators",
+                "Use a degree of 8 at most, or correct `experts` in `model`.",
+            )
+        ]
+        assert found(rule, VLLM, tensor_parallel_degree=8, **mixtral) == []
+        assert found(rule, NEURONX, tensor_parallel_degree=16, **mixtral) == []
+
     @pytest.mark.parametrize("degree", [12, 24])
     def test_neuron_pads_heads_from_its_sdk_2_14_on(self, degree):
         llama = {"family": "llama", "parameters": 6_738_415_616, "attention_heads": 32}

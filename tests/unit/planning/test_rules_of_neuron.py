@@ -18,8 +18,8 @@ class TestModel:
         assert findings(rule, **gpt2) == [
             (
                 "model.family",
-                "gpt2 generates text; the container `neuron` serves encoders: bert, distilbert, "
-                "roberta, xlm_roberta",
+                "nothing says that gpt2 is an encoder; the container `neuron` serves encoders: "
+                "bert, distilbert, roberta, xlm_roberta, and networks with `cached_layers: 0`",
                 "Choose another container, or `family: other` for an encoder that is not listed.",
             )
         ]
@@ -28,6 +28,12 @@ class TestModel:
     def test_these_are_encoders(self, family):
         sections = neuron() | {"model": {"family": family}}
         assert findings(rules.model_is_an_encoder, **sections) == []
+
+    def test_so_is_a_network_with_attention_that_keeps_no_cache(self):
+        shape = {"family": "modernbert", "attention_heads": 12, "cached_layers": 0}
+        assert findings(rules.model_is_an_encoder, **(neuron() | {"model": shape})) == []
+        mamba = {"family": "mamba2", "cached_layers": 0}
+        assert findings(rules.model_is_an_encoder, **(neuron() | {"model": mamba})) != []
 
 
 class TestPipelines:

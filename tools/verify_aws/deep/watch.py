@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from tools.verify_aws.report import CheckError
-from tools.verify_aws.stacks import POLL_SECONDS
+from tools.verify_aws.stacks import pauses
 
 Seen = TypeVar("Seen", bound=Hashable)
 Awaited = TypeVar("Awaited")
@@ -80,8 +80,9 @@ def awaited(look: Callable[[], Awaited | None], *, until: float, missing: str) -
     Raises:
         CheckError: nothing was seen.
     """
+    waits = pauses()
     while (found := look()) is None:
         if time.monotonic() > until:
             raise CheckError(missing)
-        time.sleep(POLL_SECONDS)
+        time.sleep(next(waits))
     return found

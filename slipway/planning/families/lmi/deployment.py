@@ -206,6 +206,11 @@ class Lmi(Deployment):
         return sequences * (serving.max_input_tokens + serving.max_new_tokens)
 
     @property
+    def caches_in_fp8(self) -> bool:
+        """Returns whether an option has vLLM keep keys and values in one byte each."""
+        return rendered(self.serving.options.get("kv_cache_dtype", "")).startswith("fp8")
+
+    @property
     def memory_share(self) -> float:
         """Returns the share of each GPU that vLLM allocates when it starts, or 1."""
         if self.is_encoder or not self._allocates_ahead:

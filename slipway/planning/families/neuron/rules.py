@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts, instance_types
-from slipway.planning.deployment import problem
+from slipway.planning.deployment import ENCODERS, problem
 from slipway.planning.families.neuron.deployment import Neuron
 from slipway.planning.families.neuron.hardware import (
     AN_INSTANCE_OF,
@@ -15,8 +15,6 @@ from slipway.planning.families.neuron.hardware import (
     instance_family,
     neuron_frameworks,
 )
-
-_ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta", "other")
 
 
 def neuron_needs_device(neuron: Neuron) -> Iterator[Problem]:
@@ -77,11 +75,11 @@ def generation_can_be_compiled_for(neuron: Neuron) -> Iterator[Problem]:
 def model_is_an_encoder(neuron: Neuron) -> Iterator[Problem]:
     """The container computes one forward pass for each text; it generates nothing."""
     family = neuron.config.model.family
-    if family not in _ENCODERS:
+    if family != "other" and not neuron.is_encoder:
         yield problem(
             Code.NEURON_ENCODER,
-            f"{family} generates text; the container `neuron` serves encoders: "
-            f"{', '.join(_ENCODERS[:-1])}",
+            f"nothing says that {family} is an encoder; the container `neuron` serves encoders: "
+            f"{', '.join(ENCODERS)}, and networks with `cached_layers: 0`",
             "Choose another container, or `family: other` for an encoder that is not listed.",
             ("model", "family"),
         )

@@ -40,6 +40,11 @@ class LmiPackaging(Packaging):
         own = {"skip_tokenizer_init", "tokenizer"}.isdisjoint(serving.options)
         return (CONFIG, WEIGHTS, TOKENIZER) if own else (CONFIG, WEIGHTS)
 
+    def loads_any(self, deployment: Deployment) -> bool:
+        """Returns whether a model.py or an option names what is loaded."""
+        named = _lmi(deployment).serving.options.get("load_format", "auto")
+        return super().loads_any(deployment) or named not in ("auto", "safetensors")
+
     def check_weights(self, files: Iterable[str]) -> None:
         """Refuses weights with settings or handlers of their own."""
         require_plain_weights(files)

@@ -29,6 +29,11 @@ LACKS = {
     "qwen2-7b-two-gpus": "No module named 'vllm'",
     "qwen2-7b-vllm": "No module named 'vllm'",
 }
+# Their packages differ from qwen2-7b-vllm's in options, and bge-reranker's in the handler.
+NOT_LOADED = {
+    "bge-reranker", "gemma-3-4b", "gpt-oss-20b", "qwen3-30b-a3b-fp8", "qwen3-8b",
+    "qwen3-embedding", "qwen3-vl-8b",
+}  # fmt: skip
 
 
 def lmi_configs() -> dict[str, Any]:
@@ -38,8 +43,8 @@ def lmi_configs() -> dict[str, Any]:
     }
 
 
-def test_every_shipped_config_is_loaded_here() -> None:
-    assert set(lmi_configs()) == LACKS.keys()
+def test_every_shipped_config_is_loaded_here_or_named() -> None:
+    assert set(lmi_configs()) == LACKS.keys() | NOT_LOADED
 
 
 @pytest.mark.parametrize("name", LACKS)

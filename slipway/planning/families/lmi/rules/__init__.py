@@ -3,6 +3,7 @@
 from slipway.planning.families.lmi.rules import (
     accelerators,
     batching,
+    engines,
     frameworks,
     image,
     model_families,
@@ -16,6 +17,7 @@ RULES = (
     *serving.RULES,
     *accelerators.RULES,
     *model_families.RULES,
+    *engines.RULES,
     *batching.RULES,
     *frameworks.RULES,
     *image.RULES,

@@ -95,6 +95,22 @@ def degree_fits_key_value_heads(lmi: Lmi) -> Iterator[Problem]:
     )
 
 
+def degree_fits_experts(lmi: Lmi) -> Iterator[Problem]:
+    """VLLM's networks refuse a degree above the number of experts (`tp_size > config.num_experts`).
+
+    With expert parallelism too, since each accelerator has one expert at least.
+    """
+    setup, experts = lmi.setup, lmi.config.model.experts
+    degree = setup.serving.tensor_parallel_degree
+    if experts is not None and degree > experts and setup.version.framework == "djl-lmi":
+        yield problem(
+            Code.LMI_EXPERTS,
+            f"{experts} experts cannot be spread over {degree} accelerators",
+            f"Use a degree of {experts} at most, or correct `experts` in `model`.",
+            ("serving", "tensor_parallel_degree"),
+        )
+
+
 def _fitting_degrees(lmi: Lmi, heads: int) -> str:
     groups, all_heads = lmi.config.model.key_value_heads, lmi.config.model.attention_heads
     return ", ".join(
@@ -144,6 +160,7 @@ RULES = (
     copy_fits_instance,
     degree_divides_heads,
     degree_fits_key_value_heads,
+    degree_fits_experts,
     gpu_has_bf16,
     pipeline_is_read,
 )

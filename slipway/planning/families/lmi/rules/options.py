@@ -19,6 +19,7 @@ from slipway.planning.deployment import problem
 from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
+from slipway.planning.lengths import STRETCHES
 
 # There `batch_size` is the shape that is compiled, and none of the server's.
 _COMPILES_BATCHES = "transformers_neuronx"
@@ -165,9 +166,8 @@ def longest_request_fits(lmi: Lmi) -> Iterator[Problem]:
     if prompt is None:
         return
     longest = prompt + (answer or 0)
-    for key in _SEQUENCE_LIMITS:
-        limit = _tokens(serving.options.get(key))
-        if limit is not None and 0 < limit < longest:
+    for key, limit in _limits(lmi):
+        if 0 < limit < longest:
             yield problem(
                 Code.LMI_TOO_MANY_TOKENS,
                 f"`{key}` is {limit}, and a request may have {longest} tokens: {prompt} of the "
@@ -176,6 +176,25 @@ def longest_request_fits(lmi: Lmi) -> Iterator[Problem]:
                 "`max_new_tokens`.",
                 ("serving", "options", key),
             )
+
+
+def engine_limit_has_positions(lmi: Lmi) -> Iterator[Problem]:
+    """VLLM refuses to start with a longer sequence than the network has positions."""
+    most = lmi.config.model.positions
+    for key, limit in _limits(lmi):
+        if most is not None and limit > most and not STRETCHES & lmi.serving.options.keys():
+            yield problem(
+                Code.TOO_MANY_TOKENS,
+                f"`{key}` is {limit}, and the network has {most} positions",
+                f"Set `{key}` to {most} or less, or correct `positions` in `model`.",
+                ("serving", "options", key),
+            )
+
+
+def _limits(lmi: Lmi) -> list[tuple[str, int]]:
+    """Returns the options that limit a sequence, with their tokens."""
+    limits = ((key, _tokens(lmi.serving.options.get(key))) for key in _SEQUENCE_LIMITS)
+    return [(key, limit) for key, limit in limits if limit is not None]
 
 
 def _tokens(value: OptionValue | None) -> int | None:
@@ -380,6 +399,7 @@ RULES = (
     options_are_said_once,
     option_values_fit,
     longest_request_fits,
+    engine_limit_has_positions,
     environment_leaves_the_file_alone,
     server_variables_are_read,
 )

@@ -1,0 +1,153 @@
+"""What `slipway init` reads in a checkpoint, and the answers that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from slipway.codes.code import Code
+from slipway.config.checkpoint import CheckpointFacts
+from slipway.config.starter import first_content, parse_weights
+from slipway.config.starters.starter import Answers
+from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.importing.checkpoints import folder_place, named_hub_place
+from slipway.importing.instances import REASON, cheapest_instance, reference
+from slipway.importing.lmi.offers import offered
+from slipway.importing.lmi.settings import VLLM_IMAGE, framework_for, serving_section
+from slipway.importing.weights import WeightsPlace, is_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from slipway.config.environments import Environment
+
+_OWN = ("framework", "task", "repository", "image_uri")
+# The container whose settings follow from a checkpoint.
+_LMI = "lmi"
+
+
+def read_checkpoint_of(given: Mapping[str, Any], hub: str | None, root: Path) -> WeightsPlace:
+    """Returns the place of the weights, with what the files say that can be read from here.
+
+    Args:
+        given: the options.
+        hub: `OWNER/NAME[@REVISION]`.
+        root: the project.
+
+    Raises:
+        UserError: both options name weights, the Hub does not have them or does not answer, or
+            there is no such folder, or its files cannot be read.
+    """
+    weights = given["weights"]
+    if hub is not None and weights is not None:
+        raise UserError.of(
+            Code.WRONG_OPTIONS, "`--hub` and `--weights` both name weights", "Give one of them."
+        )
+    if hub is not None:
+        return named_hub_place(hub)
+    if weights is None:
+        return WeightsPlace("")
+    section = parse_weights(weights)
+    is_told = given["family"] is not None and given["parameters"] is not None
+    shown = section.get("path")
+    if section["source"] == "hub" and not is_told:
+        return named_hub_place(weights)
+    if shown is not None and (root / shown).is_dir():
+        return replace(folder_place(root / shown, shown), section=section)
+    if shown is None or is_told:
+        return WeightsPlace(weights, section)
+    raise UserError.of(
+        Code.NO_FILES,
+        f"`--weights {shown}` is not a directory of this project",
+        f"Copy the checkpoint to {root / shown}, or link it there and set SLIPWAY_ALLOW_OUTSIDE to "
+        "its folder, or give --family and --parameters.",
+    )
+
+
+@dataclass(frozen=True)
+class FirstConfig:
+    """Makes the answers for a first config.
+
+    Args:
+        name: of the model.
+        container: family of the container.
+        place: the weights, with what their files say.
+        proposed: instance type that the command found by itself; None if the user names one.
+    """
+
+    name: str
+    container: str
+    place: WeightsPlace
+    proposed: str | None = None
+
+    def proposing(
+        self, given: Mapping[str, Any], environments: Sequence[Environment]
+    ) -> FirstConfig:
+        """Returns the same with the cheapest type that fits the checkpoint.
+
+        Nothing is proposed if the user names a type, or the files do not tell enough.
+        """
+        facts = self.place.facts
+        is_for_gpus = self.container == _LMI and given["framework"] in (None, VLLM_IMAGE)
+        if given["instance"] is not None or facts.parameters is None or not is_for_gpus:
+            return self
+        trial = {**given, "latency_milliseconds": given["latency_milliseconds"] or 1}
+
+        def content_on(name: str) -> Mapping[str, Any]:
+            return first_content(self.answers({**trial, "instance": name}))
+
+        found = cheapest_instance(facts, content_on, reference(environments))
+        return replace(self, proposed=found)
+
+    def answers(self, given: Mapping[str, Any]) -> Answers:
+        """Returns all answers, with the settings that the checkpoint's files suggest."""
+        facts, reasons = self.place.facts, dict[tuple[str, ...], str]()
+        # The shape belongs to the checkpoint's own family.
+        if facts.family is not None and given["family"] not in (facts.family, "other"):
+            facts = CheckpointFacts()
+        facts = replace(facts, family=given["family"])
+        if self._is_branch:
+            commit = f"Here: the present commit of `{self.place.branch}`."
+            reasons["artifacts", "weights", "revision"] = commit
+        if self.proposed is not None:
+            reasons["endpoint", "instances"] = f"Here: {REASON}"
+        answers = Answers(
+            name=self.name,
+            container=self.container,
+            shape=facts.shape,
+            own={name: given[name] for name in _OWN},
+            reasons=reasons,
+            **{name: value for name, value in given.items() if name not in _OWN},
+        )
+        return self._for_lmi(answers, facts) if self.container == _LMI else answers
+
+    @property
+    def told(self) -> Iterator[str]:
+        """Yields what the command found by itself, as lines for the user."""
+        if self._is_branch:
+            commit = (self.place.section or {})["revision"]
+            yield f"{self.place.repository}@{self.place.branch} is commit {commit} now."
+        if self.proposed is not None:
+            yield f"{self.proposed} is {REASON} `--instance` names another one."
+
+    @property
+    def _is_branch(self) -> bool:
+        return self.place.repository is not None and not is_commit(self.place.branch)
+
+    def _for_lmi(self, answers: Answers, facts: CheckpointFacts) -> Answers:
+        instance = instance_types().get(answers.instance)
+        accelerator = instance.accelerator if instance else None
+        framework = answers.own["framework"] or framework_for(accelerator)
+        serving, reasons = serving_section(facts, accelerator, framework)
+        has_options, offers = "options" in serving, list[str]()
+        if framework == VLLM_IMAGE:
+            offers = offered(facts, serving["version"], has_options=has_options)
+        return replace(
+            answers,
+            serving=serving,
+            reasons={**answers.reasons, **reasons},
+            offers=offers,
+            size_gb=self.place.size_gb,
+        )

@@ -1,0 +1,433 @@
+"""Writes slipway/facts/lmi/lmi_engines.json: which models the engines of LMI images serve.
+
+    python -m tools.refresh_facts.engines [DIRECTORY]
+
+DIRECTORY keeps the releases that are read, build/engines without it. What is missing there is
+downloaded from the package index: the source of each image's vLLM, and the Transformers with which
+vLLM runs a network that it has no code for. Nothing in them is executed. TensorRT-LLM and
+transformers-neuronx are on no public index of that form: engine_tables.yaml has their rows.
+"""
+
+import ast
+import datetime
+import functools
+import hashlib
+import itertools
+import os
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urljoin
+
+import httpx
+import yaml
+
+from slipway.facts.images import image, versions
+from tools.refresh_facts.tables import FACTS, SourceError, render, run
+
+PATH = FACTS / "lmi" / "lmi_engines.json"
+DOWNLOADS = FACTS.parents[1] / "build" / "engines"
+TABLES: Final[Mapping[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("engine_tables.yaml").read_text("utf-8")
+)
+_INDEX = "https://pypi.org/simple"
+_FORM = {"Accept": "application/vnd.pypi.simple.v1+json"}
+# The images whose vLLM is for GPUs; together they have each version of DJL Serving once.
+_FRAMEWORKS = ("djl-deepspeed", "djl-lmi")
+_MODELS, _QUANTIZATION = "vllm/model_executor/models", "vllm/model_executor/layers/quantization"
+# Where the registry was, the newest place first, and the name of the mapping.
+_REGISTRIES = (
+    (f"{_MODELS}/registry.py", "_VLLM_MODELS"),
+    (f"{_MODELS}/__init__.py", "_MODELS"),
+    ("vllm/model_executor/model_loader.py", "_MODEL_REGISTRY"),
+)
+# A draft is served beside its model; the rest of them run Transformers' code.
+_BY_TRANSFORMERS = "_TRANSFORMERS_SUPPORTED_MODELS"
+_NOT_OWN = (
+    "_FALLBACK_MODEL",
+    "_SPECULATIVE_DECODING_MODELS",
+    "_TRANSFORMERS_BACKEND_MODELS",
+    "_TRANSFORMERS_MODELS",
+    _BY_TRANSFORMERS,
+)
+_PARSERS = {
+    "tool_parsers": ("vllm/tool_parsers", "vllm/entrypoints/openai/tool_parsers"),
+    "reasoning_parsers": ("vllm/reasoning", "vllm/entrypoints/openai/reasoning_parsers"),
+}
+_AUTO = "transformers/models/auto/modeling_auto.py"
+# Mappings of models that write text; of those that only read, what an engine has is enough.
+_WRITERS = ("CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SEQ_TO_SEQ_CAUSAL_LM")
+_READERS = ("", "SEQUENCE_CLASSIFICATION", "SPEECH_SEQ_2_SEQ", "TOKEN_CLASSIFICATION")
+_SUFFIXES = "_SUFFIX_TO_DEFAULTS"
+_COMPATIBLE = "_supports_attention_backend"
+
+
+class Release:
+    """The Python files of one release, by their path below its root."""
+
+    def __init__(self, archive: Path) -> None:
+        try:
+            if archive.suffix == ".whl":
+                with zipfile.ZipFile(archive) as wheel:
+                    names = [name for name in wheel.namelist() if name.endswith(".py")]
+                    self._files = {name: wheel.read(name) for name in names}
+            else:
+                with tarfile.open(archive) as source:
+                    self._files = {
+                        member.name.partition("/")[2]: file.read()
+                        for member in source
+                        if member.name.endswith(".py") and (file := source.extractfile(member))
+                    }
+        except (OSError, tarfile.TarError, zipfile.BadZipFile):
+            raise SourceError(f"{archive} is no release") from None
+        self.name = archive.name
+
+    def below(self, folder: str, word: str = "") -> Iterator[ast.Module]:
+        """Yields the modules of a folder that have a word, in order."""
+        for name in sorted(self._files):
+            if name.startswith(f"{folder}/") and word.encode() in self._files[name]:
+                yield ast.parse(self._files[name])
+
+    def module(self, path: str) -> ast.Module | None:
+        """Returns one module; None where the release has none of that name."""
+        return ast.parse(self._files[path]) if path in self._files else None
+
+
+def download(directory: Path, package: str, version: str, suffix: str, index: str) -> Path:
+    """Returns the archive of a release, downloaded unless the directory has it.
+
+    Raises:
+        SourceError: the index has no such release, or sends another file than it lists.
+        httpx.HTTPError: it does not answer.
+    """
+    path = directory / f"{package}-{version}{suffix}"
+    if path.exists():
+        return path
+    page = f"{index.rstrip('/')}/{package}/"
+    with httpx.Client(timeout=120, follow_redirects=True) as client:
+        listed = client.get(page, headers=_FORM).raise_for_status().json()["files"]
+        found = [each for each in listed if each["filename"] == path.name]
+        if not found:
+            raise SourceError(f"{index} has no {path.name}")
+        content = client.get(urljoin(page, found[0]["url"])).raise_for_status().content
+    if hashlib.sha256(content).hexdigest() != found[0]["hashes"]["sha256"]:
+        raise SourceError(f"{index} sends another {path.name} than it lists")
+    directory.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def vllm_versions() -> dict[str, str]:
+    """Returns the vLLM of each version of DJL Serving that has one for GPUs, the oldest first."""
+    found = {
+        version: image(framework, version, "us-east-1").components.get("vllm")
+        for framework in _FRAMEWORKS
+        for version in versions(framework)
+    }
+    return {version: vllm for version, vllm in found.items() if vllm is not None}
+
+
+def _assigned(tree: ast.Module, name: str) -> ast.expr | None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            target: ast.expr = node.targets[0]
+        elif isinstance(node, ast.AnnAssign):
+            target = node.target
+        else:
+            continue
+        if isinstance(target, ast.Name) and target.id == name:
+            return node.value
+    return None
+
+
+def _keys(tree: ast.Module, name: str, left_out: Iterable[str] = ()) -> set[str]:
+    """Returns the keys of a mapping, and of those that it is made of."""
+    found: set[str] = set()
+    value = _assigned(tree, name)
+    if isinstance(value, ast.Dict):
+        for key, item in zip(value.keys, value.values, strict=True):
+            if isinstance(key, ast.Constant):
+                found.add(str(key.value))
+            elif key is None and isinstance(item, ast.Name) and item.id not in left_out:
+                found |= _keys(tree, item.id, left_out)
+    return found
+
+
+def architectures(release: Release) -> tuple[set[str], set[str]]:
+    """Returns the classes that vLLM has code for, and those it gives to Transformers itself.
+
+    Raises:
+        SourceError: the release keeps its registry in another way.
+    """
+    for path, name in _REGISTRIES:
+        tree = release.module(path)
+        if tree is not None and (found := _keys(tree, name, _NOT_OWN)):
+            return found, _keys(tree, _BY_TRANSFORMERS) - found
+    raise SourceError(f"{release.name} keeps its registry of models in another way now")
+
+
+def suffixes(release: Release) -> set[str]:
+    """Returns the ends of class names that vLLM takes for one another: it has an adapter."""
+    pairs = [
+        value
+        for tree in release.below("vllm/config", _SUFFIXES)
+        if (value := _assigned(tree, _SUFFIXES)) is not None
+    ]
+    return {name for value in pairs for name, _ in ast.literal_eval(value)}
+
+
+def parsers(release: Release, folders: Iterable[str]) -> set[str]:
+    """Returns the names of parsers: registered by a decorator, or listed in a mapping."""
+    found: set[str] = set()
+    for tree in itertools.chain.from_iterable(release.below(folder) for folder in folders):
+        for name in ("_TOOL_PARSERS_TO_REGISTER", "_REASONING_PARSERS_TO_REGISTER"):
+            found |= _keys(tree, name)
+        for node in ast.walk(tree):
+            for made in getattr(node, "decorator_list", ()):
+                if isinstance(made, ast.Call) and getattr(made.func, "attr", "") == (
+                    "register_module"
+                ):
+                    names = ast.literal_eval([*made.args, *[k.value for k in made.keywords]][0])
+                    found |= {names} if isinstance(names, str) else set(names)
+    return found
+
+
+def remote_code(release: Release) -> set[str]:
+    """Returns the classes whose published checkpoints vLLM's own tests load with their code."""
+    tree = release.module("tests/models/registry.py")
+    return {
+        str(key.value)
+        for node in ast.walk(tree or ast.Module([], []))
+        if isinstance(node, ast.Dict)
+        for key, value in zip(node.keys, node.values, strict=True)
+        if isinstance(key, ast.Constant) and isinstance(value, ast.Call)
+        for keyword in value.keywords
+        if keyword.arg == "trust_remote_code" and ast.unparse(keyword.value) == "True"
+    }
+
+
+def quantization(release: Release) -> dict[str, int]:
+    """Returns the least compute capability of each method that runs on GPUs, such as 75.
+
+    compressed-tensors names that of its least demanding scheme: the checkpoint chooses one.
+    """
+    classes = {
+        node.name: node
+        for tree in release.below(_QUANTIZATION)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    schemes = [least for name in classes if name.startswith("CompressedTensorsW")
+               and (least := _least(classes, name)) and least >= 10]  # fmt: skip
+    found: dict[str, int] = {}
+    tree = release.module(f"{_QUANTIZATION}/__init__.py")
+    for node in ast.walk(tree or ast.Module([], [])):
+        if not isinstance(node, ast.Dict):
+            continue
+        for key, value in zip(node.keys, node.values, strict=True):
+            if not isinstance(key, ast.Constant) or not isinstance(value, ast.Name):
+                continue
+            least = _least(classes, value.id)
+            if least is not None and value.id == "CompressedTensorsConfig":
+                least = max(least, min(schemes, default=least))
+            if least is not None and least >= 10:
+                found[str(key.value).replace("-", "_")] = least
+    return found
+
+
+def _least(classes: Mapping[str, ast.ClassDef], name: str) -> int | None:
+    for node in _line(classes, name):
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "get_min_capability":
+                [*_, last] = method.body
+                value = last.value if isinstance(last, ast.Return) else None
+                plain = isinstance(value, ast.Constant) and isinstance(value.value, int)
+                return value.value if plain else None  # type: ignore[union-attr]
+    return None
+
+
+def _line(classes: Mapping[str, ast.ClassDef], name: str) -> Iterator[ast.ClassDef]:
+    """Yields a class and its ancestors in the same mapping, in the order of look-ups."""
+    node = classes.get(name)
+    if node is not None:
+        yield node
+        for base in node.bases:
+            yield from _line(classes, ast.unparse(base))
+
+
+def auto_classes(release: Release, mappings: Iterable[str]) -> dict[str, set[str]]:
+    """Returns the classes of each model type in mappings of Transformers, `-` as `_`.
+
+    Raises:
+        SourceError: the release keeps its mappings in another way.
+    """
+    tree = release.module(_AUTO)
+    found: dict[str, set[str]] = {}
+    for name in mappings:
+        middle = f"FOR_{name}_" if name else ""
+        value = _assigned(tree, f"MODEL_{middle}MAPPING_NAMES") if tree else None
+        if not isinstance(value, ast.Call):
+            continue
+        # An older mapping ends with the rows of another one, `*list(...)`.
+        rows = [each for each in getattr(value.args[0], "elts", ()) if isinstance(each, ast.Tuple)]
+        for kind, classes in map(ast.literal_eval, rows):
+            names = {classes} if isinstance(classes, str) else set(classes)
+            found.setdefault(kind.replace("-", "_"), set()).update(names)
+    if not found:
+        raise SourceError(f"{release.name} keeps its mappings of models in another way now")
+    return found
+
+
+def compatible(release: Release) -> set[str]:
+    """Returns the classes of Transformers that run inside another engine, such as vLLM.
+
+    They write text, or they are encoders. Other ends of a writer's name follow from `suffixes`.
+    """
+    encoders = auto_classes(release, ("MASKED_LM",))
+    read = auto_classes(release, ("", "SEQUENCE_CLASSIFICATION"))
+    kinds = [found for kind, found in read.items() if kind in encoders]
+    named = set().union(*auto_classes(release, _WRITERS).values(), *kinds)
+    found: set[str] = set()
+    for tree in release.below("transformers/models", _COMPATIBLE):
+        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        for name in named & set(classes):
+            told = [
+                ast.unparse(item.value) == "True"
+                for node in _line(classes, name)
+                for item in node.body
+                if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == _COMPATIBLE
+            ]
+            if told and told[0]:
+                found.add(name)
+    return found
+
+
+def spans(known: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Returns the spans of versions in which each name is known, sorted by name.
+
+    Args:
+        known: versions in order, with the names that each has.
+    """
+    order = list(known)
+    found: dict[str, list[list[int]]] = {}
+    for place, names in enumerate(known.values()):
+        for name in names:
+            runs = found.setdefault(name, [])
+            if runs and runs[-1][1] == place - 1:
+                runs[-1][1] = place
+            else:
+                runs.append([place, place])
+    ends = ["" if place == len(order) - 1 else version for place, version in enumerate(order)]
+    return {
+        name: [f"{order[first]}..{ends[last]}" for first, last in runs]
+        for name, runs in sorted(found.items())
+    }
+
+
+def table(fetch: Callable[[str, str, str], Path], as_of: datetime.date) -> str:
+    """Returns the table's text.
+
+    Args:
+        fetch: returns the archive of a package's release with a suffix.
+        as_of: the table's date.
+
+    Raises:
+        SourceError: a release is missing or has changed its form.
+    """
+    engines, transformers = vllm_versions(), dict(TABLES["transformers"])
+    sources = {at: Release(fetch("vllm", vllm, ".tar.gz")) for at, vllm in engines.items()}
+    wheel = functools.cache(lambda name: Release(fetch("transformers", name, "-py3-none-any.whl")))
+    own, given = {}, {}
+    for at, release in sources.items():
+        own[at], given[at] = architectures(release)
+    least = {at: quantization(release) for at, release in sources.items()}
+    fallback: dict[str, set[str]] = {at: set() for at in engines}
+    asked: dict[str, set[str]] = {at: set() for at in engines}
+    for at, name in transformers.items():
+        its = wheel(name)
+        fallback[at] = (compatible(its) | given[at]) - own[at]
+        there = set().union(*auto_classes(its, (*_WRITERS, *_READERS)).values())
+        asked[at] = (remote_code(sources[at]) & own[at]) - there
+    known = {
+        "vllm": spans(own),
+        "transformers": spans(fallback),
+        **TABLES["architectures"],
+    }
+    wheels = [wheel(name) for name in dict.fromkeys(transformers.values())]
+    families = _families(wheels, set().union(*known.values()))
+    methods = {name for found in least.values() for name in found}
+    content = {
+        "as_of": as_of.isoformat(),
+        "sources": [
+            f"vllm {', '.join(engines.values())} of PyPI: {_MODELS} (registry.py), "
+            f"{_QUANTIZATION} (get_min_capability), the parsers' folders, tests/models/registry.py",
+            f"transformers {', '.join(dict.fromkeys(transformers.values()))} of PyPI: {_AUTO}, "
+            f"{_COMPATIBLE} of each class",
+            *TABLES["sources"],
+        ],
+        "vllm": engines,
+        "transformers": transformers,
+        "suffixes": spans({at: suffixes(release) for at, release in sources.items()}),
+        "remote_code": spans(asked),
+        **{
+            name: spans({at: parsers(release, folders) for at, release in sources.items()})
+            for name, folders in _PARSERS.items()
+        },
+        "quantization": {
+            "vllm": {name: _capabilities(least, name) for name in sorted(methods)},
+            **TABLES["quantization"],
+        },
+        "families": {kind: sorted(classes) for kind, classes in sorted(families.items())},
+        "architectures": known,
+    }
+    return render(content, levels=3)
+
+
+def _families(wheels: Iterable[Release], served: set[str]) -> dict[str, set[str]]:
+    """Returns the classes of each model type: those that write text, and an encoder's others."""
+    found: dict[str, set[str]] = {}
+    read: dict[str, set[str]] = {}
+    encoders: set[str] = set()
+    for wheel in wheels:
+        encoders.update(auto_classes(wheel, ("MASKED_LM",)))
+        for kind, classes in auto_classes(wheel, _WRITERS).items():
+            found.setdefault(kind, set()).update(classes)
+        for kind, classes in auto_classes(wheel, _READERS).items():
+            read.setdefault(kind, set()).update(classes & served)
+    for kind, classes in read.items():
+        if classes and (kind in encoders or not found.get(kind, set()) & served):
+            found[kind] = found.get(kind, set()) | classes
+    return found
+
+
+def _capabilities(least: Mapping[str, Mapping[str, int]], name: str) -> list[dict[str, str]]:
+    """Returns the spans of versions with the least capability of a method."""
+    by_value: dict[int, dict[str, list[str]]] = {}
+    for value in {found[name] for found in least.values() if name in found}:
+        by_value[value] = spans(
+            {at: [name] if found.get(name) == value else [] for at, found in least.items()}
+        )
+    rows = [{"in": span, "least": f"sm{value}"} for value, found in by_value.items()
+            for span in found[name]]  # fmt: skip
+    return sorted(rows, key=lambda row: list(least).index(row["in"].partition("..")[0]))
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the refresh as a command; returns the exit code."""
+    directory = Path(arguments[0]) if arguments else DOWNLOADS
+    index = os.environ.get("PIP_INDEX_URL", _INDEX)
+
+    def fetch(package: str, version: str, suffix: str) -> Path:
+        try:
+            return download(directory, package, version, suffix, index)
+        except httpx.HTTPError as error:
+            raise SourceError(f"{package} {version} cannot be downloaded: {error}") from None
+
+    return run(PATH, functools.cache(lambda as_of: table(fetch, as_of)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
