@@ -82,14 +82,9 @@ def find_history(access: Access, endpoint: EndpointStatus, hours: int) -> Histor
         *(one.query(name) for one in watched for name in METRICS),
         *(query for pair in sizes.values() for query in pair),
     ]
-    found = iter(
-        [
-            _placed(times, values, start, period, count)
-            for times, values in find_values(
-                access.client("cloudwatch"), queries, period, start, now
-            )
-        ]
-    )
+    cloudwatch = access.client("cloudwatch")
+    answers = find_values(cloudwatch, queries, period, start, now)
+    found = (_placed(*each, start, period, count) for each in answers)
     variants = [{name: next(found) for name in METRICS} for _ in watched]
     # A period that has just begun has the requests of its first minute at least.
     minutes = [period / _MINUTE_SECONDS] * count
@@ -134,11 +129,7 @@ def _size_queries(endpoint: EndpointStatus) -> Iterator[tuple[str, tuple[Query, 
     for dimensions in watched[: 1 if watch.group is QUEUE else None]:
         name = dimensions.get("VariantName", watch.formulas[0].query)
         label = name if len(watched) > 1 else watch.formulas[0].query
-        yield label, tuple(Query(dimensions, *_statistic(each)) for each in watch.metrics)
-
-
-def _statistic(metric: Any) -> tuple[str, str]:
-    return metric.name, metric.statistic
+        yield label, tuple(Query(dimensions, each.name, each.statistic) for each in watch.metrics)
 
 
 def _placed(

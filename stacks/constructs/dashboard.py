@@ -18,27 +18,23 @@ _WIDTH = 8
 _Line = tuple[str, str, str]
 """Metric, statistic and label."""
 
-_REALTIME: Sequence[_Line] = (
-    ("Invocations", "Sum", "all"),
-    ("Invocation4XXErrors", "Sum", "4XX"),
-    ("Invocation5XXErrors", "Sum", "5XX"),
-)
 _ASYNC: Sequence[_Line] = (
-    ("TimeInBacklog", "SampleCount", "all"),
-    ("InvocationFailures", "Sum", "failed"),
-)
+    ("TimeInBacklog", "SampleCount", "all"), ("InvocationFailures", "Sum", "failed"),
+)  # fmt: skip
+_REALTIME: Sequence[_Line] = (
+    ("Invocations", "Sum", "all"), ("Invocation4XXErrors", "Sum", "4XX"),
+    ("Invocation5XXErrors", "Sum", "5XX"),
+)  # fmt: skip
 _WITHOUT_COPY: _Line = ("NoCapacityInvocationFailures", "Sum", "no copy")
 _TIMES: Sequence[_Line] = (("ModelLatency", "p50", "p50"), ("ModelLatency", "p99", "p99"))
 _OVERHEAD: _Line = ("OverheadLatency", "p99", "SageMaker's share, p99")
 _MACHINES: Sequence[_Line] = (
-    ("CPUUtilization", "Maximum", "CPU"),
-    ("MemoryUtilization", "Maximum", "memory"),
+    ("CPUUtilization", "Maximum", "CPU"), ("MemoryUtilization", "Maximum", "memory"),
     ("DiskUtilization", "Maximum", "disk"),
-)
+)  # fmt: skip
 _GPUS: Sequence[_Line] = (
-    ("GPUUtilization", "Maximum", "GPUs"),
-    ("GPUMemoryUtilization", "Maximum", "GPU memory"),
-)
+    ("GPUUtilization", "Maximum", "GPUs"), ("GPUMemoryUtilization", "Maximum", "GPU memory"),
+)  # fmt: skip
 
 
 class EndpointDashboard(Construct):

@@ -9,6 +9,7 @@ import pytest
 
 from slipway.access import Access
 from slipway.deployed.served import Served
+from slipway.deployed.traffic import find_traffic
 from slipway.operations.history import find_history
 from slipway.operations.status.component import Component
 from slipway.operations.status.report import EndpointStatus, Variant
@@ -120,3 +121,10 @@ def test_copies_and_queues_have_their_own_metrics() -> None:
     assert [each.title for each in found.plots()] == [
         *("Requests", "Server errors", "Time to answer", "Instances")
     ]
+
+
+def test_the_requests_of_a_queue_are_counted_in_the_last_hour_too() -> None:
+    points = {("TimeInBacklog", "SampleCount", "A"): {1: 6.0, 30: 2.0}}
+    watched = [endpoint("A", answers="s3://answers").watched, endpoint("A").watched]
+    queued, other = find_traffic(Account(points), watched, NOW)
+    assert (queued.request_count, other.request_count) == (8, 0)
