@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from slipway.operations.invoke.realtime import Answer, Request
     from slipway.planning.deployment import Deployment
     from slipway.planning.texts import TextProtocol
-    from slipway.project import Project
 
 _JSON = "application/json"
 # SageMaker's own limit for the computation of a queued request, InvocationTimeoutSeconds.
@@ -68,6 +67,7 @@ def invoke(
 ) -> None:
     """Send one request; the answer goes to standard output, its latency to standard error."""
     from slipway.access import open_access
+    from slipway.operations.invoke.mode import mode_and_queue
     from slipway.operations.invoke.realtime import Request, StreamAnswer, Wait, invoke_stream
     from slipway.operations.invoke.realtime import invoke as send
     from slipway.planning.component import SCALE_TO_ZERO
@@ -84,7 +84,7 @@ def invoke(
             project.deployment(name, environment), content_type, stream=stream
         )
         content, content_type = _texts_request(protocol, text, content_type)
-    mode, queue = _mode(project, name, environment.name)
+    mode, queue = mode_and_queue(project, name, environment.name)
     if wait is not None and mode == "realtime":
         raise UserError.of(
             Code.WRONG_OPTIONS,
@@ -180,32 +180,6 @@ def _require_plain_request(*, variant: str | None, stream: bool) -> None:
             f"`{unread}` has no effect: the endpoint is asynchronous",
             f"Leave out `{unread}`.",
         )
-
-
-def _mode(
-    project: "Project", name: str, environment: str
-) -> tuple[str | None, "AsyncInference | None"]:
-    """Returns the endpoint's mode and its queue by the model's file; None if nothing tells them.
-
-    An endpoint can be asked although its config is gone or has mistakes elsewhere.
-    """
-    from slipway.config.load import InvalidConfigError
-    from slipway.config.sections.base import UnknownValueError
-
-    mode = None
-    try:
-        config = project.config(name, environment).config
-        mode = config.endpoint.mode
-    except InvalidConfigError as error:
-        config = error.known
-    except UserError:
-        return None, None
-    try:
-        queue = config.endpoint.queue
-        # What a request needs must be known.
-        return mode, queue if queue and (queue.input, queue.input_key_arn) else None
-    except UnknownValueError:
-        return mode, None
 
 
 def _show_wait(endpoint: str, limit_seconds: float) -> "Callable[[float], None]":

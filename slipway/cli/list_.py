@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slipway.operations.fleet import Fleet, FleetRow
     from slipway.project import Project
 
-_HEAD = (
+FLEET_HEAD = (
     "model", "environment", "state", "serves", "instances", "requests", "5XX", "p50", "p99",
     "USD a month", "remarks",
 )  # fmt: skip
@@ -61,7 +61,8 @@ def _look(project: Project, name: str) -> Fleet:
         return find_fleet(project, environment, access)
 
 
-def _cells(row: FleetRow) -> Sequence[str]:
+def fleet_cells(row: FleetRow) -> Sequence[str]:
+    """Returns the text of each column of `FLEET_HEAD`."""
     traffic = row.traffic
     serves = {None: "", True: "the files", False: "other files"}[row.serves_files]
     return (
@@ -95,7 +96,7 @@ def _remarks(row: FleetRow) -> Iterator[str]:
 
 def as_table(rows: Sequence[FleetRow]) -> str:
     """Returns columns side by side; one that is empty but for its head is left out."""
-    lines = [_HEAD, *(_cells(row) for row in rows)]
+    lines = [FLEET_HEAD, *(fleet_cells(row) for row in rows)]
     columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     return "\n".join(

@@ -18,10 +18,14 @@ from slipway.planning.vpc import VpcPlan
 
 def describe_plan(plan: DeploymentPlan) -> str:
     """Returns the text of `slipway plan`."""
+    return as_lines(plan_rows(plan))
+
+
+def plan_rows(plan: DeploymentPlan) -> list[tuple[str, str]]:
+    """Returns a plan as labels and values."""
     rows = [*_endpoint_and_files(plan), *_instances(plan), *_network(plan), *_safeguards(plan)]
     rows += _settings_and_tags(plan)
-    rows += [("warning", warning.message) for warning in plan.warnings]
-    return as_lines(rows)
+    return rows + [("warning", warning.message) for warning in plan.warnings]
 
 
 def _endpoint_and_files(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
@@ -85,6 +89,8 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield from (("schedule", _schedule(each, "instances")) for each in scaling.schedules)
     if plan.host is None:
         yield "cost", costs.describe(plan.cost)
+        if plan.dashboard_name is not None:
+            yield "dashboard", plan.dashboard_name + costs.describe_dashboard(plan.cost)
     else:
         yield "cost", f"of instances: in the cost of {plan.host}"
     yield (

@@ -32,12 +32,13 @@ def as_text(review: ChangeReview, templates: Mapping[str, str]) -> str:
 
 def _model(review: ModelReview) -> str:
     title = f"{review.model} in `{review.environment}`"
-    rows = [("verdict", f"{review.verdict}: {review.reason}"), *_rows(review)]
+    rows = [("verdict", f"{review.verdict}: {review.reason}"), *review_rows(review)]
     rows += [("warning", each) for each in review.warnings]
     return f"{title}\n{as_lines([(f'  {name}', value) for name, value in rows])}"
 
 
-def _rows(review: ModelReview) -> Iterator[tuple[str, str]]:
+def review_rows(review: ModelReview) -> Iterator[tuple[str, str]]:
+    """Yields what is behind a verdict, as labels and values."""
     for effect in review.consequences.effects if review.consequences else ():
         edit = _arrow(Change(effect.setting, effect.before, effect.after))
         yield effect.consequence, f"{effect.setting}: {edit} ({effect.reason})"
@@ -83,7 +84,7 @@ def as_markdown(review: ChangeReview, templates: Mapping[str, str]) -> str:
     for each in review.models:
         lines += ["", f"#### {each.model} in {each.environment}", ""]
         lines += ["| | |", "| --- | --- |"]
-        lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in _rows(each)]
+        lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in review_rows(each)]
         lines += [f"| warning | {_cell(warning)} |" for warning in each.warnings]
     for problem in review.problems:
         lines += ["", f"- {problem}".replace("\n", "\n  ")]

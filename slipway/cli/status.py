@@ -22,13 +22,11 @@ from slipway.cli.output import (
     current_project,
     print_json,
 )
-from slipway.errors import UserError
 
 if TYPE_CHECKING:
     from slipway.deployed.traffic import Traffic
     from slipway.operations.status.report import EndpointStatus, Status
     from slipway.planning.consequences import Consequences
-    from slipway.planning.plan import DeploymentPlan
 
 
 def status(
@@ -41,29 +39,13 @@ def status(
 ) -> None:
     """Show what an endpoint really serves, and its problems; exit 1 if there are any."""
     from slipway.access import account_errors, open_access
-    from slipway.operations.status import find_status
-    from slipway.shared_endpoints import endpoint_name
+    from slipway.operations.status import find_model_status
 
     project = current_project()
     environment = project.environment(env)
-    plan: DeploymentPlan | None = None
-    unplanned: str | None = None
-    try:
-        plan = project.plan(name, environment)
-    except UserError as error:
-        # The endpoint is what was asked about; its files may be in the middle of a change.
-        unplanned = error.problems[0].message
     access = open_access(environment, project.root)
     with account_errors():
-        own, endpoint = environment.stack_name(name), endpoint_name(project, name, environment)
-        found = find_status(
-            own,
-            access,
-            plan=plan,
-            log_line_count=lines,
-            host=None if endpoint == own else endpoint,
-        )
-    effects = None if plan is None else found.consequences(plan)
+        found, unplanned, effects = find_model_status(project, name, environment, access, lines)
     if as_json:
         print_json(_as_json(found, unplanned) | {"consequences": effects and asdict(effects)})
     else:
@@ -101,6 +83,19 @@ def print_status(
     for line in _verdict(found):
         typer.echo(line)
     typer.echo()
+    rows = status_rows(found, unplanned, consequences)
+    widest = max((len(alarm.state) for alarm in found.alarms), default=0)
+    for alarm in found.alarms:
+        label = "scaling" if alarm.scales else "alarm"
+        rows.append((label, f"{alarm.state:<{widest}}  {alarm.name}"))
+    typer.echo(as_lines(rows))
+    _print_log(found)
+
+
+def status_rows(
+    found: Status, unplanned: str | None, consequences: Consequences | None
+) -> list[tuple[str, str]]:
+    """Returns what is served beside the stack and the files, as labels and values."""
     endpoint, deployment = found.endpoint, found.deployment
     rows: list[tuple[str, str]] = []
     if endpoint is not None:
@@ -144,12 +139,7 @@ def print_status(
             rows.append(("" if number else "files", text))
         if consequences is not None and effects:
             rows.append(next(consequences.as_rows()))
-    widest = max((len(alarm.state) for alarm in found.alarms), default=0)
-    for alarm in found.alarms:
-        label = "scaling" if alarm.scales else "alarm"
-        rows.append((label, f"{alarm.state:<{widest}}  {alarm.name}"))
-    typer.echo(as_lines(rows))
-    _print_log(found)
+    return rows
 
 
 def _traffic(traffic: Traffic) -> str:
@@ -170,9 +160,19 @@ def _print_log(found: Status) -> None:
         typer.echo(f"  {line.at:%H:%M:%S} {readable(line.text)}")
 
 
+def verdicts(found: Status) -> list[tuple[str, str]]:
+    """Returns the verdict and its sentences, each behind its word."""
+    if troubles := found.troubles():
+        return [("TROUBLE", trouble) for trouble in troubles]
+    if found.in_progress:
+        return [("CHANGING", "a deployment is in progress")]
+    notes = [("NOTE", note) for note in found.notes()]
+    return [("OK", "in service, on what its stack declares"), *notes]
+
+
 def _verdict(found: Status) -> list[str]:
-    troubles = found.troubles()
-    if troubles:
+    lines = [f"{word}  {text}" for word, text in verdicts(found)]
+    if found.troubles():
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
         indented = textwrap.TextWrapper(
             width=max(width, 60),
@@ -182,11 +182,8 @@ def _verdict(found: Status) -> list[str]:
         )
         # Addresses and commands are copied: none is broken over lines.
         indented.wordsep_simple_re = re.compile(r"(`[^`]*`\S*|\s+)")
-        return [indented.fill(f"TROUBLE  {trouble}") for trouble in troubles]
-    if found.in_progress:
-        return ["CHANGING  a deployment is in progress"]
-    notes = [f"NOTE  {note}" for note in found.notes()]
-    return ["OK  in service, on what its stack declares", *notes]
+        return [indented.fill(line) for line in lines]
+    return lines
 
 
 def _served_rows(endpoint: EndpointStatus, found: Status) -> list[tuple[str, str]]:

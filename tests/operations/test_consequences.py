@@ -86,6 +86,7 @@ CHAINS: Mapping[str, tuple[Step, ...]] = {
             PLACE,
             {
                 "log retention": {"endpoint": {"log_retention_days": 7}},
+                "dashboard": {"endpoint": {"dashboard": False}},
                 "protection": {"endpoint": {"termination_protection": True}},
                 "threshold": {"alarms": {"model_latency_p99_milliseconds": 700}},
                 "another alarm": {"alarms": {"memory_utilization_percent": 80}},
