@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _MOST_QUERIES: Final = 500
 _HOUR_SECONDS: Final = 3600
@@ -17,8 +17,37 @@ IDLE_DAYS: Final = 14
 _NAMESPACE: Final = "AWS/SageMaker"
 _MICROSECONDS: Final = 1000.0
 
-Dimensions = Mapping[str, str]
-"""Of the metrics of a variant, or of the copies of a component."""
+
+@dataclass(frozen=True)
+class Watched:
+    """The metrics of a variant, or those of the copies of a component.
+
+    Args:
+        dimensions: of the metrics.
+        is_async: whether the requests come from a queue. Then they have other metrics.
+    """
+
+    dimensions: Mapping[str, str]
+    is_async: bool = False
+
+    def query(self, name: str) -> "Query":
+        """Returns the metric that has a value of `METRICS`."""
+        metrics = _ASYNC_METRICS if self.is_async else METRICS
+        return Query(self.dimensions, *metrics[name])
+
+
+class Query(NamedTuple):
+    """A statistic of one metric.
+
+    Attributes:
+        dimensions: of the metric, in the namespace `AWS/SageMaker`.
+        metric: MetricName.
+        statistic: such as `Sum` or `p99`.
+    """
+
+    dimensions: Mapping[str, str]
+    metric: str
+    statistic: str
 
 
 @dataclass(frozen=True)
@@ -38,13 +67,15 @@ class Traffic:
     p99_milliseconds: float | None
 
 
-# Statistic of a metric, by what `Traffic` has of it.
-_METRICS: Final = {
+# Metric and statistic, by what `Traffic` has of it.
+METRICS: Final = {
     "requests": ("Invocations", "Sum"),
     "errors": ("Invocation5XXErrors", "Sum"),
     "p50": ("ModelLatency", "p50"),
     "p99": ("ModelLatency", "p99"),
 }
+# See `slipway/config/async_alarms.py`: one value for each request that leaves the queue.
+_ASYNC_METRICS: Final = {**METRICS, "requests": ("TimeInBacklog", "SampleCount")}
 
 
 def account_time(sts: Any) -> datetime:
@@ -54,35 +85,30 @@ def account_time(sts: Any) -> datetime:
 
 
 def watched_metrics(
-    endpoint: str, variants: Sequence[str], component: str | None
-) -> list[Dimensions]:
-    """Returns the dimensions of an endpoint's requests, or of those of a component on it."""
+    endpoint: str, variants: Sequence[str], component: str | None, *, is_async: bool
+) -> list[Watched]:
+    """Returns the metrics of an endpoint's requests, or of those of a component on it."""
     if component is not None:
-        return [{"InferenceComponentName": component}]
-    return [{"EndpointName": endpoint, "VariantName": each} for each in variants]
+        return [Watched({"InferenceComponentName": component})]
+    return [Watched({"EndpointName": endpoint, "VariantName": each}, is_async) for each in variants]
 
 
 def find_traffic(
-    cloudwatch: Any, watched: Sequence[Sequence[Dimensions]], now: datetime
+    cloudwatch: Any, watched: Sequence[Sequence[Watched]], now: datetime
 ) -> list[Traffic]:
     """Returns the traffic of each endpoint or component.
 
     Args:
         cloudwatch: boto3's client.
-        watched: of each, the dimensions of its variants or copies. Their requests are added, and
-            the slowest percentile counts.
+        watched: of each, the metrics of its variants or copies. Their requests are added, and the
+            slowest percentile counts.
         now: the account's time.
     """
-    queries = [
-        _query(dimensions, name, _HOUR_SECONDS)
-        for each in watched
-        for dimensions in each
-        for name in _METRICS
-    ]
+    queries = [one.query(name) for each in watched for one in each for name in METRICS]
     start = now - timedelta(seconds=_HOUR_SECONDS)
-    values = iter(_answers(cloudwatch, queries, start, now))
+    values = find_values(cloudwatch, queries, _HOUR_SECONDS, start, now)
     return [
-        _traffic([{name: next(values)[1] for name in _METRICS} for _ in each]) for each in watched
+        _traffic([{name: next(values)[1] for name in METRICS} for _ in each]) for each in watched
     ]
 
 
@@ -98,14 +124,12 @@ def _traffic(variants: Sequence[Mapping[str, Sequence[float]]]) -> Traffic:
 
 
 def last_requests(
-    cloudwatch: Any, watched: Sequence[Sequence[Dimensions]], now: datetime
+    cloudwatch: Any, watched: Sequence[Sequence[Watched]], now: datetime
 ) -> list[datetime | None]:
     """Returns the hour of the last request of each; None where there is none for `IDLE_DAYS`."""
-    queries = [
-        _query(dimensions, "requests", _HOUR_SECONDS) for each in watched for dimensions in each
-    ]
+    queries = [one.query("requests") for each in watched for one in each]
     start = now - timedelta(days=IDLE_DAYS)
-    answers = iter(_answers(cloudwatch, queries, start, now))
+    answers = find_values(cloudwatch, queries, _HOUR_SECONDS, start, now)
     found: list[datetime | None] = []
     for each in watched:
         moments = [
@@ -115,25 +139,20 @@ def last_requests(
     return found
 
 
-def _query(dimensions: Dimensions, name: str, period_seconds: int) -> dict[str, Any]:
-    metric, statistic = _METRICS[name]
-    pairs = [{"Name": key, "Value": value} for key, value in dimensions.items()]
-    return {
-        "MetricStat": {
-            "Metric": {"Namespace": _NAMESPACE, "MetricName": metric, "Dimensions": pairs},
-            "Period": period_seconds,
-            "Stat": statistic,
-        }
-    }
-
-
-def _answers(
-    cloudwatch: Any, queries: Sequence[Mapping[str, Any]], start: datetime, end: datetime
+def find_values(
+    cloudwatch: Any,
+    queries: Sequence[Query],
+    period_seconds: int,
+    start: datetime,
+    end: datetime,
 ) -> Iterator[tuple[list[datetime], list[float]]]:
     """Yields times and values of each query, in the order of the queries."""
     for first in range(0, len(queries), _MOST_QUERIES):
         some = queries[first : first + _MOST_QUERIES]
-        asked = [{"Id": f"q{number}", **query} for number, query in enumerate(some)]
+        asked: list[dict[str, Any]] = [
+            {"Id": f"q{number}", "MetricStat": _metric_stat(query, period_seconds)}
+            for number, query in enumerate(some)
+        ]
         found: dict[str, tuple[list[datetime], list[float]]] = {
             each["Id"]: ([], []) for each in asked
         }
@@ -146,3 +165,9 @@ def _answers(
                 times.extend(each.astimezone(UTC) for each in result["Timestamps"])
                 values.extend(result["Values"])
         yield from found.values()
+
+
+def _metric_stat(query: Query, period_seconds: int) -> dict[str, Any]:
+    pairs = [{"Name": key, "Value": value} for key, value in query.dimensions.items()]
+    metric = {"Namespace": _NAMESPACE, "MetricName": query.metric, "Dimensions": pairs}
+    return {"Metric": metric, "Period": period_seconds, "Stat": query.statistic}

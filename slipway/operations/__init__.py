@@ -4,6 +4,7 @@
 - `invoke`: one request.
 - `status`: what an endpoint really serves, and why a deployment failed.
 - `deployment.py`: the last deployment of a stack.
+- `history.py`: what an endpoint did in the last hours, and `plots.py`, which draws it.
 - `leftovers.py`: what a destroyed model left behind.
 
 `slipway.deployed` has the calls that describe endpoints, and reads their answers.

@@ -20,8 +20,8 @@ from slipway.deployed.described import Raw
 from slipway.deployed.served import Served, served_by
 from slipway.deployed.traffic import (
     IDLE_DAYS,
-    Dimensions,
     Traffic,
+    Watched,
     account_time,
     find_traffic,
     last_requests,
@@ -162,11 +162,13 @@ class _Live:
         return found
 
     @property
-    def watched(self) -> list[Dimensions]:
-        """Returns the dimensions of the metrics of its requests."""
+    def watched(self) -> list[Watched]:
+        """Returns the metrics of its requests."""
         variants = [each["VariantName"] for each in self.variants]
         component = self.component["InferenceComponentName"] if self.component else None
-        return watched_metrics(self.described["EndpointName"], variants, component)
+        is_async = "AsyncInferenceConfig" in self.described
+        name = self.described["EndpointName"]
+        return watched_metrics(name, variants, component, is_async=is_async)
 
     @property
     def counts(self) -> Mapping[str, int]:

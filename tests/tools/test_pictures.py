@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from slipway.operations.axis import axis_to
 from tools.pictures import FOLDER, pictures
-from tools.pictures.axis import axis_to
 from tools.pictures.bars import Panel, Row, bars_picture
 from tools.pictures.demo import RECORDING
 from tools.pictures.lines import Series, Value, lines_picture

@@ -19,7 +19,13 @@ from slipway.deployed.calls import (
     scaling_items,
 )
 from slipway.deployed.served import Served, config_name, same_config, served_by
-from slipway.deployed.traffic import Traffic, account_time, find_traffic, watched_metrics
+from slipway.deployed.traffic import (
+    Traffic,
+    Watched,
+    account_time,
+    find_traffic,
+    watched_metrics,
+)
 from slipway.errors import UserError
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.operations.status.component import (
@@ -87,6 +93,14 @@ class EndpointStatus:
     answers: str | None = None
     component: Component | None = None
     others: tuple[str, ...] = ()
+
+    @property
+    def watched(self) -> list[Watched]:
+        """Returns the metrics of its requests."""
+        variants = [each.name for each in self.variants]
+        component = self.component.name if self.component else None
+        is_async = self.answers is not None
+        return watched_metrics(self.name, variants, component, is_async=is_async)
 
 
 @dataclass(frozen=True)
@@ -339,9 +353,7 @@ def find_status(
 
 
 def _traffic(access: Access, endpoint: EndpointStatus) -> Traffic | None:
-    variants = [each.name for each in endpoint.variants]
-    component = endpoint.component.name if endpoint.component else None
-    watched = [watched_metrics(endpoint.name, variants, component)]
+    watched = [endpoint.watched]
     now, cloudwatch = account_time(access.client("sts")), access.client("cloudwatch")
     denied = ("AccessDenied", "AccessDeniedException")
     found = existing(lambda: find_traffic(cloudwatch, watched, now), *denied)
