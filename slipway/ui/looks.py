@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from slipway.access import Access, account_errors, open_access
+from slipway.access import Access, account_errors, local_variables, open_access
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import UserError
@@ -57,16 +57,17 @@ class Looks:
     Args:
         root: the project's folder.
         environment: name of the environment.
-        opening: opens access to the environment's account.
+        opening: opens access to the environment's account; None as the commands do.
     """
 
     def __init__(
         self,
         root: Path,
         environment: str,
-        opening: Callable[[Environment, Path], Access] = open_access,
+        opening: Callable[[Environment, Path], Access] | None = None,
     ) -> None:
-        self._root, self.environment_name, self._opening = root, environment, opening
+        self._root, self.environment_name = root, environment
+        self._opening = opening or self._open
         self._lock = threading.Lock()
         self._shared: dict[tuple[str, ...], _Shared] = {}
         self._tails: dict[str, LogTail] = {}
@@ -164,9 +165,18 @@ class Looks:
         return project, project.environment(self.environment_name)
 
     def _access(self, environment: Environment) -> Access:
-        # The embedded AWS may have stopped, or be another one.
-        seconds = 0.0 if environment.is_local else _ACCESS_SECONDS
-        return self._once(lambda: self._opening(environment, self._root), "access", seconds=seconds)
+        return self._opening(environment, self._root)
+
+    def _open(self, environment: Environment, root: Path) -> Access:
+        """Returns access that is kept, because botocore reads its tables anew for another."""
+        if not environment.is_local:
+            return self._once(
+                lambda: open_access(environment, root), "access", seconds=_ACCESS_SECONDS
+            )
+        # Another embedded AWS has another address or another secret.
+        running = local_variables(root, environment.region)
+        key = ("access", *map(str, running.values()))
+        return self._once(lambda: Access(environment.region, running), *key, seconds=float("inf"))
 
     def _once(
         self, look: Callable[[], _Result], *key: str, seconds: float = _FRESH_SECONDS

@@ -127,6 +127,7 @@ def test_what_the_account_refuses_is_named_and_the_rest_is_there(
 def test_an_embedded_aws_that_stops_is_told_and_found_again(
     stack: SlipwayStack, root: Path
 ) -> None:
+    gone = Access(LOCAL.region, connection_to("http://127.0.0.1:9").variables())
     now: list[Access | None] = [stack.access]
 
     def opening(environment: Environment, folder: Path) -> Access:
@@ -137,6 +138,7 @@ def test_an_embedded_aws_that_stops_is_told_and_found_again(
     pages = browser(looks)
     for access, words in (
         (stack.access, "in service"),
+        (gone, "Could not connect to the endpoint URL"),
         (None, "the embedded AWS is not running"),
         (stack.access, "in service"),
     ):
@@ -145,6 +147,20 @@ def test_an_embedded_aws_that_stops_is_told_and_found_again(
         found = pages.get("/parts/fleet")
         assert found.status_code == 200
         assert words in found.text
+
+
+def test_a_deployment_that_was_undone_is_told_with_its_log(stack: SlipwayStack, root: Path) -> None:
+    assert stack.update("dead") == "UPDATE_ROLLBACK_COMPLETE"
+    pages = browser(looks_at(root, stack.access))
+    assert (
+        '<span class="mark">look at it</span> UPDATE_ROLLBACK_COMPLETE'
+        in pages.get("/parts/fleet").text
+    )
+    status = pages.get(f"/models/{MODEL}/status").text
+    assert '<span class="mark trouble">TROUBLE</span> the last deployment failed' in status
+    told = status.partition("<h3>Last deployment</h3>")[2].partition("</ul>")[0]
+    assert "did not pass the ping health check" in told
+    assert "dead" in pages.get(f"/models/{MODEL}/log").text
 
 
 def test_the_command_prints_an_address_and_ends_with_ctrl_c(root: Path) -> None:
