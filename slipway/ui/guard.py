@@ -47,7 +47,8 @@ class Guard:
         self._token = token
         self._session = secrets.token_urlsafe(32)
         self._cookie = f"slipway-ui-{port}"
-        self._hosts = frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"})
+        # Not `localhost`: that may be ::1, where another user's server may listen.
+        self._host = f"{LOOPBACK}:{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -68,7 +69,7 @@ class Guard:
         headers, is_reading = request.headers, request.method in _READING
         host, origin = headers.get("host", ""), headers.get("origin")
         # Another name that was bound to this address: DNS rebinding.
-        if host not in self._hosts:
+        if host != self._host:
             return _refused(f"`slipway ui` has no name {host!r}.\n")
         token = request.query_params.get("token")
         # A link from elsewhere may bring the token. Browsers name the origin of what writes.

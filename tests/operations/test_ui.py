@@ -22,8 +22,9 @@ from slipway.errors import UserError
 from slipway.ui.app import make_app
 from slipway.ui.looks import Looks
 from slipway.ui.server import serve
-from tests.support.accounts import connection_to
+from tests.support.accounts import access_to, connection_to
 from tests.support.projects import LOCAL, config_text, write_project
+from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
 from tests.support.starts import count_start
 
@@ -56,7 +57,9 @@ def looks_at(root: Path, access: Access) -> Looks:
 
 
 def test_the_parts_have_what_the_commands_print(stack: SlipwayStack, root: Path) -> None:
-    pages = browser(looks_at(root, stack.access))
+    access = access_to(stack.stacks.aws.connection.url)
+    calls = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
+    pages = browser(looks_at(root, access))
     own = {"origin": OWN, "content-type": "application/x-www-form-urlencoded"}
     answer = pages.post(f"/models/{MODEL}/invoke", content="body=%22x%22", headers=own)
     assert "AllTraffic answered in" in answer.text
@@ -77,6 +80,9 @@ def test_the_parts_have_what_the_commands_print(stack: SlipwayStack, root: Path)
     for path in (f"/models/{MODEL}/log", "/plots.css", "/static/htmx.min.js"):
         assert pages.get(path).status_code == 200
     assert "there is no stack and no endpoint later-local" in pages.get("/models/later/status").text
+    made = {action.partition(":")[2] for action, _ in calls.made}
+    written = {each for each in made if not each.startswith(("Describe", "Filter", "Get", "List"))}
+    assert written == {"InvokeEndpoint"}
 
 
 def test_the_log_goes_on_where_it_was(stack: SlipwayStack, root: Path) -> None:

@@ -81,7 +81,9 @@ def test_only_a_browser_with_the_token_is_admitted(looks: FakeLooks) -> None:
     assert stranger.get("/").status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1:1", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1:1", f"localhost:{PORT}", ""]
+)
 def test_another_host_is_refused_with_the_token_and_the_cookie(
     browser: TestClient, host: str
 ) -> None:
