@@ -1,4 +1,4 @@
-"""One model in one environment: role, model, endpoint, log group, autoscaling, alarms."""
+"""One model in one environment: role, model, endpoint, logs, autoscaling, alarms, dashboard."""
 
 import aws_cdk as cdk
 from aws_cdk import aws_ssm as ssm
@@ -12,6 +12,7 @@ from stacks.constructs.asynchronous import async_config
 from stacks.constructs.capture import capture_config
 from stacks.constructs.component import ScaledComponent
 from stacks.constructs.component_rollout import guard_copies
+from stacks.constructs.dashboard import EndpointDashboard
 from stacks.constructs.endpoint_update import SCALING_ID, EndpointUpdate
 from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.rollout import GuardedRollout
@@ -97,6 +98,8 @@ class EndpointStack(ModelStack):
             )
             if plan.rollout is not None:
                 guard_copies(scaled.copies, plan.config, alarms[variant.name].by_name)
+        if plan.dashboard_name is not None:
+            EndpointDashboard(self, "Monitoring", plan=plan, alarms=alarms)
         if plan.guests and settings.execution_role_arn is None:
             # A parameter, because an export could not change while there is a guest.
             ssm.CfnParameter(

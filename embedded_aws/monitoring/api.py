@@ -140,6 +140,27 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         with self.states.set_by_user(self.cloudwatch_backend.alarms, name):
             return super().set_alarm_state()
 
+    def put_dashboard(self) -> Any:
+        """Stores a dashboard with moto, and the tags of a new one, which moto does not read."""
+        parameters, backend = self._get_params(), self.cloudwatch_backend
+        name = parameters["DashboardName"]
+        is_new = name not in backend.dashboards
+        answer = super().put_dashboard()
+        if is_new:
+            arn = backend.dashboards[name].arn
+            backend.tagger.delete_all_tags_for_resource(arn)
+            backend.tagger.tag_resource(arn, parameters.get("Tags", []))
+        return answer
+
+    def tag_resource(self) -> Any:
+        """Tags an alarm with moto, or a dashboard, whose tags moto refuses."""
+        parameters, backend = self._get_params(), self.cloudwatch_backend
+        arn = parameters["ResourceARN"]
+        if arn not in [each.arn for each in backend.dashboards.values()]:
+            return super().tag_resource()
+        backend.tagger.tag_resource(arn, parameters["Tags"])
+        return EmptyResult()
+
 
 def _are_same_dimensions(some: Iterable[Any], others: Iterable[Any]) -> bool:
     first, second = ({(each.name, each.value) for each in many} for many in (some, others))

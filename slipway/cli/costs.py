@@ -18,6 +18,17 @@ def describe(cost: CostEstimate) -> str:
     return f"{text} ({'; '.join(note for note in (prices, _left_out(cost)) if note)})"
 
 
+def describe_dashboard(cost: CostEstimate) -> str:
+    """Returns what the dashboard costs, after its name; empty without a price."""
+    price = cost.dashboard
+    if price is None:
+        return ""
+    return (
+        f": {price.usd_per_month:g} USD a month, beyond the first {price.free_dashboards} of the "
+        f"account (price of {price.as_of})"
+    )
+
+
 def figures(cost: UsdPerMonth, unit: str) -> str:
     """Returns the bounds and what is expected in whole dollars, with the unit once."""
     least, expected, most = cost.minimum, cost.expected, cost.maximum

@@ -30,6 +30,7 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "status": "slipway status ranker --env production",
         "list": "slipway list",
         "logs": "slipway logs ranker --follow",
+        "dashboard": "slipway dashboard ranker --html ranker.html --hours 24",
         "ui": "slipway ui",
     },
     "Take it away": {

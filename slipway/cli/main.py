@@ -18,6 +18,7 @@ import typer
 import slipway
 from slipway.cli import local
 from slipway.cli.cdk import deploy, destroy, diff
+from slipway.cli.dashboard import dashboard
 from slipway.cli.explain import explain
 from slipway.cli.iam import iam
 from slipway.cli.import_ import import_config
@@ -73,6 +74,7 @@ app.command()(prune)
 app.command()(status)
 app.command("list")(list_models)
 app.command()(logs)
+app.command()(dashboard)
 app.command()(ui)
 app.command()(invoke)
 app.command()(iam)

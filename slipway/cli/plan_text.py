@@ -89,6 +89,8 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield from (("schedule", _schedule(each, "instances")) for each in scaling.schedules)
     if plan.host is None:
         yield "cost", costs.describe(plan.cost)
+        if plan.dashboard_name is not None:
+            yield "dashboard", plan.dashboard_name + costs.describe_dashboard(plan.cost)
     else:
         yield "cost", f"of instances: in the cost of {plan.host}"
     yield (

@@ -30,6 +30,30 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class DashboardPrice:
+    """What dashboards in CloudWatch cost.
+
+    Args:
+        usd_per_month: of one dashboard.
+        free_dashboards: how many of an account cost nothing.
+        free_metrics: most metrics of a dashboard that costs nothing.
+        as_of: the day the source was read, as `YYYY-MM-DD`.
+        source: where it is from.
+    """
+
+    usd_per_month: float
+    free_dashboards: int
+    free_metrics: int
+    as_of: str
+    source: str
+
+
+def dashboard_price(region: str) -> DashboardPrice | None:
+    """Returns the price, the same in every region; None in China, whose prices are not in USD."""
+    return None if region.startswith("cn-") else DashboardPrice(**read_table("dashboards.json"))
+
+
+@dataclass(frozen=True, slots=True)
 class _Table:
     hourly: Mapping[tuple[str, str], Price]
     volumes: Mapping[str, Price]

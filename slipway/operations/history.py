@@ -29,6 +29,7 @@ class History:
 
     Args:
         start: of the first period, in UTC.
+        end: when CloudWatch was asked, in the last period.
         period_seconds: of each.
         requests: a minute, those with an error included.
         errors: requests a minute that were answered with 5XX.
@@ -39,6 +40,7 @@ class History:
     """
 
     start: datetime
+    end: datetime
     period_seconds: int
     requests: Values
     errors: Values
@@ -49,11 +51,12 @@ class History:
 
     def plots(self) -> list[Plot]:
         """Returns the plots, in the order in which a reader looks at them."""
-        rates = (Series("all", self.requests), Series("5XX", self.errors))
         times = (Series("p50", self.p50_milliseconds), Series("p99", self.p99_milliseconds))
         sizes = tuple(Series(name, values) for name, values in self.sizes.items())
         shown = (
-            ("Requests", "a minute", rates),
+            ("Requests", "a minute", (Series("requests", self.requests),)),
+            # Few among many requests would not be seen.
+            ("Server errors", "a minute", (Series("5XX", self.errors),)),
             ("Time to answer", "milliseconds", times),
             (self.counted.capitalize(), "count", sizes),
         )
@@ -108,6 +111,7 @@ def find_history(access: Access, endpoint: EndpointStatus, hours: int) -> Histor
 
     return History(
         start,
+        now,
         period,
         rate("requests"),
         rate("errors"),

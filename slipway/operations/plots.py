@@ -15,7 +15,7 @@ Values = Sequence[float | None]
 
 _WIDTH: Final = 560
 _HEIGHT: Final = 220
-_LEFT, _RIGHT, _UPPER, _LOWER = 56.0, 548.0, 44.0, 190.0
+_LEFT, _RIGHT, _UPPER, _LOWER = 56.0, 548.0, 50.0, 190.0
 _MOST_LABELS: Final = 7
 # Seconds from one label of the time to the next.
 _STEPS: Final = (60, 300, 600, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
@@ -45,7 +45,7 @@ STYLE: Final = """\
 .plot .line1 { stroke: var(--line1); stroke-dasharray: 5 3 }
 .plot .line2 { stroke: var(--line2); stroke-dasharray: 2 2 }
 .plot .line3 { stroke: var(--line3); stroke-dasharray: 8 3 2 3 }
-.plot circle { fill: var(--panel); stroke-width: 2; stroke-dasharray: none }
+.plot circle[class] { fill: var(--panel); stroke-width: 2; stroke-dasharray: none }
 """
 """CSS of every plot, which a page has once."""
 

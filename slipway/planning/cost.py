@@ -7,7 +7,12 @@ traffic and what lies in S3 depend on use and are in no figure.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from slipway.facts.prices import Price, instance_price_per_hour, volume_price_per_gb_month
+from slipway.facts.prices import (
+    DashboardPrice,
+    Price,
+    instance_price_per_hour,
+    volume_price_per_gb_month,
+)
 
 HOURS_PER_MONTH = 730
 """365 days of 24 hours, divided by 12: the month of AWS's own calculators."""
@@ -84,6 +89,8 @@ class CostEstimate:
         hourly: of each variant's preferred type, each type once.
         sources: of every price used, each once.
         unknown: what has no published price in the region: instance types, and `VOLUME`.
+        dashboard: price of the dashboard, which is in no sum because an account has some for
+            nothing; None without a dashboard, or without a price in USD.
     """
 
     region: str
@@ -92,12 +99,14 @@ class CostEstimate:
     hourly: tuple[HourlyPrice, ...]
     sources: tuple[PriceSource, ...]
     unknown: tuple[str, ...]
+    dashboard: DashboardPrice | None = None
 
 
 def estimate_cost(
     fleets: Sequence[Fleet],
     region: str,
     *,
+    dashboard: DashboardPrice | None = None,
     price_per_hour: Callable[[str, str], Price | None] = instance_price_per_hour,
     price_per_gb_month: Callable[[str], Price | None] = volume_price_per_gb_month,
 ) -> CostEstimate:
@@ -118,6 +127,7 @@ def estimate_cost(
         hourly=tuple(HourlyPrice(name, usd[name]) for name in preferred),
         sources=tuple(dict.fromkeys(sources)),
         unknown=(*unknown, *((VOLUME,) if sized and volume_price is None else ())),
+        dashboard=dashboard,
     )
 
 

@@ -358,6 +358,13 @@ class DeploymentPlan:
         return most_instances(self.component, self.guests)
 
     @property
+    def dashboard_name(self) -> str | None:
+        """Returns the name of the dashboard, which is the only one in all regions of an account."""
+        if self.host is not None or not self.config.endpoint.dashboard:
+            return None
+        return f"{self.stack_name}-{self.environment.region}"
+
+    @property
     def role_parameter(self) -> str:
         """Returns the name of the parameter in SSM with the role of an endpoint that has guests."""
         model = self.host or self.config.name
@@ -383,6 +390,7 @@ class DeploymentPlan:
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled + woken,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + 2 * woken,
             "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant + stepped + woken,
+            "AWS::CloudWatch::Dashboard": int(self.dashboard_name is not None),
             "AWS::IAM::Policy": made * sum(map(bool, with_rights)),
             "AWS::IAM::Role": own + made,
             "AWS::Lambda::Function": own,
@@ -408,7 +416,7 @@ class DeploymentPlan:
         """Returns the plan as data: config and environment without defaults, and what follows."""
         derived = (
             "stack_name", "host", "endpoint_name", "log_group_name", "tags", "artifact_place",
-            "vpc", "capture", "at_max_capacity", "resources",
+            "vpc", "capture", "at_max_capacity", "dashboard_name", "resources",
         )  # fmt: skip
         names = (*(field.name for field in fields(self)), *derived)
         content = {name: to_jsonable_python(getattr(self, name)) for name in names}

@@ -9,6 +9,7 @@ from slipway.config.sections.base import UnknownValueError
 from slipway.config.sections.endpoint import Shadow, Variant
 from slipway.errors import Problem, UserError
 from slipway.facts.images import UnknownImageError
+from slipway.facts.prices import dashboard_price
 from slipway.planning.advice import ADVICE, Subject
 from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
@@ -72,6 +73,9 @@ def resolve(
     fleets = [_fleet(variant, config, component, guests) for variant in paid]
     if shadow is not None:
         fleets.append(_fixed_fleet(shadow, config))
+    dashboard = None
+    if paid and config.endpoint.dashboard:
+        dashboard = dashboard_price(environment.region)
     subject = Subject(deployment, parts.model_data, parts.weights)
     return DeploymentPlan(
         config=config,
@@ -90,7 +94,7 @@ def resolve(
         shadow=shadow,
         neuron=deployment.neuron_placement,
         memory=estimate(deployment, deployment.instance),
-        cost=estimate_cost(fleets, environment.region),
+        cost=estimate_cost(fleets, environment.region, dashboard=dashboard),
         warnings=tuple(_warnings(subject)),
     )
 

@@ -47,7 +47,7 @@ _WAIT_SECONDS: Final = 60.0
 @dataclass
 class _Shared:
     lock: threading.Lock = field(default_factory=threading.Lock)
-    seen_at: float = float("-inf")
+    seen_at: float | None = None
     result: Any = None
 
 
@@ -185,7 +185,7 @@ class Looks:
         with self._lock:
             shared = self._shared.setdefault(key, _Shared())
         with shared.lock:
-            if time.monotonic() - shared.seen_at > seconds:
+            if shared.seen_at is None or time.monotonic() - shared.seen_at > seconds:
                 with account_errors():
                     result = look()
                 shared.result, shared.seen_at = result, time.monotonic()

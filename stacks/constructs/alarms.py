@@ -12,7 +12,7 @@ from slipway.config.capacity_alarm import CAPACITY_WATCHES, MARGIN
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
-_PERIOD_SECONDS = 60
+PERIOD_SECONDS = 60
 _Query = cloudwatch.CfnAlarm.MetricDataQueryProperty
 
 
@@ -29,6 +29,7 @@ class VariantAlarms(Construct):
 
     Attributes:
         by_name: the alarms by the names that `rollout.rollback_alarms` gives them.
+        every: the same, and the alarm at maximum capacity.
     """
 
     def __init__(
@@ -43,9 +44,8 @@ class VariantAlarms(Construct):
         config_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._endpoint_name, self._variant_name = plan.endpoint_name, variant.name
+        self._plan, self._variant_name = plan, variant.name
         self._config_name = config_name
-        self._component = plan.component
         settings = plan.config.alarms
         is_async = plan.config.endpoint.queue is not None
         subject = plan.stack_name
@@ -54,6 +54,7 @@ class VariantAlarms(Construct):
         if config_name is not None:
             subject += ", the newest fleet alone"
         self.by_name: dict[str, cloudwatch.CfnAlarm] = {}
+        self.every: list[cloudwatch.CfnAlarm] = []
         for name in names:
             kind = ALARM_KINDS[name]
             watch = watch_of(kind, is_async=is_async)
@@ -76,7 +77,7 @@ class VariantAlarms(Construct):
         threshold: float,
         topic_arn: str,
     ) -> cloudwatch.CfnAlarm:
-        return cloudwatch.CfnAlarm(
+        alarm = cloudwatch.CfnAlarm(
             self,
             watch.construct_id,
             alarm_description=description,
@@ -88,6 +89,8 @@ class VariantAlarms(Construct):
             ok_actions=[topic_arn],
             **self._watched(watch),
         )
+        self.every.append(alarm)
+        return alarm
 
     def _watched(self, watch: Watch) -> dict[str, Any]:
         """Returns one of the ways in which an alarm names its metrics."""
@@ -100,20 +103,11 @@ class VariantAlarms(Construct):
             "metric_name": metric.name,
             "dimensions": self._dimensions(watch.group),
             "extended_statistic" if is_percentile else "statistic": metric.statistic,
-            "period": _PERIOD_SECONDS,
+            "period": PERIOD_SECONDS,
         }
 
     def _dimensions(self, group: MetricGroup) -> list[cloudwatch.CfnAlarm.DimensionProperty]:
-        """Returns the dimensions with which SageMaker publishes a group of metrics.
-
-        Requests to an inference component have no variant. Its machines have one.
-        https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html (2026-11-24)
-        """
-        dimensions = {"EndpointName": self._endpoint_name}
-        if self._component is not None and group is REQUESTS:
-            dimensions = {"InferenceComponentName": self._component.name}
-        elif group.of_variant:
-            dimensions["VariantName"] = self._variant_name
+        dimensions = metric_dimensions(self._plan, self._variant_name, group)
         if self._config_name is not None:
             dimensions["EndpointConfigName"] = self._config_name
         return [
@@ -142,9 +136,21 @@ class VariantAlarms(Construct):
                 metric_name=metric.name,
                 dimensions=self._dimensions(group),
             ),
-            period=_PERIOD_SECONDS,
+            period=PERIOD_SECONDS,
             stat=metric.statistic,
         )
+
+
+def metric_dimensions(plan: DeploymentPlan, variant: str, group: MetricGroup) -> dict[str, str]:
+    """Returns the dimensions with which SageMaker publishes a group of metrics.
+
+    Requests to an inference component have no variant. Its machines have one.
+    https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html (2026-11-24)
+    """
+    if plan.component is not None and group is REQUESTS:
+        return {"InferenceComponentName": plan.component.name}
+    of_variant = {"VariantName": variant} if group.of_variant else {}
+    return {"EndpointName": plan.endpoint_name, **of_variant}
 
 
 def _description(watch: Watch, variant: VariantPlan) -> str:

@@ -77,6 +77,7 @@ EDITS = {
     "variants": Edit("fixed", FLEET, {"endpoint": {"variants": VARIANTS}}),
     "rollout": Edit("fixed", FLEET, {"rollout": {"strategy": "linear", "step_percent": 50}}),
     "log retention": Edit("fixed", PLACE, {"endpoint": {"log_retention_days": 7}}),
+    "dashboard": Edit("fixed", PLACE, {"endpoint": {"dashboard": False}}),
     "protection": Edit("fixed", PLACE, {"endpoint": {"termination_protection": True}}),
     "threshold": Edit("fixed", PLACE, {"alarms": {"model_latency_p99_milliseconds": 700}}),
     "another alarm": Edit("fixed", PLACE, {"alarms": {"memory_utilization_percent": 80}}),

@@ -1,7 +1,10 @@
 """`slipway list`: every model of an environment, whatever state it is in."""
 
+import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,6 +148,59 @@ def test_what_is_refused_is_named_and_the_rest_is_there(
         assert set(found.unseen) == unseen
         assert all("AccessDenied" in why for why in found.unseen.values())
         assert MODEL in rows(found)
+
+
+def test_the_dashboard_of_the_stack_shows_its_alarms(stack: SlipwayStack) -> None:
+    cloudwatch = stack.stacks.client("cloudwatch")
+    found = cloudwatch.get_dashboard(DashboardName=f"{NAME}-{LOCAL.region}")
+    widgets = json.loads(found["DashboardBody"])["widgets"]
+    shown = [each["properties"].get("annotations", {}).get("alarms", []) for each in widgets]
+    alarms = cloudwatch.describe_alarms(AlarmNamePrefix=f"{NAME}-Alarms")["MetricAlarms"]
+    assert {arn for arns in shown for arn in arns} == {alarm["AlarmArn"] for alarm in alarms}
+
+
+def test_a_page_has_the_plots_and_what_is_wrong(
+    stack: SlipwayStack,
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    slipway_command: Any,
+) -> None:
+    for body in ("x", "500"):
+        stack.invoke_or_none(body)
+    name = f"{NAME}-AlarmsModel"
+    cloudwatch = stack.stacks.client("cloudwatch")
+    (alarm,) = cloudwatch.describe_alarms(AlarmNamePrefix=name)["MetricAlarms"]
+    cloudwatch.set_alarm_state(
+        AlarmName=alarm["AlarmName"], StateValue="ALARM", StateReason="<slow>"
+    )
+    monkeypatch.chdir(project.root)
+    monkeypatch.setattr("slipway.access.open_access", lambda *_: stack.access)
+    file = tmp_path / "page.html"
+    try:
+        code, text, errors = slipway_command("dashboard", MODEL, "--html", str(file))
+    finally:
+        cloudwatch.set_alarm_state(
+            AlarmName=alarm["AlarmName"], StateValue="OK", StateReason="tried"
+        )
+    assert (code, text, errors) == (0, f"{file}: {MODEL} in local, TROUBLE\n", "")
+    page = file.read_text("utf-8")
+    assert f'<td class="trouble">ALARM {alarm["AlarmName"]}: &lt;slow&gt;</td>' in page
+    # The requests of this file's tests, of which one a minute fails at most.
+    titles = re.findall("<title id=.*>(.*)</title>", page)
+    assert titles == [
+        *("Requests, a minute", "Server errors, a minute"),
+        *("Time to answer, milliseconds", "Instances, count"),
+    ]
+    descriptions = re.findall("<desc id=.*>(.*)</desc>", page)
+    assert len(descriptions) == 4
+    assert not any("no data" in each for each in descriptions)
+    assert descriptions[3].endswith("instances: 2 to 2, the latest 2.")
+    # A browser loads nothing, and runs nothing.
+    assert not re.search(r"<script|<link|<img|\bsrc=|\bhref=|url\(|@import|\bon[a-z]+=", page)
+    code, _, errors = slipway_command("dashboard", "later", "--html", str(file))
+    assert (code, "later" in errors) == (1, True)
+    assert file.read_text("utf-8") == page
 
 
 def test_days_without_a_request_are_counted(

@@ -72,7 +72,7 @@ def test_the_parts_have_what_the_commands_print(stack: SlipwayStack, root: Path)
     assert "1 requests, 0 with 5XX" in status
     assert f"<code>{NAME}-AlarmsModelLatency" in status
     assert "ml.g4dn.xlarge" in pages.get(f"/models/{MODEL}/plan").text
-    assert pages.get(f"/models/{MODEL}/plots").text.count("<svg") == 3
+    assert pages.get(f"/models/{MODEL}/plots").text.count("<svg") == 4
     # Other weights than those of the files.
     review = pages.get("/parts/review").text
     assert "in place" in review or "new fleet" in review

@@ -109,7 +109,7 @@ def test_from_the_fleet_to_an_answer_by_mouse(page: Browser, address: str) -> No
     assert page.evaluate("location.href").endswith("/")
     page.click(f"#model-{MODEL}")
     page.wait(
-        "document.querySelectorAll('.plot').length === 3 && document.querySelector('#plan th')"
+        "document.querySelectorAll('.plot').length === 4 && document.querySelector('#plan th')"
     )
     page.wait("document.querySelector('#status').innerText.includes('1 requests')")
     page.click("form button")

@@ -330,6 +330,7 @@ CHANGES: Mapping[str, Change] = {
         instances=["ml.g4dn.2xlarge"], instance_count=3, model_data_download_timeout_seconds=601,
         container_startup_health_check_timeout_seconds=601, routing="random",
         network_isolation=False, log_retention_days=7, termination_protection=True,
+        dashboard=False,
         execution_role_arn="arn:aws:iam::123456789012:role/a",
     ),
     "endpoint.instance_provision_timeout_seconds": Change(

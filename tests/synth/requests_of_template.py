@@ -44,6 +44,10 @@ _REFERENCES = {
     "NotificationTopicArn": "arn:aws:sns:us-east-1:123456789012:foundation-topic",
 }
 _ATTRIBUTES = {
+    (
+        "AWS::CloudWatch::Alarm",
+        "Arn",
+    ): "arn:aws:cloudwatch:us-east-1:123456789012:alarm:name-env-AlarmsModelLatency-0A1B2C3D4E5F",
     ("AWS::IAM::Role", "RoleId"): "AROA0A1B2C3D4E5F6A7B8",
     ("AWS::IAM::Role", "Arn"): "arn:aws:iam::123456789012:role/name-env-ExecutionRole-0A1B2C3D4E5F",
     (
@@ -274,6 +278,10 @@ def _alarm(name: str, properties: Properties) -> Iterator[Call]:
     yield "cloudwatch", "PutMetricAlarm", {"AlarmName": name, **properties}
 
 
+def _dashboard(name: str, properties: Properties) -> Iterator[Call]:
+    yield "cloudwatch", "PutDashboard", {"DashboardName": name, **properties}
+
+
 def _role(name: str, properties: Properties) -> Iterator[Call]:
     policies = properties.pop("Policies")
     trust = json.dumps(properties.pop("AssumeRolePolicyDocument"))
@@ -324,6 +332,7 @@ _CALLS: Mapping[str, Callable[[str, Properties], Iterator[Call]]] = {
     "AWS::ApplicationAutoScaling::ScalableTarget": _scalable_target,
     "AWS::ApplicationAutoScaling::ScalingPolicy": _scaling_policy,
     "AWS::CloudWatch::Alarm": _alarm,
+    "AWS::CloudWatch::Dashboard": _dashboard,
     "AWS::IAM::Policy": _policy,
     "AWS::IAM::Role": _role,
     "AWS::Lambda::Function": _function,

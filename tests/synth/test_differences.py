@@ -54,8 +54,8 @@ EDITS: Mapping[str, tuple[dict[str, dict[str, Any] | None], int]] = {
         1,
     ),
     "alarm threshold": ({"alarms": {"model_latency_p99_milliseconds": 400}}, 1),
-    # The last step before the endpoint also waits for it.
-    "another alarm": ({"alarms": {"overhead_latency_p99_milliseconds": 50}}, 2),
+    # The last step before the endpoint also waits for it, and the dashboard shows it.
+    "another alarm": ({"alarms": {"overhead_latency_p99_milliseconds": 50}}, 3),
     "log retention": ({"endpoint": {"log_retention_days": 90}}, 1),
     "download time": ({"endpoint": {"model_data_download_timeout_seconds": 900}}, 1),
     "starting time": (

@@ -96,6 +96,8 @@ def test_only_the_endpoint_and_what_it_writes_to_have_names(assembly: Assembly, 
     assert named == {
         ("AWS::SageMaker::Endpoint", "EndpointName"): f"{model}-local",
         ("AWS::Logs::LogGroup", "LogGroupName"): f"/aws/sagemaker/Endpoints/{model}-local",
+        # It is found by it, and belongs to no region.
+        ("AWS::CloudWatch::Dashboard", "DashboardName"): f"{model}-local-us-east-1",
     }
 
 

@@ -59,6 +59,7 @@ def test_every_name_and_parameter_has_the_project(with_project: Assembly):
         "search--foundation-production",
         "search--image-tensorrt-production",
         "search--scaled-production",
+        "search--scaled-production-eu-west-1",
         "/aws/sagemaker/Endpoints/search--scaled-production",
         "/slipway/search/production/artifact-key-arn",
         "/slipway/search/production/compile-role-arn",

@@ -20,6 +20,7 @@ from embedded_aws.cloudformation.resources.kms import AliasHandler, KeyHandler
 from embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
 from embedded_aws.cloudformation.resources.monitoring import (
     AlarmHandler,
+    DashboardHandler,
     LogGroupHandler,
 )
 from embedded_aws.cloudformation.resources.moto_types import moto_handlers
@@ -56,6 +57,7 @@ def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:
         AliasHandler(),
         BucketHandler(),
         BucketPolicyHandler(),
+        DashboardHandler(),
         EndpointHandler(),
         FunctionHandler(runtime or LambdaRuntime()),
         InferenceComponentHandler(),

@@ -1,4 +1,4 @@
-"""Alarms and log groups."""
+"""Alarms, dashboards and log groups."""
 
 from typing import Any
 
@@ -85,6 +85,42 @@ class AlarmHandler(ResourceHandler):
 
     def _attributes(self, context: ResourceContext, name: str) -> Attributes:
         return {"Arn": context.arn("cloudwatch", f"alarm:{name}")}
+
+
+class DashboardHandler(ResourceHandler):
+    """AWS::CloudWatch::Dashboard."""
+
+    type_name = "AWS::CloudWatch::Dashboard"
+    properties = frozenset({"DashboardBody", "DashboardName", "Tags"})
+    name_property = "DashboardName"
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls PutDashboard; fails if the name is taken, which PutDashboard would not."""
+        name = properties.get("DashboardName") or context.physical_name(maximum=_NAME_LENGTH)
+        client = context.client("cloudwatch")
+        listed = client.list_dashboards(DashboardNamePrefix=name)["DashboardEntries"]
+        if any(each["DashboardName"] == name for each in listed):
+            raise ResourceFailedError(f"{name} already exists")
+        call(client, "PutDashboard", {**properties, "DashboardName": name})
+        return Physical(name, {})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Puts the dashboard again; tags have their own calls."""
+        client = context.client("cloudwatch")
+        body = {"DashboardName": physical_id, "DashboardBody": new["DashboardBody"]}
+        call(client, "PutDashboard", body)
+        # A dashboard belongs to no region.
+        arn = context.arn("cloudwatch", f"dashboard/{physical_id}", region="")
+        update_tags(client, arn, old, new)
+        return {}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteDashboards."""
+        with ignoring("ResourceNotFound"):
+            context.client("cloudwatch").delete_dashboards(DashboardNames=[physical_id])
 
 
 class LogGroupHandler(ResourceHandler):

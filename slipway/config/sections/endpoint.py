@@ -354,6 +354,13 @@ class Endpoint(Section):
         examples=[30],
     )
 
+    dashboard: bool = Field(
+        True,
+        description="Makes a dashboard in CloudWatch: requests, times, instances, machines and "
+        "alarms. The first three of an account cost nothing, and each further one costs money.",
+        examples=[False],
+    )
+
     @property
     def queue(self) -> AsyncInference | None:
         """Returns the queue of an asynchronous endpoint; None in another mode."""

@@ -32,6 +32,8 @@ def settings_belong_to_the_host(deployment: Deployment) -> Iterator[Problem]:
     ]
     if endpoint.routing != _DEFAULT_ROUTING:
         given.append(("endpoint", "routing"))
+    if not endpoint.dashboard:
+        given.append(("endpoint", "dashboard"))
     given += [
         ("alarms", kind.field)
         for kind in ALARM_KINDS.values()

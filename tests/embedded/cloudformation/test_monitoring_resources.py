@@ -44,6 +44,46 @@ def test_topic_with_policy_and_subscription(stacks):
     assert stacks.delete("topics") == "DELETE_COMPLETE"
 
 
+def test_dashboard(stacks):
+    def body_of(title):
+        text = {"type": "text", "properties": {"markdown": title}}
+        return json.dumps({"widgets": [text]})
+
+    board = resource(
+        "AWS::CloudWatch::Dashboard",
+        DashboardName="board",
+        DashboardBody=body_of("first"),
+        Tags=[{"Key": "team", "Value": "ml"}, {"Key": "old", "Value": "x"}],
+    )
+    body = template({"Name": {"Ref": "Board"}}, Board=board)
+    cloudwatch = stacks.client("cloudwatch")
+
+    def shown():
+        found = cloudwatch.get_dashboard(DashboardName="board")
+        tags = cloudwatch.list_tags_for_resource(ResourceARN=found["DashboardArn"])["Tags"]
+        return found["DashboardBody"], {
+            tag["Key"]: tag["Value"] for tag in tags if not tag["Key"].startswith("aws:")
+        }
+
+    assert stacks.create("boards", body) == "CREATE_COMPLETE"
+    assert stacks.outputs("boards") == {"Name": "board"}
+    assert shown() == (body_of("first"), {"team": "ml", "old": "x"})
+    assert stacks.create("others", body) == "ROLLBACK_COMPLETE"
+    assert shown() == (body_of("first"), {"team": "ml", "old": "x"})
+
+    board["Properties"] |= {
+        "DashboardBody": body_of("second"),
+        "Tags": [{"Key": "team", "Value": "search"}],
+    }
+    assert stacks.update("boards", body) == "UPDATE_COMPLETE"
+    assert shown() == (body_of("second"), {"team": "search"})
+    board["Properties"]["DashboardBody"] = "{"
+    assert stacks.update("boards", body) == "UPDATE_ROLLBACK_COMPLETE"
+    assert shown() == (body_of("second"), {"team": "search"})
+    assert stacks.delete("boards") == "DELETE_COMPLETE"
+    assert cloudwatch.list_dashboards()["DashboardEntries"] == []
+
+
 def test_alarm_and_log_group(stacks):
     plain = resource(
         "AWS::CloudWatch::Alarm",

@@ -7,7 +7,12 @@ from importlib import resources
 import pytest
 
 from slipway.facts.instances import instance_types
-from slipway.facts.prices import Price, instance_price_per_hour, volume_price_per_gb_month
+from slipway.facts.prices import (
+    Price,
+    dashboard_price,
+    instance_price_per_hour,
+    volume_price_per_gb_month,
+)
 from slipway.facts.regions import hosted_types
 
 TABLE = json.loads(resources.files("slipway.facts").joinpath("prices.json").read_text("utf-8"))
@@ -45,6 +50,13 @@ def test_a_price_comes_with_its_day_and_source():
     assert price.source.startswith("GitHub aws-samples/sagemaker-ssh-helper, Sample_Costs.md")
     volume = volume_price_per_gb_month("eu-west-1")
     assert volume == Price(0.154, price.as_of, price.source)
+
+
+def test_some_dashboards_cost_nothing_and_china_has_no_price_in_usd():
+    price = dashboard_price("eu-west-1")
+    assert price is not None
+    assert (price.usd_per_month, price.free_dashboards, price.free_metrics) == (3.0, 3, 50)
+    assert dashboard_price("cn-north-1") is None
 
 
 def test_what_no_source_gives_is_none():

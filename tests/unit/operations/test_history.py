@@ -117,4 +117,6 @@ def test_copies_and_queues_have_their_own_metrics() -> None:
     }
     found = history(Account(queue), endpoint("A", answers="s3://answers"))
     assert (found.requests[-2], found.sizes["instances"][-3:]) == (6, [None, 4, None])
-    assert [each.title for each in found.plots()] == ["Requests", "Time to answer", "Instances"]
+    assert [each.title for each in found.plots()] == [
+        *("Requests", "Server errors", "Time to answer", "Instances")
+    ]

@@ -18,29 +18,29 @@ From 2026-11-28 20:00 to 2026-11-28 20:05 UTC. &lt;all&gt;: 2 to 4, the latest 3
 <text x="12" y="34">a minute</text>
 <line class="axis" x1="56" x2="548" y1="190.0" y2="190.0"/>
 <text class="end" x="48" y="194">0</text>
-<line x1="56" x2="548" y1="153.5" y2="153.5"/>
-<text class="end" x="48" y="157.5">1</text>
-<line x1="56" x2="548" y1="117.0" y2="117.0"/>
-<text class="end" x="48" y="121">2</text>
-<line x1="56" x2="548" y1="80.5" y2="80.5"/>
-<text class="end" x="48" y="84.5">3</text>
-<line x1="56" x2="548" y1="44.0" y2="44.0"/>
-<text class="end" x="48" y="48">4</text>
-<line x1="56.0" x2="56.0" y1="190" y2="44"/>
+<line x1="56" x2="548" y1="155.0" y2="155.0"/>
+<text class="end" x="48" y="159">1</text>
+<line x1="56" x2="548" y1="120.0" y2="120.0"/>
+<text class="end" x="48" y="124">2</text>
+<line x1="56" x2="548" y1="85.0" y2="85.0"/>
+<text class="end" x="48" y="89">3</text>
+<line x1="56" x2="548" y1="50.0" y2="50.0"/>
+<text class="end" x="48" y="54">4</text>
+<line x1="56.0" x2="56.0" y1="190" y2="50"/>
 <text class="middle" x="56" y="207">20:00</text>
-<line x1="179.0" x2="179.0" y1="190" y2="44"/>
+<line x1="179.0" x2="179.0" y1="190" y2="50"/>
 <text class="middle" x="179" y="207">20:01</text>
-<line x1="302.0" x2="302.0" y1="190" y2="44"/>
+<line x1="302.0" x2="302.0" y1="190" y2="50"/>
 <text class="middle" x="302" y="207">20:02</text>
-<line x1="425.0" x2="425.0" y1="190" y2="44"/>
+<line x1="425.0" x2="425.0" y1="190" y2="50"/>
 <text class="middle" x="425" y="207">20:03</text>
-<line x1="548.0" x2="548.0" y1="190" y2="44"/>
+<line x1="548.0" x2="548.0" y1="190" y2="50"/>
 <text class="middle" x="534" y="207">20:04</text>
 <text x="12" y="207">UTC</text>
 <line class="line line0" x1="487" x2="507" y1="14" y2="14"/>
 <text x="513" y="18">&lt;all&gt;</text>
-<polyline class="line line0" points="56.0,117.0 179.0,44.0"/>
-<circle class="line0" cx="425.0" cy="80.5" r="2"/>
+<polyline class="line line0" points="56.0,120.0 179.0,50.0"/>
+<circle class="line0" cx="425.0" cy="85.0" r="2"/>
 </svg>
 """
 
@@ -75,7 +75,7 @@ def test_an_axis_has_few_round_labels(
     assert (texts[0], len(texts) - 1, texts[-1]) == (first, count, "UTC")
     upright = [each for each in root.iter("text") if each.get("class") == "end"]
     assert 2 <= len(upright) <= 6
-    assert all(44 <= float(y) <= 190 for y in corners(root))
+    assert all(50 <= float(y) <= 190 for y in corners(root))
 
 
 def corners(root: ElementTree.Element) -> list[str]:

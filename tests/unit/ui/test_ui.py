@@ -20,6 +20,7 @@ from slipway.operations.logs import LogEvent
 from slipway.ui import app as ui_app
 from slipway.ui.app import make_app
 from slipway.ui.looks import Looks
+from tests.support.projects import LOCAL
 
 TOKEN, PORT = "of-this-test", 8123
 OWN = f"http://127.0.0.1:{PORT}"
@@ -199,6 +200,19 @@ def test_browsers_that_ask_at_once_look_once() -> None:
     for thread in threads:
         thread.join(10)
     assert (found, calls) == ([1, 1], [1])
+
+
+def test_access_is_kept_until_another_embedded_aws_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    running: dict[str, str | None] = {}
+    monkeypatch.setattr("slipway.ui.looks.local_variables", lambda *_: dict(running))
+    looks, urls = Looks(Path(), "local"), []
+    for port in (1, 1, 2):
+        running["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{port}"
+        urls.append(looks._access(LOCAL))
+    assert urls[0] is urls[1]
+    assert [each.client("sts").meta.endpoint_url for each in urls[1:]] == [
+        "http://127.0.0.1:1", "http://127.0.0.1:2",
+    ]  # fmt: skip
 
 
 def test_htmx_is_the_file_of_its_package() -> None:
