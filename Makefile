@@ -213,6 +213,10 @@ docs: $(VENV)/.ready-dev ## Build the documentation site, and serve it at http:/
 pictures: $(VENV)/.ready ## Write the plots of docs/pictures anew, and the style of every picture there
 	@$(BIN)/python -m tools.pictures
 
+.PHONY: ui-pictures
+ui-pictures: $(VENV)/.ready ## Photograph the pages of `slipway ui` for the documentation (two minutes, Chromium)
+	@$(BIN)/python -m tools.ui_pictures
+
 .PHONY: verify-aws
 verify-aws: $(VENV)/.ready ## Deploy, try and remove one CPU endpoint in your own AWS account; says the cost and asks first (DEEP=1: more)
 	@$(BIN)/python -m tools.verify_aws $(if $(filter-out 0,$(DEEP)),--deep) $(VERIFY_AWS_ARGS)

@@ -80,6 +80,7 @@ class Demo:
             if line.startswith(("[~]", " ├", " └", "     ")):
                 print(f"  {line}")
         print(f"\nthe account\n  {leftovers.strip()}")
+        print("\na page to look at, while a model is deployed as above\n  slipway ui")
 
     def deploy(self) -> None:
         """Deploys the model with its present config."""

@@ -31,6 +31,7 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "list": "slipway list",
         "logs": "slipway logs ranker --follow",
         "dashboard": "slipway dashboard ranker --html ranker.html --hours 24",
+        "ui": "slipway ui",
     },
     "Take it away": {
         "destroy": "slipway destroy ranker --env production",

@@ -38,6 +38,7 @@ from slipway.cli.review import review
 from slipway.cli.schema import schema
 from slipway.cli.status import status
 from slipway.cli.triton_repository import triton_repository
+from slipway.cli.ui import ui
 from slipway.cli.validate import validate
 from slipway.errors import UserError
 from slipway.full_disk import no_room_problem
@@ -74,6 +75,7 @@ app.command()(status)
 app.command("list")(list_models)
 app.command()(logs)
 app.command()(dashboard)
+app.command()(ui)
 app.command()(invoke)
 app.command()(iam)
 app.add_typer(local.app, name="local")

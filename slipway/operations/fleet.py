@@ -43,6 +43,10 @@ _WORKERS: Final = 16
 _CLIENTS: Final = Config(
     max_pool_connections=_WORKERS, retries={"mode": "standard", "total_max_attempts": 10}
 )
+# It throttles nobody. One that has just stopped is told of at once.
+_EMBEDDED_CLIENTS: Final = Config(
+    max_pool_connections=_WORKERS, retries={"mode": "standard", "total_max_attempts": 2}
+)
 _MODEL_TAG: Final = "slipway:model"
 IN_SERVICE, SLEEPS, CHANGES = "in service", "sleeps", "changes"
 NOT_DEPLOYED = "not deployed"
@@ -98,11 +102,11 @@ class Fleet:
 class _Account:
     """One account and region; an answer that it refuses is noted, and another takes its place."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, clients: Config) -> None:
         # boto3 makes clients one after the other.
         services = ("application-autoscaling", "cloudformation", "cloudwatch", "sagemaker", "sts")
         self.scaling, self.cloudformation, self.cloudwatch, self.sagemaker, self.sts = (
-            access.client(each, _CLIENTS) for each in services
+            access.client(each, clients) for each in services
         )
         self.unseen: dict[str, str] = {}
 
@@ -186,7 +190,7 @@ class _Live:
 
 def find_fleet(project: Project, environment: Environment, access: Access) -> Fleet:
     """Looks at every model that an environment deploys, and at every stack of Slipway in it."""
-    account = _Account(access)
+    account = _Account(access, _EMBEDDED_CLIENTS if environment.is_local else _CLIENTS)
     plans = dict(_plans(project, environment))
     with ThreadPoolExecutor(_WORKERS) as pool:
         alarms = pool.submit(account.seen, "alarms", account.raised, [])

@@ -1,0 +1,35 @@
+"""The words of the commands. The command line lies above this package, and hands them down."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from slipway.operations.fleet import FleetRow
+from slipway.operations.status import Status
+from slipway.planning.consequences import Consequences
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.review import ModelReview
+
+Row = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What `slipway list`, `plan`, `status`, `review` and `logs` print.
+
+    Args:
+        fleet_head: names of the columns of `slipway list`.
+        fleet_cells: of one model.
+        plan: labels and values.
+        verdicts: of a status, each behind its word, such as `TROUBLE`.
+        status: labels and values, with why the files make no plan, and what a deploy would do.
+        review: labels and values of one model.
+        log_line: a line of a container as words.
+    """
+
+    fleet_head: Sequence[str]
+    fleet_cells: Callable[[FleetRow], Sequence[str]]
+    plan: Callable[[DeploymentPlan], Iterable[Row]]
+    verdicts: Callable[[Status], Iterable[Row]]
+    status: Callable[[Status, str | None, Consequences | None], Iterable[Row]]
+    review: Callable[[ModelReview], Iterable[Row]]
+    log_line: Callable[[str], str]
