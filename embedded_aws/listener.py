@@ -75,7 +75,7 @@ class Listener:
                 _RequestHandler,
                 fd=bound.fileno(),
             )
-        self._server.clock = clock
+        self._clock = self._server.clock = clock
         self.port: int = self._server.port
         try:
             self._held.enter_context(_hold_other_address(self.port))
@@ -137,7 +137,7 @@ class Listener:
             body = json.dumps(own(parse_qs(environ.get("QUERY_STRING", "")))).encode()
             start_response("200 OK", [("Content-Length", str(len(body)))])
             return [body]
-        signature = verify(environ, self.connection.secret_access_key)
+        signature = verify(environ, self.connection.secret_access_key, self._clock())
         if isinstance(signature, WrongSignature):
             logger.warning("refused: %s", signature.message)
             return refuse(signature, environ, start_response)

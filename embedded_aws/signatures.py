@@ -12,6 +12,7 @@ import io
 import itertools
 import json
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -142,13 +143,13 @@ class Signature:
     time: str
     expires_seconds: int | None = None
 
-    def is_expired(self) -> bool:
-        """Returns whether the signature is not valid now."""
+    def is_expired(self, now_seconds: float) -> bool:
+        """Returns whether the signature is not valid at a time, in seconds since the epoch."""
         try:
             signed_at = datetime.strptime(self.time, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
         except ValueError:
             return True
-        age_seconds = (datetime.now(UTC) - signed_at).total_seconds()
+        age_seconds = now_seconds - signed_at.timestamp()
         longest = _MAX_SKEW_SECONDS if self.expires_seconds is None else self.expires_seconds
         return not -_MAX_SKEW_SECONDS <= age_seconds <= longest
 
@@ -195,13 +196,19 @@ def read_signature(environ: WSGIEnvironment) -> Signature | None:
     )
 
 
-def verify(environ: WSGIEnvironment, secret_access_key: str) -> Signature | WrongSignature:
+def verify(
+    environ: WSGIEnvironment, secret_access_key: str, account_seconds: float
+) -> Signature | WrongSignature:
     """Returns a request's signature, or AWS's error where its sender has not the key's secret.
+
+    It is valid by the machine's clock, or by the account's: some SDKs sign with the time that
+    answers tell.
 
     Args:
         environ: the request. Its body is read and put back where its digest is signed: S3's front
             compares the digests that requests to S3 name.
         secret_access_key: of the embedded AWS's own key.
+        account_seconds: the account's time, in seconds since the epoch.
     """
     signature = read_signature(environ)
     if signature is None:
@@ -229,7 +236,7 @@ def verify(environ: WSGIEnvironment, secret_access_key: str) -> Signature | Wron
     expected = hmac.new(key, signed.encode(), "sha256").hexdigest()
     if not hmac.compare_digest(expected.encode(), signature.hex.encode()):
         return _MISMATCH
-    if signature.is_expired():
+    if all(signature.is_expired(now) for now in (time.time(), account_seconds)):
         return _EXPIRED
     if signature.service != "s3" and digest not in (_UNSIGNED, _body_digest(environ)):
         return _MISMATCH

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +227,31 @@ def test_a_signature_in_a_header_is_valid_for_a_quarter_of_an_hour(
     time = f"{datetime.now(UTC) - timedelta(seconds=age):%Y%m%dT%H%M%SZ}"
     target = {"X-Amz-Target": "CodeBuild_20161006.ListBuilds", "Content-Type": "application/json"}
     assert sent_at(server, time, target).status_code == status
+
+
+def test_a_signature_is_valid_by_the_account_s_time_too() -> None:
+    """SDKs for JavaScript sign with the time that the last answer told."""
+    ahead_seconds = 7200
+    listener: Any = Listener(
+        port=0, secret_access_key=SECRET_ACCESS_KEY, clock=lambda: time.time() + ahead_seconds
+    )
+    listener.start()
+    try:
+        statuses = []
+        for early in (0, ahead_seconds, ahead_seconds / 2):
+            moment = datetime.now(UTC) + timedelta(seconds=early)
+            target = {
+                "X-Amz-Target": "CodeBuild_20161006.ListBuilds",
+                "Content-Type": "application/json",
+            }
+            answer = sent_at(listener, f"{moment:%Y%m%dT%H%M%SZ}", target)
+            statuses.append(answer.status_code)
+        told = parsedate_to_datetime(answer.headers["Date"])
+    finally:
+        listener.stop()
+    assert statuses == [200, 200, 403]
+    lead_seconds = (told - datetime.now(UTC)).total_seconds()
+    assert ahead_seconds - 60 < lead_seconds <= ahead_seconds
 
 
 def test_a_stranger_takes_no_memory(server: EmbeddedAws) -> None:

@@ -86,7 +86,11 @@ class Publishing:
             name = f"layer-{number % 10}/{number:03}.bin" if number else "config.json"
             path = self.directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(chosen.randbytes(size))
+            content = chosen.randbytes(size)
+            if not number:
+                noise = content.hex()[: size - len('{"noise": ""}')]
+                content = json.dumps({"noise": noise}).encode()
+            path.write_bytes(content)
         return Snapshot.of(self.directory, f"samples/{NAME}").manifest
 
     def held_at(self, size_bytes: int) -> subprocess.Popen[str]:
