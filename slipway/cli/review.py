@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -87,15 +87,18 @@ def _with_base(
     from slipway.operations.reviewing import review_change
     from slipway.operations.templates import templates_difference
 
-    diffs = {}
+    diffs, problems = {}, list[Problem]()
     with project_at(project, ref) as base:
         found = review_change(project, base, ref, names, env)
         # Of a new or a removed model, the whole template differs.
         compared = [each for each in found.models if each.verdict not in (NEW, REMOVED, UNKNOWN)]
         for name in dict.fromkeys(each.environment for each in compared) if templates else ():
             models = [each.model for each in compared if each.environment == name]
-            diffs[name] = templates_difference(base.root, project.root, name, models)
-    return found, diffs
+            try:
+                diffs[name] = templates_difference(base.root, project.root, name, models)
+            except UserError as error:  # the review is worth reading without them
+                problems += error.problems
+    return replace(found, problems=(*found.problems, *problems)), diffs
 
 
 def _live(project: Project, names: list[str], env: str) -> ChangeReview:
