@@ -159,6 +159,18 @@ def test_what_is_refused_is_named_and_the_rest_is_there(
         assert MODEL in rows(found)
 
 
+def test_what_is_not_seen_is_not_called_missing(stack: SlipwayStack, project: Project) -> None:
+    for denied, later in {
+        ("DescribeEndpoint",): "not deployed",  # it has no stack
+        ("DescribeEndpoint", "DescribeStacks"): "not seen",
+    }.items():
+        access = Denying(LOCAL.region, connection_to(stack.stacks.aws.connection.url).variables())
+        access.denied = frozenset(denied)
+        listed = rows(find_fleet(project, LOCAL, access))
+        assert (listed[MODEL].state, listed[MODEL].is_trouble) == ("not seen", False)
+        assert listed["later"].state == later
+
+
 def test_days_without_a_request_are_counted(
     stack: SlipwayStack, project: Project, clock: MovableClock
 ) -> None:
