@@ -91,7 +91,9 @@ def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> Model
     old_cost = before.cost.instances if before is not None else None
     new_cost = after.cost.instances if after is not None else None
     if after is None:
-        reason = f"its stack stays and is billed until `cdk destroy {plan.stack_name}`"
+        reason = (
+            f"its stack stays and is billed until `slipway destroy {model} --env {environment}`"
+        )
         return ModelReview(model, environment, REMOVED, reason, None, old_cost, new_cost)
     changes, reach = _changes(_told(before), _told(after)), _reach(before, after)
     warnings = tuple(each.message for each in after.warnings)
