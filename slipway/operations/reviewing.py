@@ -49,9 +49,8 @@ def review_change(
     """
     names = _selected(sorted({*base.files, *project.files}), patterns)
     touched = [name for name in names if not _is_same(project, base, name)]
-    # A host's endpoint has the copies of its guests.
-    guests = [name for name in touched if NAMES_HOST in _text(project, name) + _text(base, name)]
-    if guests:
+    # A host's endpoint has the copies of its guests, and a guest needs its host.
+    if any(_may_share(side, name) for side in (project, base) for name in touched):
         touched = names
     found: list[ModelReview] = []
     problems: dict[Problem, None] = {}
@@ -147,6 +146,10 @@ def _digests(project: Project) -> Mapping[str, str] | None:
         return project.image_digests
     except UserError:
         return None  # a plan that needs them has the report
+
+
+def _may_share(project: Project, name: str) -> bool:
+    return NAMES_HOST in _text(project, name) or bool(project.naming(name))
 
 
 def _text(project: Project, name: str) -> bytes:

@@ -12,6 +12,7 @@ from slipway.operations.reviewing import ChangeReview
 from slipway.planning.review import ModelReview, Reach
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
 from tests.support.repositories import commit, git, make_repository
+from tests.support.shared_endpoints import guest_text, host_text
 
 MODEL, OTHER = "tiny", "other"
 ASYNC = "endpoint:\n  mode: async\n  async_inference: {input: s3://in/a/, output: s3://out/a/}\n"
@@ -188,3 +189,17 @@ def test_rights_keep_their_asterisks_in_markdown():
     found = ChangeReview("main", (ModelReview("m", "e", "ok", "why", reach=reach),), ())
     shown = r"| widened | s3:\* on arn:aws:s3:::a/\*, if x is a\|&lt;b>\\c/\* |"
     assert shown in as_markdown(found, {})
+
+
+def test_a_guest_that_loses_its_host_is_told(project: Path, slipway_command: Any):
+    folder = project / "model_configs"
+    (folder / f"{MODEL}.yaml").write_text(host_text(MODEL), "utf-8")
+    (folder / f"{OTHER}.yaml").write_text(guest_text(OTHER, host=MODEL), "utf-8")
+    commit(project)
+    assert slipway_command("review", "--base", "HEAD")[0] == 0
+    (folder / f"{MODEL}.yaml").unlink()
+    code, text, error = slipway_command("review", "--base", "HEAD", "--allow-destructive")
+    assert code == 1
+    assert "tiny in `production`\n  verdict  removed" in text
+    assert "other.yaml" in error
+    assert "there is no model `tiny` whose endpoint could be shared" in error
