@@ -48,11 +48,7 @@ def find_commit(root: Path, ref: str) -> str | None:
 
 
 def unpack(root: Path, tree: str, folder: Path) -> None:
-    """Writes the files of a tree into a folder; none if a commit lacks the tree.
-
-    Raises:
-        UserError: git does not give the files.
-    """
+    """Writes a tree's files into a folder, none if a commit lacks the tree; raises `UserError`."""
     found = git(root, "rev-parse", "--verify", "--quiet", tree).stdout.decode().strip()
     if not found:
         return

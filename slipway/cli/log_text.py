@@ -9,10 +9,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def readable(text: str) -> str:
-    """Returns a line of a log for a terminal: a structured line of Slipway's containers as words.
-
-    A control character is spelled out, because a terminal obeys it.
-    """
+    """Returns a line of a log in words, with control characters spelled: a terminal obeys them."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], _COLOUR.sub("", _words(text)))
 
 

@@ -116,15 +116,12 @@ def _live(project: Project, names: list[str], env: str) -> ChangeReview:
 def _verdicts(found: ChangeReview, *, allow_destructive: bool) -> Iterator[Problem]:
     """Yields what the command fails for."""
     for each in found.models:
-        told = f"{each.model} in `{each.environment}`: {each.verdict}, {each.reason}"
         if each.is_refused:
-            yield Problem(
-                Code.REFUSED_CHANGE, Kind.STATE, told, "Take the edit back, or destroy the stack."
-            )
+            code, remedy = Code.REFUSED_CHANGE, "Take the edit back, or destroy the stack."
         elif each.is_destructive and not allow_destructive:
-            yield Problem(
-                Code.DESTRUCTIVE_CHANGE,
-                Kind.STATE,
-                told,
-                "If that is meant, run the command with `--allow-destructive`.",
-            )
+            code = Code.DESTRUCTIVE_CHANGE
+            remedy = "If that is meant, run the command with `--allow-destructive`."
+        else:
+            continue
+        told = f"{each.model} in `{each.environment}`: {each.verdict}, {each.reason}"
+        yield Problem(code, Kind.STATE, told, remedy)

@@ -74,10 +74,7 @@ def as_markdown(review: ChangeReview, templates: Mapping[str, str]) -> str:
     if not (review.models or review.problems):
         lines += [_NO_CHANGE, ""]
     if review.models:
-        lines += [
-            "| model | environment | verdict | USD a month, expected |",
-            "| --- | --- | --- | --- |",
-        ]
+        lines += ["| model | environment | verdict | USD a month, expected |", "| --- " * 4 + "|"]
     for each in review.models:
         verdict = f"**{each.verdict}**: {_cell(each.reason)}"
         cells = (f"`{each.model}`", each.environment, verdict, _expected(each))

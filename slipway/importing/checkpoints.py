@@ -56,10 +56,9 @@ def folder_place(directory: Path, shown: str) -> WeightsPlace:
 
 def _untold(shown: str, facts: CheckpointFacts) -> str:
     """Returns why files do not tell family or number of weights, as `WeightsPlace.unread`."""
-    if facts.family is None:
-        return f"{shown} has no config.json with a model_type"
-    is_told = facts.parameters is not None
-    return "" if is_told else f"{shown} has neither a model.safetensors nor an index of weights"
+    if facts.family is None or facts.parameters is not None:
+        return "" if facts.family else f"{shown} has no config.json with a model_type"
+    return f"{shown} has neither a model.safetensors nor an index of weights"
 
 
 def named_hub_place(name: str) -> WeightsPlace:

@@ -216,8 +216,7 @@ def find_fleet(project: Project, environment: Environment, access: Access) -> Fl
         row = replace(row, has_file=name in project.files)
         if name in hidden:
             is_absent = "stacks" not in account.unseen and name not in stacks
-            state = NOT_DEPLOYED if is_absent else UNSEEN
-            row = replace(row, state=state, is_trouble=False)
+            row = replace(row, state=NOT_DEPLOYED if is_absent else UNSEEN, is_trouble=False)
         if (there := lives[name]) is not None:
             traffic, idle_days = requests.get(name, (None, None))
             limits = [maxima.result().get(each) == count for each, count in there.counts.items()]

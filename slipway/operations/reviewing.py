@@ -50,7 +50,8 @@ def review_change(
     names = _selected(sorted({*base.files, *project.files}), patterns)
     touched = [name for name in names if not _is_same(project, base, name)]
     # A host's endpoint has the copies of its guests, and a guest needs its host.
-    if any(_may_share(side, name) for side in (project, base) for name in touched):
+    sides = (project, base)
+    if any(NAMES_HOST in _text(s, n) or s.naming(n) for s in sides for n in touched):
         touched = names
     found: list[ModelReview] = []
     problems: dict[Problem, None] = {}
@@ -148,10 +149,6 @@ def _digests(project: Project) -> Mapping[str, str] | None:
         return None  # a plan that needs them has the report
 
 
-def _may_share(project: Project, name: str) -> bool:
-    return NAMES_HOST in _text(project, name) or bool(project.naming(name))
-
-
 def _text(project: Project, name: str) -> bytes:
     return project.texts.get(name, b"")
 
@@ -171,8 +168,7 @@ def _environments(project: Project, base: Project, name: str, environment: str |
 
 
 def _has_environments(project: Project) -> bool:
-    """Returns whether there is a project: a base may be older than it."""
-    return (project.root / ENVIRONMENTS_FILE).is_file()
+    return (project.root / ENVIRONMENTS_FILE).is_file()  # a base may be older than the project
 
 
 def deploys(project: Project, name: str, environment: str) -> bool:

@@ -63,19 +63,13 @@ def _start(
     context = {"env": environment, "models": ",".join(names), "allow-unpublished": "true"}
     variables = {"CDK_OUTDIR": str(output), "CDK_CONTEXT_JSON": json.dumps(context)}
     return subprocess.Popen(  # noqa: S603  # this Python, no shell
-        [sys.executable, _APP],
-        cwd=project,
-        env={**os.environ, **variables},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+        [sys.executable, _APP], cwd=project, env={**os.environ, **variables},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 def _refused(message: str) -> UserError:
-    return UserError.of(
-        Code.NO_TEMPLATES, message, "Mend what it says, or leave out `--templates`."
-    )
+    return UserError.of(Code.NO_TEMPLATES, message, "Mend that, or leave out `--templates`.")
 
 
 def _templates(whose: str, output: Path, names: Sequence[str]) -> Mapping[str, list[str]]:

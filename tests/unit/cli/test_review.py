@@ -203,3 +203,29 @@ def test_a_guest_that_loses_its_host_is_told(project: Path, slipway_command: Any
     assert "tiny in `production`\n  verdict  removed" in text
     assert "other.yaml" in error
     assert "there is no model `tiny` whose endpoint could be shared" in error
+
+
+@pytest.mark.parametrize(
+    ("app", "told"),
+    [
+        (
+            "raise SystemExit('no app today')",
+            "the project's app.py wrote no templates: no app today",
+        ),
+        ("", "the base's app.py wrote no tiny.template.json to $CDK_OUTDIR"),
+        (None, "the project's app.py is missing, which writes the templates"),
+    ],
+)
+def test_a_review_is_there_without_its_templates(
+    project: Path, slipway_command: Any, app: str | None, told: str
+):
+    path = project / "app.py"
+    path.touch()
+    commit(project)
+    write(project, LARGER)
+    path.unlink()
+    if app is not None:
+        path.write_text(app, "utf-8")
+    code, text, error = slipway_command("review", "--base", "HEAD", "--templates")
+    assert (code, f"{told} [SW459]" in error) == (1, True), error
+    assert text.startswith("tiny in `production`\n  verdict    new fleet")
