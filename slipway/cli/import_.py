@@ -114,12 +114,12 @@ def import_config(
     finish(made, target, dry_run=dry_run, as_json=as_json)
 
 
-def _ask(missing: Sequence[str], no_weights: str) -> dict[str, Any]:
+def _ask(missing: Sequence[str], untold: str) -> dict[str, Any]:
     """Asks on a terminal for facts that nothing tells.
 
     Args:
         missing: their names.
-        no_weights: why the source names no weights, as half a sentence; empty if nothing is known.
+        untold: why the source does not tell, as half a sentence; empty if nothing is known.
 
     Raises:
         UserError: there is no terminal.
@@ -127,7 +127,7 @@ def _ask(missing: Sequence[str], no_weights: str) -> dict[str, Any]:
     from slipway.config.starter import parse_weights
 
     if not sys.stdin.isatty():
-        why = f"{no_weights}; " if "weights" in missing and no_weights else ""
+        why = f"{untold}; " if untold else ""
         raise UserError.of(
             Code.NO_TERMINAL,
             f"{why}some options are missing, and there is no terminal to ask for them",

@@ -116,7 +116,7 @@ def init(
     given |= {**known.from_architectures(facts.architectures), **said}
     first = FirstConfig(name, container, place).proposing(given, environments)
     given["instance"] = given["instance"] or first.proposed
-    given = _answered(known, given, container, project.root)
+    given = _answered(known, given, container, project.root, place.unread)
     if isinstance(given["weights"], str):
         given["weights"] = parse_weights(given["weights"])
     with contextlib.suppress(OSError):  # writing the file says why
@@ -186,7 +186,7 @@ def _missing(starter: Starter, given: Mapping[str, Any]) -> list[str]:
 
 
 def _answered(
-    starter: Starter, given: dict[str, Any], container: str, root: Path
+    starter: Starter, given: dict[str, Any], container: str, root: Path, unread: str
 ) -> dict[str, Any]:
     """Asks for missing answers on a terminal; without a terminal, names all of them in an error."""
     missing = _missing(starter, given)
@@ -195,9 +195,10 @@ def _answered(
             "--sample or --weights" if name in ("sample", "weights") else flag(name)
             for name in missing
         )
+        why = f"{unread}; " if unread and not {"family", "parameters"}.isdisjoint(missing) else ""
         raise UserError.of(
             Code.NO_TERMINAL,
-            "some options are missing, and there is no terminal to ask for them",
+            f"{why}some options are missing, and there is no terminal to ask for them",
             f"Give {options}.",
         )
     answered = dict(given)

@@ -91,7 +91,8 @@ class FirstConfig:
         """
         facts = self.place.facts
         is_for_gpus = self.container == _LMI and given["framework"] in (None, VLLM_IMAGE)
-        if given["instance"] is not None or facts.parameters is None or not is_for_gpus:
+        is_told = given["family"] is not None and facts.parameters is not None
+        if given["instance"] is not None or not is_told or not is_for_gpus:
             return self
         trial = {**given, "latency_milliseconds": given["latency_milliseconds"] or 1}
 

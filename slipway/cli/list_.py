@@ -29,15 +29,16 @@ def list_models(env: AnyEnvironmentOption = None, as_json: JsonOption = False) -
     project = current_project()
     names = [env] if env else [each for each in project.environment_names if each != CI]
     fleets: list[Fleet] = []
+    unseen: dict[str, str] = {}
     closed: list[UserError] = []
     for name in names:
         try:
-            fleets.append(_look(project, name))
+            fleets.append(fleet := _look(project, name))
+            unseen |= {f"{what} in `{name}`": why for what, why in fleet.unseen.items()}
         except UserError as error:
             closed.append(error)
     if not fleets:
         raise UserError([problem for error in closed for problem in error.problems])
-    unseen = {what: why for fleet in fleets for what, why in fleet.unseen.items()}
     problems = [problem for error in closed for problem in error.problems]
     rows = [row for fleet in fleets for row in fleet.rows]
     if as_json:

@@ -1,10 +1,19 @@
 """Lines of a container's log, for people."""
 
+import re
+
 from slipway.json_text import parse_json
+
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def readable(text: str) -> str:
-    """Returns a structured line of Slipway's containers as words; any other line unchanged."""
+    """Returns a line of a log in words, with control characters spelled: a terminal obeys them."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], _COLOUR.sub("", _words(text)))
+
+
+def _words(text: str) -> str:
     try:
         fields = parse_json(text)
     except ValueError:

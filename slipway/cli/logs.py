@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from slipway.operations.logs import LogEvent
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+# CloudWatch keeps no line longer, unless it keeps it for ever.
+_LONGEST = timedelta(days=3653)
 
 
 def logs(
@@ -70,13 +72,14 @@ def logs(
 
 def _length(text: str) -> timedelta:
     match = re.fullmatch(r"(\d{1,6})([smhd])", text)
-    if match is None:
+    length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else _LONGEST
+    if match is None or length > _LONGEST:
         raise UserError.of(
             Code.WRONG_OPTIONS,
-            f"`--since {text}` is no length of time",
+            f"`--since {text}` is no length of time of at most {_LONGEST.days} days",
             "Write a number with its unit, such as `90s`, `15m`, `2h` or `3d`.",
         )
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    return length
 
 
 def _print(lines: Iterable[LogEvent], *, errors: bool, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -87,15 +87,18 @@ def _with_base(
     from slipway.operations.reviewing import review_change
     from slipway.operations.templates import templates_difference
 
-    diffs = {}
+    diffs, problems = {}, list[Problem]()
     with project_at(project, ref) as base:
         found = review_change(project, base, ref, names, env)
         # Of a new or a removed model, the whole template differs.
         compared = [each for each in found.models if each.verdict not in (NEW, REMOVED, UNKNOWN)]
         for name in dict.fromkeys(each.environment for each in compared) if templates else ():
             models = [each.model for each in compared if each.environment == name]
-            diffs[name] = templates_difference(base.root, project.root, name, models)
-    return found, diffs
+            try:
+                diffs[name] = templates_difference(base.root, project.root, name, models)
+            except UserError as error:  # the review is worth reading without them
+                problems += error.problems
+    return replace(found, problems=(*found.problems, *problems)), diffs
 
 
 def _live(project: Project, names: list[str], env: str) -> ChangeReview:
@@ -113,15 +116,12 @@ def _live(project: Project, names: list[str], env: str) -> ChangeReview:
 def _verdicts(found: ChangeReview, *, allow_destructive: bool) -> Iterator[Problem]:
     """Yields what the command fails for."""
     for each in found.models:
-        told = f"{each.model} in `{each.environment}`: {each.verdict}, {each.reason}"
         if each.is_refused:
-            yield Problem(
-                Code.REFUSED_CHANGE, Kind.STATE, told, "Take the edit back, or destroy the stack."
-            )
+            code, remedy = Code.REFUSED_CHANGE, "Take the edit back, or destroy the stack."
         elif each.is_destructive and not allow_destructive:
-            yield Problem(
-                Code.DESTRUCTIVE_CHANGE,
-                Kind.STATE,
-                told,
-                "If that is meant, run the command with `--allow-destructive`.",
-            )
+            code = Code.DESTRUCTIVE_CHANGE
+            remedy = "If that is meant, run the command with `--allow-destructive`."
+        else:
+            continue
+        told = f"{each.model} in `{each.environment}`: {each.verdict}, {each.reason}"
+        yield Problem(code, Kind.STATE, told, remedy)

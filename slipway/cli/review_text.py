@@ -25,7 +25,9 @@ def as_text(review: ChangeReview, templates: Mapping[str, str]) -> str:
         review: of every model.
         templates: how the templates differ, by environment.
     """
-    parts = [_model(each) for each in review.models] or [_NO_CHANGE]
+    parts = [_model(each) for each in review.models]
+    if not (parts or review.problems):
+        parts = [_NO_CHANGE]
     parts += [f"templates of `{name}`\n{diff}" for name, diff in templates.items()]
     return "\n\n".join(parts)
 
@@ -70,24 +72,21 @@ def _usd(cost: UsdPerMonth) -> str:
 def as_markdown(review: ChangeReview, templates: Mapping[str, str]) -> str:
     """Returns the review as a comment: a table of models, then what is behind each."""
     lines = [MARK, f"### Compared with {review.base}", ""]
-    if not review.models:
+    if not (review.models or review.problems):
         lines += [_NO_CHANGE, ""]
-    else:
-        lines += [
-            "| model | environment | verdict | USD a month, expected |",
-            "| --- | --- | --- | --- |",
-        ]
+    if review.models:
+        lines += ["| model | environment | verdict | USD a month, expected |", "| --- " * 4 + "|"]
     for each in review.models:
-        verdict = f"**{each.verdict}**: {each.reason}"
+        verdict = f"**{each.verdict}**: {_cell(each.reason)}"
         cells = (f"`{each.model}`", each.environment, verdict, _expected(each))
-        lines.append(f"| {' | '.join(map(_cell, cells))} |")
+        lines.append(f"| {' | '.join(cells)} |")
     for each in review.models:
         lines += ["", f"#### {each.model} in {each.environment}", ""]
         lines += ["| | |", "| --- | --- |"]
         lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in review_rows(each)]
         lines += [f"| warning | {_cell(warning)} |" for warning in each.warnings]
     for problem in review.problems:
-        lines += ["", f"- {problem}".replace("\n", "\n  ")]
+        lines += ["", f"- {problem}".replace("<", "&lt;").replace("\n", "\n  ")]
     for name, diff in templates.items():
         lines += ["", f"<details><summary>Templates of {name}</summary>", ""]
         # A template has no run of so many backticks.
@@ -106,5 +105,5 @@ def _expected(review: ModelReview) -> str:
 
 
 def _cell(text: str) -> str:
-    """Returns text that stays in its cell, and is no HTML."""
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    """Returns text that stays in its cell as it is: no HTML, no emphasis."""
+    return re.sub(r"([\\|*])", r"\\\1", text).replace("<", "&lt;").replace("\n", " ")

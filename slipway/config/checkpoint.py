@@ -122,7 +122,7 @@ def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
 
 def _new_tokens(directory: Path, shown_as: str) -> int | None:
     value = _optional(directory / _GENERATION, shown_as).get("max_new_tokens")
-    return value if isinstance(value, int) and value > 0 else None
+    return value if type(value) is int and value > 0 else None
 
 
 def _dtype(config: Mapping[str, Any], tensors: list[tuple[str, Mapping[str, Any]]]) -> str | None:

@@ -5,6 +5,7 @@ What config.json leaves out is the default of transformers' class, if that is kn
 """
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ _NAMES: Mapping[str, str] = {
 # Sections of MPT and DBRX whose fields are the network's own.
 _PARTS = ("attn_config", "ffn_config")
 _MOST_LAYERS, _LARGEST_FACTOR = 1000, 10_000
+_KIND = re.compile("attention|hybrid|mamba|conv|recurrent")
 _FULL, _WINDOWED, _NO_CACHE = "full_attention", "sliding_attention", "linear_attention"
 
 
@@ -163,6 +165,9 @@ class Network:
         if layers is not None and layers > _MOST_LAYERS:
             return layers, []
         listed = list(map(str, self._listed()))
+        # A list of something else than kinds, or of a part of the layers, tells nothing.
+        if len(listed) < (layers or 0) or not any(map(_KIND.search, listed)):
+            listed = []
         if layers is None or len(listed) > layers:
             layers = len(listed) or None
         kinds = listed or [_FULL] * (layers or 0)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from slipway.codes.code import Code
+from slipway.config.checkpoint import CheckpointFacts
 from slipway.errors import Kind, UserError, relative
 from slipway.importing.draft import KnownFacts
 from slipway.importing.weights import WeightsPlace
@@ -48,7 +49,16 @@ def folder_place(directory: Path, shown: str) -> WeightsPlace:
     names = [path.name for path in directory.iterdir() if path.is_file()]
     files = directory_files(directory, shown, names)
     size_bytes = sum(files.sizes_bytes[path] for path in loaded_files(files) & set(names))
-    return WeightsPlace(shown, facts=checkpoint_facts(files), size_gb=_size_gb(size_bytes))
+    facts = checkpoint_facts(files)
+    unread = _untold(shown, facts)
+    return WeightsPlace(shown, facts=facts, size_gb=_size_gb(size_bytes), unread=unread)
+
+
+def _untold(shown: str, facts: CheckpointFacts) -> str:
+    """Returns why files do not tell family or number of weights, as `WeightsPlace.unread`."""
+    if facts.family is None or facts.parameters is not None:
+        return "" if facts.family else f"{shown} has no config.json with a model_type"
+    return f"{shown} has neither a model.safetensors nor an index of weights"
 
 
 def named_hub_place(name: str) -> WeightsPlace:
@@ -94,7 +104,10 @@ def hub_place(place: WeightsPlace) -> WeightsPlace:
     repository = place.repository or ""
     found = hub_facts(repository, place.branch)
     section = {"source": "hub", "repository": repository, "revision": found.commit}
-    return replace(place, section=section, facts=found.checkpoint, size_gb=found.size_gb or None)
+    return replace(
+        place, section=section, facts=found.checkpoint, size_gb=found.size_gb or None,
+        unread=_untold(repository, found.checkpoint),
+    )  # fmt: skip
 
 
 def _size_gb(size_bytes: int) -> float | None:

@@ -7,7 +7,9 @@ from pydantic import ValidationError
 
 from slipway.config.checkpoint import CheckpointFacts
 from slipway.config.environments import Environment
+from slipway.config.messages import describe
 from slipway.config.schema import ModelConfig
+from slipway.errors import Problem, UserError
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.facts.prices import instance_price_per_hour
 from slipway.planning.families import deployment_of
@@ -34,13 +36,17 @@ def cheapest_instance(
     content_on: Callable[[str], Mapping[str, Any]],
     environment: Environment,
 ) -> str | None:
-    """Returns the cheapest type with GPUs on which a config has no problem; None without one.
+    """Returns the cheapest type with GPUs on which a config has no problem.
 
     Args:
         facts: of the checkpoint; the GPUs compute its precision.
         content_on: returns the config for a type.
         environment: whose rules and region decide.
+
+    Raises:
+        UserError: there is none; the problems are of the config, or those on the largest type.
     """
+    problems: list[Problem] = []
     for instance in sorted(instance_types().values(), key=_price):
         accelerator = instance.accelerator
         if accelerator is None or not accelerator.is_nvidia_gpu:
@@ -49,13 +55,17 @@ def cheapest_instance(
             continue
         try:
             config = ModelConfig.model_validate(content_on(instance.name))
-        except ValidationError:
-            return None  # it is about other fields, and the caller reports it
+        except ValidationError as error:
+            problems = [describe(each, ModelConfig, {}) for each in error.errors()]
+            break
         deployment = deployment_of(config, environment)
         memory = estimate(deployment, instance)
         has_room = memory is None or memory.total_gib <= memory.available_gib
-        if has_room and not known_problems(deployment):
+        problems = known_problems(deployment)
+        if has_room and not problems:
             return instance.name
+    if problems:
+        raise UserError(problems)
     return None
 
 

@@ -174,7 +174,7 @@ class Importer:
             if given.instance is not None:
                 guesses["endpoint", "instances"] = Guess(REASON)
         if missing := [name for name in NEEDED if getattr(given, name) is None]:
-            given = replace(given, **self.ask(missing, place.missing))
+            given = replace(given, **self.ask(missing, place.missing or place.unread))
         return given, guesses
 
     def _cheapest(self, given: KnownFacts, facts: CheckpointFacts) -> str | None:

@@ -49,7 +49,7 @@ _EMBEDDED_CLIENTS: Final = Config(
 )
 _MODEL_TAG: Final = "slipway:model"
 IN_SERVICE, SLEEPS, CHANGES = "in service", "sleeps", "changes"
-NOT_DEPLOYED = "not deployed"
+NOT_DEPLOYED, UNSEEN = "not deployed", "not seen"
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,14 @@ def find_fleet(project: Project, environment: Environment, access: Access) -> Fl
         def live(name: str) -> _Live | None:
             stack, plan = environment.stack_name(name), plans.get(name)
             endpoint = plan.endpoint_name if plan is not None else stack
-            return account.seen("endpoints", lambda: account.live(endpoint, stack), None)
+            found = account.seen(
+                "endpoints", lambda: [account.live(endpoint, stack)], list[_Live | None]()
+            )
+            if not found:
+                hidden.add(name)
+            return found[0] if found else None
 
+        hidden = set[str]()
         lives = dict(zip(names, pool.map(live, names), strict=True))
         serving = [(name, each) for name, each in lives.items() if each is not None]
         requests = account.seen(
@@ -214,6 +220,9 @@ def find_fleet(project: Project, environment: Environment, access: Access) -> Fl
     for name in names:
         row = _row(name, environment, plans.get(name), stacks.get(name), lives[name])
         row = replace(row, has_file=name in project.files)
+        if name in hidden:
+            is_absent = "stacks" not in account.unseen and name not in stacks
+            row = replace(row, state=NOT_DEPLOYED if is_absent else UNSEEN, is_trouble=False)
         if (there := lives[name]) is not None:
             traffic, idle_days = requests.get(name, (None, None))
             limits = [maxima.result().get(each) == count for each, count in there.counts.items()]

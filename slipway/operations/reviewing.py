@@ -1,5 +1,6 @@
 """Finds what a change does to each model: the plans of another commit beside those of the files."""
 
+import contextlib
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,9 +49,9 @@ def review_change(
     """
     names = _selected(sorted({*base.files, *project.files}), patterns)
     touched = [name for name in names if not _is_same(project, base, name)]
-    # A host's endpoint has the copies of its guests.
-    guests = [name for name in touched if NAMES_HOST in _text(project, name) + _text(base, name)]
-    if guests:
+    # A host's endpoint has the copies of its guests, and a guest needs its host.
+    sides = (project, base)
+    if any(NAMES_HOST in _text(s, n) or s.naming(n) for s in sides for n in touched):
         touched = names
     found: list[ModelReview] = []
     problems: dict[Problem, None] = {}
@@ -64,7 +65,9 @@ def review_change(
             try:
                 reviewed = review(_plan(base, name, there), after)
             except UserError as error:
-                reason = f"the base has no valid plan: {error.problems[0].message}"
+                first = error.problems[0]
+                place = f"{first.location.path}: " if first.location else ""
+                reason = f"the base has no valid plan: {place}{first.message}"
                 reviewed = ModelReview(name, there, UNKNOWN, reason)
             if reviewed is not None:
                 found.append(reviewed)
@@ -155,17 +158,26 @@ def _environments(project: Project, base: Project, name: str, environment: str |
     if environment is not None:
         project.environment(environment)  # says which there are
         return [environment]
-    names = dict.fromkeys((*project.environment_names, *base.environment_names))
+    known = list(project.environment_names)
+    with contextlib.suppress(UserError):  # the base's plans have the report
+        known += base.environment_names if _has_environments(base) else []
+    names = dict.fromkeys(known)
     found = [each for each in names if deploys(project, name, each) or deploys(base, name, each)]
     # What a team deploys counts more than a laptop and the checks.
     return [each for each in found if each not in (LOCAL, CI)] or found[:1]
 
 
+def _has_environments(project: Project) -> bool:
+    return (project.root / ENVIRONMENTS_FILE).is_file()  # a base may be older than the project
+
+
 def deploys(project: Project, name: str, environment: str) -> bool:
     """Returns whether an environment deploys what the config of a model names."""
-    if name not in project.files or environment not in project.environment_names:
+    if name not in project.files or not _has_environments(project):
         return False
     try:
+        if environment not in project.environment_names:
+            return False
         return has_source(project.deployment(name, project.environment(environment)))
     except UserError:
         return True  # its plan has the report

@@ -29,13 +29,25 @@ def templates_difference(before: Path, after: Path, environment: str, names: Seq
     Raises:
         UserError: an app ends with an error.
     """
+    sides = {"the base's app.py": before, "the project's app.py": after}
+    for whose, project in sides.items():
+        if not (project / _APP).is_file():
+            raise _refused(f"{whose} is missing, which writes the templates")
     with tempfile.TemporaryDirectory(prefix="slipway-templates-") as folder:
-        sides = {before: Path(folder, "before"), after: Path(folder, "after")}
+        outputs = [Path(folder, name) for name in ("before", "after")]
         # Both start at once: most of their time goes by before a stack is made.
-        running = [_start(*side, environment, names) for side in sides.items()]
-        for process, project in zip(running, sides, strict=True):
-            _finish(process, project)
-        olds, news = (_templates(output, names) for output in sides.values())
+        running = [
+            _start(project, output, environment, names)
+            for project, output in zip(sides.values(), outputs, strict=True)
+        ]
+        # Both end before the folder is removed, also if one of them ends with an error.
+        told = [process.communicate()[1].strip() for process in running]
+        for whose, process, error in zip(sides, running, told, strict=True):
+            if process.returncode:
+                raise _refused(f"{whose} wrote no templates: {error or process.returncode}")
+        olds, news = (
+            _templates(whose, output, names) for whose, output in zip(sides, outputs, strict=True)
+        )
     return "".join(
         line
         for name in names
@@ -48,39 +60,26 @@ def templates_difference(before: Path, after: Path, environment: str, names: Seq
 def _start(
     project: Path, output: Path, environment: str, names: Sequence[str]
 ) -> "subprocess.Popen[str]":
-    if not (project / _APP).is_file():
-        raise UserError.of(
-            Code.NO_TEMPLATES,
-            f"{project / _APP} is missing, which writes the templates",
-            "Leave out `--templates`, or run the command in a project with the file.",
-        )
     context = {"env": environment, "models": ",".join(names), "allow-unpublished": "true"}
     variables = {"CDK_OUTDIR": str(output), "CDK_CONTEXT_JSON": json.dumps(context)}
     return subprocess.Popen(  # noqa: S603  # this Python, no shell
-        [sys.executable, _APP],
-        cwd=project,
-        env={**os.environ, **variables},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+        [sys.executable, _APP], cwd=project, env={**os.environ, **variables},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
-def _finish(process: "subprocess.Popen[str]", project: Path) -> None:
-    _, told = process.communicate()
-    if process.returncode:
-        raise UserError.of(
-            Code.NO_TEMPLATES,
-            f"{project / _APP} wrote no templates: {told.strip() or process.returncode}",
-            "Mend what it says, or leave out `--templates`.",
-        )
+def _refused(message: str) -> UserError:
+    return UserError.of(Code.NO_TEMPLATES, message, "Mend that, or leave out `--templates`.")
 
 
-def _templates(output: Path, names: Sequence[str]) -> Mapping[str, list[str]]:
+def _templates(whose: str, output: Path, names: Sequence[str]) -> Mapping[str, list[str]]:
     """Returns the lines of each model's template, with sorted keys and without the commit."""
     found = {}
     for name in names:
-        content = json.loads((output / f"{name}.template.json").read_text("utf-8"))
+        path = output / f"{name}.template.json"
+        if not path.is_file():
+            raise _refused(f"{whose} wrote no {path.name} to $CDK_OUTDIR")
+        content = json.loads(path.read_text("utf-8"))
         content.get("Rules", {}).pop(COMMIT_RULE, None)
         text = json.dumps(content, indent=1, sort_keys=True)
         found[name] = text.splitlines(keepends=True)

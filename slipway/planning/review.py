@@ -90,40 +90,25 @@ def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> Model
     model, environment = plan.config.name, plan.environment.name
     old_cost = before.cost.instances if before is not None else None
     new_cost = after.cost.instances if after is not None else None
-    changes, reach = _changes(_told(before), _told(after)), _reach(before, after)
     if after is None:
-        reason = f"its stack stays and is billed until `cdk destroy {plan.stack_name}`"
+        reason = (
+            f"its stack stays and is billed until `slipway destroy {model} --env {environment}`"
+        )
         return ModelReview(model, environment, REMOVED, reason, None, old_cost, new_cost)
     changes, reach = _changes(_told(before), _told(after)), _reach(before, after)
     warnings = tuple(each.message for each in after.warnings)
     if before is None:
         return ModelReview(
-            model,
-            environment,
-            NEW,
-            _fleet(after),
-            None,
-            old_cost,
-            new_cost,
-            changes,
-            reach,
+            model, environment, NEW, _fleet(after), None, old_cost, new_cost, changes, reach,
             warnings,
-        )
+        )  # fmt: skip
     found = consequences(before, after)
     if found.verdict is None:
         return None
     return ModelReview(
-        model,
-        environment,
-        found.verdict,
-        found.summary,
-        found,
-        old_cost,
-        new_cost,
-        changes,
-        reach,
+        model, environment, found.verdict, found.summary, found, old_cost, new_cost, changes, reach,
         warnings,
-    )
+    )  # fmt: skip
 
 
 def _fleet(plan: DeploymentPlan) -> str:

@@ -175,6 +175,11 @@ def test_a_folder_of_the_project(run, config, tmp_path):
         "weights": {"source": "path", "path": "build/chat"}, "size_gb": 0.006,
     }  # fmt: skip
     assert content["model"]["parameters"] == PARAMETERS
+    for path in folder.glob("model*.safetensors*"):
+        path.unlink()
+    code, _, errors = run("--hub", "build/chat", "--overwrite")
+    assert code == 1
+    assert "build/chat has neither a model.safetensors nor an index of weights; some " in errors
     (folder / "config.json").unlink()
     code, _, errors = run("--hub", "build/chat", *ANSWERS, "--overwrite")
     assert code == 1

@@ -223,7 +223,32 @@ def test_the_type_follows_the_size(sparse, written, gigabytes, instance, degree,
 
 
 def test_no_type_holds_everything(sparse):
-    assert "    Give --instance.\n" in sparse("gemma-3-12b-it", 5000)[2]
+    code, printed, errors = sparse("gemma-3-12b-it", 5000)
+    assert (code, printed) == (1, "")
+    assert "2,500,000,000,000 weights in bf16 take 4656.6 GiB" in errors
+    assert "    Use a smaller model: no instance type has the memory.\n" in errors
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (
+            {"architectures": ["OwnForCausalLM"]},
+            "has no code for the network OwnForCausalLM [SW349]",
+        ),
+        ({"num_key_value_heads": 5}, "16 attention heads are no multiple of 5 key/value heads"),
+        ({"hidden_size": 10**9}, "model.hidden_size: 1000000000 is out of range: at most 100000"),
+        ({"model_type": "a: b\n# c"}, r'model.family: "a: b\n# c" does not have the form'),
+    ],
+)
+def test_what_keeps_every_type_from_fitting_is_told(in_folder, text, setting, message):
+    files = published("qwen3-embedding-0.6b", WEIGHTS)
+    del files["modules.json"]
+    config = json.loads(files["config.json"])
+    files["config.json"] = json.dumps(config | setting).encode()
+    code, printed, errors = in_folder(files)
+    assert (code, printed) == (1, "")
+    assert message in errors
 
 
 def test_all_that_the_files_do_not_say_is_named_together(in_folder):
@@ -232,9 +257,20 @@ def test_all_that_the_files_do_not_say_is_named_together(in_folder):
     code, _, errors = in_folder(files)
     assert (code, errors) == (
         1,
-        "1 problem\n- some options are missing, and there is no terminal to ask for them [SW410]\n"
+        "1 problem\n- mine has neither a model.safetensors nor an index of weights; "
+        "some options are missing, and there is no terminal to ask for them [SW410]\n"
         "    Give --parameters, --instance.\n",
     )
+    files["config.json"] = b"{}"
+    errors = in_folder(files)[2]
+    assert "- mine has no config.json with a model_type; some options are missing" in errors
+
+
+def test_a_limit_that_is_no_number_is_none(in_folder, written):
+    files = published("qwen3-30b-a3b-fp8", WEIGHTS)
+    files["generation_config.json"] = b'{"max_new_tokens": true}'
+    assert in_folder(files)[0] == 0
+    assert written()["serving"]["max_new_tokens"] is not True
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,18 @@ def test_a_page_has_the_plots_and_what_is_wrong(
     assert file.read_text("utf-8") == page
 
 
+def test_what_is_not_seen_is_not_called_missing(stack: SlipwayStack, project: Project) -> None:
+    for denied, later in {
+        ("DescribeEndpoint",): "not deployed",  # it has no stack
+        ("DescribeEndpoint", "DescribeStacks"): "not seen",
+    }.items():
+        access = Denying(LOCAL.region, connection_to(stack.stacks.aws.connection.url).variables())
+        access.denied = frozenset(denied)
+        listed = rows(find_fleet(project, LOCAL, access))
+        assert (listed[MODEL].state, listed[MODEL].is_trouble) == ("not seen", False)
+        assert listed["later"].state == later
+
+
 def test_days_without_a_request_are_counted(
     stack: SlipwayStack, project: Project, clock: MovableClock
 ) -> None:

@@ -1,13 +1,18 @@
 """`slipway review`: which models it names, what it fails for, and what it prints."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from slipway.cli.review_text import as_markdown
+from slipway.operations.reviewing import ChangeReview
+from slipway.planning.review import ModelReview, Reach
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
-from tests.support.repositories import commit, make_repository
+from tests.support.repositories import commit, git, make_repository
+from tests.support.shared_endpoints import guest_text, host_text
 
 MODEL, OTHER = "tiny", "other"
 ASYNC = "endpoint:\n  mode: async\n  async_inference: {input: s3://in/a/, output: s3://out/a/}\n"
@@ -114,3 +119,113 @@ def test_wrong_options_and_names_say_what_is_right(slipway_command: Any):
     }.items():
         code, printed, error = slipway_command("review", *options)
         assert (code, told in printed + error) == (1, True), error
+
+
+def test_a_base_older_than_the_project_makes_every_model_new(project: Path, slipway_command: Any):
+    root = project.parent
+    git(root, "rm", "-r", "--cached", "--quiet", ".")
+    git(root, "commit", "--message=no project yet")
+    code, printed, _ = slipway_command("review", "--base", "HEAD", "--json")
+    assert code == 0
+    assert [each["verdict"] for each in json.loads(printed)["models"]] == ["new", "new"]
+
+
+def test_broken_environments_of_the_base_are_told_as_the_base_s(
+    project: Path, slipway_command: Any
+):
+    path = project / "environments.yaml"
+    path.write_text("<<<<<<< HEAD\nlocal: {}\n", "utf-8")
+    commit(project)
+    path.write_text(ENVIRONMENTS, "utf-8")
+    code, text, _ = slipway_command("review", "--base", "HEAD")
+    assert code == 0
+    assert "unknown: the base has no valid plan: environments.yaml: the file is not YAML" in text
+
+
+def test_a_model_without_a_plan_is_not_called_unchanged(project: Path, slipway_command: Any):
+    (project / "model_configs" / f"{MODEL}.yaml").write_bytes(b"\xa6\xff")
+    for options in ((), ("--markdown",)):
+        code, text, error = slipway_command("review", "--base", "HEAD", *options)
+        assert (code, "No model's" in text) == (1, False)
+        assert "is not UTF-8 text" in error
+
+
+def test_git_s_own_reason_is_told(project: Path, slipway_command: Any):
+    root = project.parent
+    # As in a clone without the program of its large files.
+    (project / ".gitattributes").write_text("*.bin filter=large\n", "utf-8")
+    (project / "some.bin").write_text("some", "utf-8")
+    commit(root)
+    git(root, "config", "filter.large.smudge", "false")
+    git(root, "config", "filter.large.required", "true")
+    code, _, error = slipway_command("review", "--base", "HEAD")
+    assert code == 1
+    assert "git does not give the files of " in error
+    assert "smudge filter large failed [SW417]" in error
+    (root / ".git").rename(root / "away")
+    code, _, error = slipway_command("review", "--base", "HEAD")
+    assert (code, "git reads no commit HEAD here: fatal: not a git repo" in error) == (1, True)
+
+
+def test_the_remedy_of_a_shallow_clone_brings_the_base(
+    project: Path, slipway_command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    git(tmp_path, "checkout", "-b", "change")
+    write(project, LARGER)
+    commit(tmp_path)
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--depth=1", "--branch=change", tmp_path.as_uri(), str(clone))
+    monkeypatch.chdir(clone / project.name)
+    code, _, error = slipway_command("review", "--base", "origin/main")
+    assert code == 1
+    remedy = error.split("; `git ")[1].split("`")[0]
+    git(clone, *shlex.split(remedy))
+    code, text, _ = slipway_command("review", "--base", "origin/main")
+    assert (code, text.startswith("tiny in `production`\n  verdict    new fleet")) == (0, True)
+
+
+def test_rights_keep_their_asterisks_in_markdown():
+    reach = (Reach(is_wider=True, text=r"s3:* on arn:aws:s3:::a/*, if x is a|<b>\c/*"),)
+    found = ChangeReview("main", (ModelReview("m", "e", "ok", "why", reach=reach),), ())
+    shown = r"| widened | s3:\* on arn:aws:s3:::a/\*, if x is a\|&lt;b>\\c/\* |"
+    assert shown in as_markdown(found, {})
+
+
+def test_a_guest_that_loses_its_host_is_told(project: Path, slipway_command: Any):
+    folder = project / "model_configs"
+    (folder / f"{MODEL}.yaml").write_text(host_text(MODEL), "utf-8")
+    (folder / f"{OTHER}.yaml").write_text(guest_text(OTHER, host=MODEL), "utf-8")
+    commit(project)
+    assert slipway_command("review", "--base", "HEAD")[0] == 0
+    (folder / f"{MODEL}.yaml").unlink()
+    code, text, error = slipway_command("review", "--base", "HEAD", "--allow-destructive")
+    assert code == 1
+    assert "tiny in `production`\n  verdict  removed" in text
+    assert "other.yaml" in error
+    assert "there is no model `tiny` whose endpoint could be shared" in error
+
+
+@pytest.mark.parametrize(
+    ("app", "told"),
+    [
+        (
+            "raise SystemExit('no app today')",
+            "the project's app.py wrote no templates: no app today",
+        ),
+        ("", "the base's app.py wrote no tiny.template.json to $CDK_OUTDIR"),
+        (None, "the project's app.py is missing, which writes the templates"),
+    ],
+)
+def test_a_review_is_there_without_its_templates(
+    project: Path, slipway_command: Any, app: str | None, told: str
+):
+    path = project / "app.py"
+    path.touch()
+    commit(project)
+    write(project, LARGER)
+    path.unlink()
+    if app is not None:
+        path.write_text(app, "utf-8")
+    code, text, error = slipway_command("review", "--base", "HEAD", "--templates")
+    assert (code, f"{told} [SW459]" in error) == (1, True), error
+    assert text.startswith("tiny in `production`\n  verdict    new fleet")

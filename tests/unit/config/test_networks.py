@@ -163,7 +163,12 @@ def test_windows_are_counted(
         ({"model_type": "jamba", "attn_layer_period": 8, "attn_layer_offset": 4}, 32, 4),
         ({"model_type": "granitemoehybrid", "layer_types": ["mamba"] * 28 + ["attention"] * 4},
          32, 4),
-        ({"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*-M-E"}, 32, 1),
+        ({"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*-M-E" * 4}, 32, 4),
+        # Lists of a part of the layers, and of something else than kinds, tell nothing.
+        ({"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*-M-E"}, 32, None),
+        ({"model_type": "qwen3", "layer_types": ["full_attention"] * 5}, 32, None),
+        ({"model_type": "own", "layer_types": ["dense"] * 3 + ["moe"] * 29}, 32, None),
+        ({"model_type": "own", "layer_types": [{"kind": 1}] * 32}, 32, None),
         ({"model_type": "bamba", "attn_layer_indices": [9, 18, 27]}, 32, 3),
         ({"model_type": "lfm2", "full_attn_idxs": [2, 5, 8]}, 32, 3),
         ({"model_type": "minimax_text_01", "attn_type_list": [0, 0, 0, 1] * 8}, 32, 8),
