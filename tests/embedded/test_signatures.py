@@ -237,7 +237,7 @@ def test_a_signature_is_valid_by_the_account_s_time_too() -> None:
     )
     listener.start()
     try:
-        statuses = []
+        refused = []
         for early in (0, ahead_seconds, ahead_seconds / 2):
             moment = datetime.now(UTC) + timedelta(seconds=early)
             target = {
@@ -245,11 +245,11 @@ def test_a_signature_is_valid_by_the_account_s_time_too() -> None:
                 "Content-Type": "application/json",
             }
             answer = sent_at(listener, f"{moment:%Y%m%dT%H%M%SZ}", target)
-            statuses.append(answer.status_code)
+            refused.append(answer.status_code == 403)
         told = parsedate_to_datetime(answer.headers["Date"])
     finally:
         listener.stop()
-    assert statuses == [200, 200, 403]
+    assert refused == [False, False, True]
     lead_seconds = (told - datetime.now(UTC)).total_seconds()
     assert ahead_seconds - 60 < lead_seconds <= ahead_seconds
 
