@@ -240,8 +240,8 @@ facts: $(VENV)/.ready-dev ## Write the tables of facts anew that need no AWS acc
 
 # What PyTorch names as needed and `compile` does not load; see the .in file.
 NOT_TO_COMPILE := $(addprefix --no-emit-package ,triton cuda-toolkit cuda-bindings cuda-pathfinder nvidia-cusolver nvidia-nvtx)
-# What torch and vLLM name as needed, and do not load on a CPU for a model of text.
-NOT_FOR_VLLM := $(addprefix --no-emit-package ,cuda-bindings cuda-pathfinder nvidia-cuda-nvrtc-cu12 nvidia-cusolver-cu12 nvidia-nvtx-cu12 torchaudio torchvision triton)
+# What torch and vLLM name as needed, and do not load on a CPU for texts and images.
+NOT_FOR_VLLM := $(addprefix --no-emit-package ,cuda-bindings cuda-pathfinder nvidia-cuda-nvrtc-cu12 nvidia-cusolver-cu12 nvidia-nvtx-cu12 torchaudio triton)
 # The tags that Slipway's Triton image is built on, each with the oldest Python that imports its bindings.
 TRITON_BASES := 24.09-py3:3.10 25.04-py3:3.12 25.09-py3:3.12 26.05-py3:3.12
 

@@ -28,11 +28,22 @@ _NAMES: Mapping[str, str] = {
     "active_experts": "num_experts_per_tok num_experts_per_token top_k_experts moe_topk moe_top_k",
     "sliding_window": "sliding_window attention_window_size attention_chunk_size",
 }
+# Sizes of the state of Mamba, and of the gated delta rule (Qwen3-Next): heads, both sides of a
+# head's matrix, groups, and inputs of a convolution.
+_STATE = (
+    "linear_num_value_heads mamba_num_heads mamba_n_heads n_mamba_heads",
+    "linear_value_head_dim mamba_head_dim mamba_d_head mamba_headdim",
+    "linear_key_head_dim ssm_state_size mamba_d_state state_size",
+    "linear_num_key_heads mamba_n_groups mamba_ngroups n_groups",
+    "linear_conv_kernel_dim mamba_d_conv conv_kernel",
+)
 # Sections of MPT and DBRX whose fields are the network's own.
 _PARTS = ("attn_config", "ffn_config")
 _MOST_LAYERS, _LARGEST_FACTOR = 1000, 10_000
 _KIND = re.compile("attention|hybrid|mamba|conv|recurrent")
 _FULL, _WINDOWED, _NO_CACHE = "full_attention", "sliding_attention", "linear_attention"
+# Kinds of layers as Nemotron-H and MiniMax mark them. Others keep nothing.
+_MARKS = {"*": _FULL, 1: _FULL, "M": _NO_CACHE, 0: _NO_CACHE}
 
 
 @functools.cache
@@ -134,6 +145,8 @@ class Network:
             found |= self._kept(heads, width)
         if kinds and (self.is_encoder or len(cached) != layers):
             found["cached_layers"] = 0 if self.is_encoder else len(cached)
+        if states := sum(map(_keeps_state, kinds)):
+            found["state_bytes"] = self._state_bytes(states)
         found |= {} if self.is_encoder else self._windows(cached)
         experts, active = self._field("experts"), self._field("active_experts")
         if experts is not None and experts > 1:
@@ -158,6 +171,26 @@ class Network:
             "key_value_heads": None if groups == heads else groups,
             "head_size": None if is_usual else size,
         }
+
+    def _state_bytes(self, layers: int) -> int | None:
+        """Returns what these layers keep of a request, as vLLM does; None without their sizes.
+
+        A layer keeps a matrix for each head, and the last inputs of a convolution.
+        """
+        dtype = self._value("mamba_ssm_cache_dtype", "mamba_ssm_dtype")
+        heads, size, side, groups, inputs = (self._number(*names.split()) for names in _STATE)
+        kimi = self._own.get("linear_attn_config")
+        if isinstance(kimi, dict):
+            linear, dtype = Network(kimi), "float32"
+            heads = groups = linear._number("num_heads")
+            size = side = linear._number("head_dim")
+            inputs = linear._number("short_conv_kernel_size")
+        expand, hidden = self._number("mamba_expand", "expand"), self._field("hidden_size")
+        width = (heads or 0) * (size or 0) or (expand or 0) * (hidden or 0)
+        if not width or side is None or inputs is None:
+            return None
+        matrices = width * side * (4 if dtype == "float32" else 2)
+        return layers * (matrices + (width + 2 * (groups or 0) * side) * (inputs - 1) * 2)
 
     def _layers(self) -> tuple[int | None, list[str]]:
         """Returns the number of layers, and the kind of each; no kinds without the number."""
@@ -190,7 +223,7 @@ class Network:
                 return
         marks = own.get("hybrid_override_pattern") or own.get("attn_type_list")
         if isinstance(marks, (str, list)):  # of Nemotron-H, and of MiniMax
-            yield from (_FULL if each in ("*", 1) else _NO_CACHE for each in marks)
+            yield from (_MARKS.get(each, "feed_forward") for each in marks)
         elif isinstance(full, list):
             yield from (_FULL if i in full else _NO_CACHE for i in every)
         elif period is not None:
@@ -227,3 +260,7 @@ class Network:
 
 def _keeps_cache(kind: str) -> bool:
     return kind.startswith("hybrid") or ("attention" in kind and not kind.startswith("linear"))
+
+
+def _keeps_state(kind: str) -> bool:
+    return kind.startswith(("hybrid", "linear", "mamba"))

@@ -4,7 +4,7 @@ Weights are exact, except for a few that tensor parallelism leaves on every acce
 norms, at times embeddings). `quantization.py` says how exact quantised weights are. The key/value
 cache is sized for the largest batch of the longest requests; it needs the shape of the network. A
 layer with a sliding window keeps no more than the window of a request. State spaces and linear
-attention keep a state of a fixed size, which is not counted. The rest is CUDA's context or Neuron's
+attention keep a state of a fixed size of each request. The rest is CUDA's context or Neuron's
 runtime, activations, and the allocator's slack. It is a flat assumption, which no measurement of
 Slipway confirms yet.
 """
@@ -70,7 +70,7 @@ def _estimate(deployment: Deployment, instance: InstanceFacts) -> MemoryEstimate
 
 
 def _cache_gib(deployment: Deployment, layout: Layout, value_bytes: int) -> float | str:
-    """Returns the keys and values on one accelerator in GiB, or why they are not known.
+    """Returns keys, values and states on one accelerator in GiB, or why they are not known.
 
     In a decoder every token of the prompt and of the answer leaves a key and a value in each layer.
     T5 has two stacks. Its decoder keeps keys and values of the answer's tokens (self-attention). It
@@ -79,24 +79,29 @@ def _cache_gib(deployment: Deployment, layout: Layout, value_bytes: int) -> floa
     keeps none.
 
     Divided by tensor parallelism, an accelerator holds one head at least: fewer heads than parts
-    are held more than once. Latent attention keeps one vector, which each accelerator holds.
+    are held more than once. Latent attention keeps one vector, which each accelerator holds. States
+    are divided evenly.
     """
     model, tokens = deployment.config.model, deployment.cached_tokens
     layers = model.layers if model.cached_layers is None else model.cached_layers
-    if tokens == 0 or layers == 0:
+    if tokens == 0 or (layers == 0 and model.state_bytes is None):
         return 0.0
     if isinstance(tokens, str):
         return tokens
+    longest = max((each for _, each in longest_texts(deployment)), default=tokens)
+    states = (model.state_bytes or 0) * tokens / longest / layout.tensor / layout.pipeline
+    if layers == 0:
+        return states * layout.caches_on_one / _GIB
     layer_values = _values_per_token(model, layout.tensor)
     if layer_values is None or layers is None:
         return "the network's shape is not given"
     windowed = model.windowed_layers or 0
-    longest = max((each for _, each in longest_texts(deployment)), default=0)
     window = model.sliding_window or longest
     # As many whole layers as leave the cache of all of them.
-    whole = layers - windowed * (1 - min(1.0, window / longest) if longest else 0)
+    whole = layers - windowed * (1 - min(1.0, window / longest))
     parts = math.ceil(layers / layout.pipeline) / layers
-    return layer_values * whole * parts * tokens * layout.caches_on_one * value_bytes / _GIB
+    cache = layer_values * whole * parts * tokens * value_bytes
+    return (cache + states) * layout.caches_on_one / _GIB
 
 
 def _values_per_token(model: Model, parts: int) -> int | None:

@@ -21,7 +21,7 @@ class MemoryEstimate:
         copies_per_accelerator: copies that one accelerator holds, rounded up; 1 if it holds a part.
         copy_weights_gib: weights of the released model, once.
         weights_gib: weights on the accelerator: its part of one copy, or several copies.
-        cache_gib: keys and values of full batches; 0 for encoders, None if unknown.
+        cache_gib: keys, values and states of full batches; 0 for encoders, None if unknown.
         cache_unknown: why `cache_gib` is None, as half a sentence.
         overhead_gib: assumption for everything else.
     """

@@ -54,7 +54,8 @@ class PublishedModel:
         stored_bytes: size of the tensors in its safetensors files.
         config: its config.json.
         tensors: names of its tensors by `DTYPE[SHAPE]`; `{0-3,5}` stands for each number.
-        cache: groups of layers that keep keys and values alike.
+        cache: groups of layers that keep keys and values alike, or a state: bytes of a number, by
+            the numbers' shape.
         other_files: further JSON files.
     """
 
@@ -65,7 +66,7 @@ class PublishedModel:
     stored_bytes: int
     config: Mapping[str, Any]
     tensors: Mapping[str, Sequence[str]]
-    cache: Sequence[Mapping[str, int]]
+    cache: Sequence[Mapping[str, Any]]
     other_files: Mapping[str, Any]
 
     @property
@@ -74,22 +75,26 @@ class PublishedModel:
         return re.sub(r"[^a-z0-9]+", "-", self.name.partition("/")[2].lower())[:40].strip("-")
 
     def cache_bytes(self, tokens: int, requests: int, degree: int) -> int:
-        """Returns what vLLM keeps on each GPU, in two bytes a number.
+        """Returns what vLLM keeps on each GPU, in two bytes a number of keys and values.
 
         Args:
             tokens: of each request.
             requests: at the same time.
             degree: GPUs that the heads are divided over; each keeps at least one.
         """
-        numbers = 0
+        numbers = states = 0
         for group in self.cache:
+            if "state" in group:
+                parts = ((map(int, s.split(" x ")), size) for s, size in group["state"].items())
+                states += group["layers"] * sum(math.prod(s) * size for s, size in parts) // degree
+                continue
             kept = min(tokens, group.get("window", tokens))
             if "latent" in group:
                 numbers += group["layers"] * group["latent"] * kept
             else:
                 heads = math.ceil(group["heads"] / degree)
                 numbers += group["layers"] * 2 * heads * group["head_size"] * kept
-        return 2 * numbers * requests
+        return (2 * numbers + states) * requests
 
 
 @functools.cache

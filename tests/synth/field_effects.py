@@ -228,7 +228,7 @@ CHANGES: Mapping[str, Change] = {
     **_changes(
         "plan", "shaped", "model.",
         layers=24, hidden_size=1536, key_value_heads=4, head_size=32, latent_size=128,
-        cached_layers=6,
+        cached_layers=6, state_bytes=40_000_000,
     ),
     "model.architecture": Change(
         "refused", "lmi", "NobodyServesThis", over={"serving.version": "0.36.0"}

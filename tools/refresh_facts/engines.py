@@ -63,6 +63,9 @@ _WRITERS = ("CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SEQ_TO_SEQ_CAUS
 _READERS = ("", "SEQUENCE_CLASSIFICATION", "SPEECH_SEQ_2_SEQ", "TOKEN_CLASSIFICATION")
 _SUFFIXES = "_SUFFIX_TO_DEFAULTS"
 _COMPATIBLE = "_supports_attention_backend"
+# vLLM asks a network's processor so; see vllm/model_executor/models/transformers/multimodal.py.
+_COUNTS = "_get_num_multimodal_tokens"
+_PROCESSORS = ("PROCESSOR_MAPPING_NAMES", "MISSING_PROCESSOR_MAPPING_NAMES")
 
 
 class Release:
@@ -289,7 +292,7 @@ def compatible(release: Release) -> set[str]:
     encoders = auto_classes(release, ("MASKED_LM",))
     read = auto_classes(release, ("", "SEQUENCE_CLASSIFICATION"))
     kinds = [found for kind, found in read.items() if kind in encoders]
-    named = set().union(*auto_classes(release, _WRITERS).values(), *kinds)
+    named = set().union(*auto_classes(release, _WRITERS).values(), *kinds) - uncounted(release)
     found: set[str] = set()
     for tree in release.below("transformers/models", _COMPATIBLE):
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
@@ -303,6 +306,33 @@ def compatible(release: Release) -> set[str]:
             if told and told[0]:
                 found.add(name)
     return found
+
+
+def uncounted(release: Release) -> set[str]:
+    """Returns the classes whose processor does not say how many tokens an image takes.
+
+    vLLM does not load them, Mllama's for example. A processor of which nothing is known may.
+    """
+    counting = {
+        node.name
+        for tree in release.below("transformers/models", _COUNTS)
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and f"def {_COUNTS}" in ast.unparse(node)
+    }
+    silent: set[str] = set()
+    for tree in release.below("transformers/models/auto", _PROCESSORS[0]):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in _PROCESSORS:
+                rows = (each for each in ast.walk(node) if isinstance(each, ast.Tuple))
+                silent |= {
+                    kind.replace("-", "_")
+                    for kind, processor in map(ast.literal_eval, rows)
+                    if processor not in counting
+                }
+    writers = auto_classes(release, ("CAUSAL_LM",))
+    seers = auto_classes(release, ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM"))
+    found = set().union(*(classes for kind, classes in seers.items() if kind in silent))
+    return found.difference(*writers.values())
 
 
 def spans(known: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
@@ -365,7 +395,7 @@ def table(fetch: Callable[[str, str, str], Path], as_of: datetime.date) -> str:
             f"vllm {', '.join(engines.values())} of PyPI: {_MODELS} (registry.py), "
             f"{_QUANTIZATION} (get_min_capability), the parsers' folders, tests/models/registry.py",
             f"transformers {', '.join(dict.fromkeys(transformers.values()))} of PyPI: {_AUTO}, "
-            f"{_COMPATIBLE} of each class",
+            f"{_COMPATIBLE} of each class, {_COUNTS} of its processor",
             *TABLES["sources"],
         ],
         "vllm": engines,

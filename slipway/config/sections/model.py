@@ -69,6 +69,14 @@ class Model(Section):
         "attention).",
         examples=[12],
     )
+    state_bytes: int | None = Field(
+        None,
+        ge=1,
+        le=10_000_000_000,
+        description="Bytes that all layers of Mamba or linear attention together keep of one "
+        "request, however long it is.",
+        examples=[49_082_368],
+    )
     sliding_window: int | None = Field(
         None, ge=1, description="Tokens that a layer with a window attends to.", examples=[1024]
     )

@@ -14,6 +14,7 @@ from slipway.facts.lmi.options import covers, rows_of, table_of
 
 # vLLM runs what it has no code for with Transformers, where their class can be run so.
 _WITH = {"vllm": ("vllm", "transformers")}
+_WRITERS = ("ForCausalLM", "ForConditionalGeneration")
 # The handler loads every other model with Optimum, whose models no table has.
 _ONLY = {"transformers-neuronx": "CausalLM"}
 # Names of checkpoints and of other handlers, where vLLM has another for the same method.
@@ -40,13 +41,18 @@ def serves(engine: str, version: str, architecture: str) -> bool | None:
     found = [_table()["architectures"][name] for name in _WITH.get(engine, (engine,))]
     if not any(_covered(spans, version) for spans in found[0].values()):
         return None
-    names = {architecture}
+    names = [{architecture}, {architecture}]
     if engine in _WITH:
         # An adapter makes an embedding model or a classifier of a network that writes.
         ends = [end for end, spans in _table()["suffixes"].items() if _covered(spans, version)]
         stems = [architecture.removesuffix(end) for end in ends if architecture.endswith(end)]
-        names |= {stem + end for stem in stems for end in ends}
-    return any(_covered(table.get(name, ()), version) for table in found for name in names)
+        names[0] |= {stem + end for stem in stems for end in ends}
+        # What writes through Transformers' code does so as the class that it is.
+        names[1] |= set() if architecture.endswith(_WRITERS) else names[0]
+    rows = (
+        table.get(each, ()) for table, known in zip(found, names, strict=False) for each in known
+    )
+    return any(_covered(spans, version) for spans in rows)
 
 
 def runs_remote_code(engine: str, version: str) -> bool:

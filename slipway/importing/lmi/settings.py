@@ -7,6 +7,7 @@ from typing import Any, Final
 from slipway.config.checkpoint import CheckpointFacts
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.facts.instances import Accelerator
+from slipway.facts.lmi.engines import serves
 from slipway.facts.lmi.versions import usable_versions
 from slipway.planning.families.lmi.deployment import fits_key_value_heads
 from slipway.planning.precision import has_bf16
@@ -45,8 +46,12 @@ def version_for(facts: CheckpointFacts, accelerator: Accelerator | None, framewo
     if facts.task == "embedding" and framework == VLLM_IMAGE:
         # Its handler is the first that answers so; a rule says which GPUs it needs.
         return Chosen(usable_versions(framework)[-1], "the newest, which answers with embeddings.")
-    version = usable_versions(framework, accelerator)[-1]
-    return Chosen(version, "the newest that runs on this type.")
+    usable = usable_versions(framework, accelerator)
+    named = [name for name in facts.architectures if name.endswith(_WRITERS)]
+    having = [at for at in usable if any(serves("vllm", at, name) for name in named)]
+    if framework == VLLM_IMAGE and having and having[-1] != usable[-1]:
+        return Chosen(having[-1], "the newest whose vLLM has code for the network.")
+    return Chosen(usable[-1], "the newest that runs on this type.")
 
 
 def serving_section(

@@ -189,6 +189,46 @@ def test_layers_that_keep_nothing_are_not_counted(
     assert (shape["layers"], shape.get("cached_layers")) == (layers, cached)
 
 
+# Bytes of one layer by `MambaStateShapeCalculator` and `MambaStateDtypeCalculator` of vLLM 0.17.
+@pytest.mark.parametrize(
+    ("config", "layers", "each"),
+    [
+        ({"model_type": "bamba", "attn_layer_indices": [9, 18, 27], "mamba_expand": 2,
+          "mamba_n_heads": 128, "mamba_d_head": "auto", "mamba_n_groups": 1, "mamba_d_state": 256,
+          "mamba_d_conv": 4}, 29, 4_246_528),
+        ({"model_type": "granitemoehybrid", "layer_types": ["mamba"] * 28 + ["attention"] * 4,
+          "mamba_expand": 2, "mamba_n_heads": 128, "mamba_d_head": 64, "mamba_n_groups": 1,
+          "mamba_d_state": 128, "mamba_d_conv": 4}, 28, 2_147_840),
+        # Layers with an E or a - are feed-forward ones.
+        ({"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*-M-E", "mamba_num_heads": 64,
+          "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128, "conv_kernel": 4,
+          "mamba_ssm_cache_dtype": "float32"}, 3, 2_134_016),
+        # These layers have attention and a state.
+        ({"model_type": "zamba2", "layers_block_type": ["mamba", "hybrid"] * 16,
+          "hidden_size": 2560, "mamba_expand": 2, "n_mamba_heads": 80, "mamba_headdim": 64,
+          "mamba_ngroups": 2, "mamba_d_state": 64, "mamba_d_conv": 4}, 32, 687_616),
+        ({"model_type": "mamba2", "num_heads": 128, "head_dim": 64, "expand": 2, "n_groups": 8,
+          "state_size": 128, "conv_kernel": 4}, 32, 2_158_592),
+        ({"model_type": "jamba", "attn_layer_period": 8, "attn_layer_offset": 4, "head_dim": 128,
+          "mamba_expand": 2, "mamba_d_state": 16, "mamba_d_conv": 4}, 28, 311_296),
+        ({"model_type": "qwen3_next", "full_attention_interval": 4, "linear_num_key_heads": 16,
+          "linear_num_value_heads": 32, "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+          "linear_conv_kernel_dim": 4}, 24, 1_097_728),
+        ({"model_type": "kimi_linear", "head_dim": 72, "linear_attn_config":
+          {"full_attn_layers": [4, 8], "head_dim": 128, "num_heads": 32,
+           "short_conv_kernel_size": 4}}, 30, 2_170_880),
+        # Sizes that the file does not say are not guessed.
+        ({"model_type": "qwen3_next", "full_attention_interval": 4}, 24, None),
+        ({"model_type": "minimax_text_01", "attn_type_list": [0, 0, 0, 1] * 8}, 24, None),
+    ],
+)  # fmt: skip
+def test_states_of_a_request_are_counted(
+    config: dict[str, Any], layers: int, each: int | None
+) -> None:
+    expected = each if each is None else layers * each
+    assert Network(HEADS | config).shape().get("state_bytes") == expected
+
+
 def test_a_state_space_has_no_attention_heads() -> None:
     mamba = {"model_type": "mamba2", "num_hidden_layers": 64, "num_heads": 128, "state_size": 128}
     shape = Network(mamba).shape()

@@ -81,7 +81,16 @@ MODEL_FOR_CAUSAL_LM_MAPPING_NAMES = OrderedDict(
     [("llama", "LlamaForCausalLM"), ("lone", "LoneForCausalLM"), ("odd", "OddForCausalLM")])
 MODEL_FOR_MASKED_LM_MAPPING_NAMES = OrderedDict([("xlm-bert", "BertForMaskedLM")])
 MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES = OrderedDict(
-    [*list(MODEL_FOR_MASKED_LM_MAPPING_NAMES.items()), ("seer", ("SeerModel", "OtherSeer"))])
+    [*list(MODEL_FOR_MASKED_LM_MAPPING_NAMES.items()), ("seer", ("SeerModel", "OtherSeer")),
+     ("blind", "BlindModel")])
+""",
+    "transformers/models/auto/processing_auto.py": """
+PROCESSOR_MAPPING_NAMES: dict[str, str] = {}
+PROCESSOR_MAPPING_NAMES = OrderedDict([("seer", "SeerProcessor"), ("blind", "BlindProcessor")])
+""",
+    "transformers/models/seer/processing_seer.py": """
+class SeerProcessor:
+    def _get_num_multimodal_tokens(self): ...
 """,
     "transformers/models/all.py": """
 class Base(PreTrainedModel):
@@ -89,6 +98,8 @@ class Base(PreTrainedModel):
 class LlamaForCausalLM(Base): ...
 class LoneForCausalLM(Base, Mixin): ...
 class BertModel(Base): ...
+class OtherSeer(Base): ...
+class BlindModel(Base): ...
 class OddForCausalLM(PreTrainedModel):
     _supports_attention_backend = False
 """,
@@ -133,9 +144,12 @@ def test_a_table_is_made_of_releases(fetch):
         "BertModel": ["0.36.0.."],
         "GivenForCausalLM": ["0.36.0.."],
         "LoneForCausalLM": ["0.36.0.."],
+        # Its processor says how many tokens an image takes; that of BlindModel does not.
+        "OtherSeer": ["0.36.0.."],
     }
     assert set(known) == {"vllm", "transformers", "tensorrt-llm", "transformers-neuronx"}
     assert found["families"] == {
+        "blind": ["BlindModel"],
         "llama": ["LlamaForCausalLM"],
         "lone": ["LoneForCausalLM"],
         "odd": ["OddForCausalLM"],

@@ -213,6 +213,17 @@ class TestShapes:
         mamba = {"family": "mamba2", "parameters": 2_700_000_000, "layers": 64, "cached_layers": 0}
         assert cached(mamba) == 0
 
+    def test_a_state_is_kept_of_each_request_however_long(self):
+        hybrid = QWEN_3_NEXT | {"state_bytes": 2**26}
+        values = cached(QWEN_3_NEXT, 4096)
+        assert cached(hybrid, 4096) == pytest.approx(values + 1 / 16, abs=0.001)
+        four = cached(hybrid, 4096, max_rolling_batch_size=4)
+        assert four == pytest.approx(4 * values + 1 / 4, abs=0.003)
+        two = cached(hybrid, 4096, tensor_parallel_degree=2)
+        assert two == pytest.approx(values / 2 + 1 / 32, abs=0.001)
+        mamba = {"family": "mamba2", "parameters": 2_700_000_000, "layers": 64, "cached_layers": 0}
+        assert cached(mamba | {"state_bytes": 2**28}, max_rolling_batch_size=8) == 2.0
+
     def test_an_encoder_that_nobody_listed_keeps_none(self):
         modern = {"family": "modernbert", "parameters": 149_014_272, "layers": 22,
                   "hidden_size": 768, "attention_heads": 12, "cached_layers": 0}  # fmt: skip

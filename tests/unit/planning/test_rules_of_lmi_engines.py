@@ -40,6 +40,13 @@ class TestNetworks:
                 "vLLM 0.28.0 of djl-lmi 0.38.0 has no code for the network BaichuanForCausalLM",
                 "djl-lmi 0.36.0 has it.",
             ),
+            # vLLM has dropped it, and its processor does not count an image's tokens.
+            (
+                VLLM, network("mllama", "MllamaForConditionalGeneration"), "architecture",
+                "vLLM 0.23.0 of djl-lmi 0.36.0 has no code for the network "
+                "MllamaForConditionalGeneration",
+                "djl-lmi 0.34.0 has it.",
+            ),
             (
                 VLLM, network("gpt_neo"), "family",
                 "vLLM 0.23.0 of djl-lmi 0.36.0 has no code for the network GPTNeoForCausalLM",
