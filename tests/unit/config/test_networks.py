@@ -200,9 +200,9 @@ def test_layers_that_keep_nothing_are_not_counted(
           "mamba_expand": 2, "mamba_n_heads": 128, "mamba_d_head": 64, "mamba_n_groups": 1,
           "mamba_d_state": 128, "mamba_d_conv": 4}, 28, 2_147_840),
         # Layers with an E or a - are feed-forward ones.
-        ({"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*-M-E", "mamba_num_heads": 64,
-          "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128, "conv_kernel": 4,
-          "mamba_ssm_cache_dtype": "float32"}, 3, 2_134_016),
+        ({"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*-M-E" * 4,
+          "mamba_num_heads": 64, "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128,
+          "conv_kernel": 4, "mamba_ssm_cache_dtype": "float32"}, 12, 2_134_016),
         # These layers have attention and a state.
         ({"model_type": "zamba2", "layers_block_type": ["mamba", "hybrid"] * 16,
           "hidden_size": 2560, "mamba_expand": 2, "n_mamba_heads": 80, "mamba_headdim": 64,
