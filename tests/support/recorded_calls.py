@@ -21,6 +21,8 @@ _ACTIONS = {
     "s3:DeleteObjects": "s3:DeleteObject",
     "s3:ListMultipartUploads": "s3:ListBucketMultipartUploads",
 }
+# https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html: needs no right.
+_FREE = {"sts:GetCallerIdentity"}
 _SERVICES = {"sagemaker-runtime": "sagemaker", "service-quotas": "servicequotas"}
 # The parameter that is the ARN of an operation's resource.
 _ARNS = {
@@ -133,7 +135,8 @@ class RecordedCalls:
 
     def denied_by(self, policy: Mapping[str, Any]) -> set[Call]:
         """Returns the recorded calls that a policy does not allow; conditions are not looked at."""
-        return {call for call in self.made if not any(_allows(s, call) for s in _parts(policy))}
+        asked = [call for call in self.made if call[0] not in _FREE]
+        return {call for call in asked if not any(_allows(s, call) for s in _parts(policy))}
 
     def unused_of(self, policy: Mapping[str, Any]) -> set[tuple[str, str]]:
         """Returns the statements and actions of a policy that no recorded call needed."""
