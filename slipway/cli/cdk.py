@@ -110,6 +110,12 @@ def _run(
     """Runs the CDK CLI in the project, and returns its exit code."""
     from slipway.access import local_variables
 
+    if any(each.startswith(("env=", "models=")) for each in rest):
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            f"`slipway {command}` selects the model and the environment itself",
+            f"Leave `env=` and `models=` out, and write `slipway {command} NAME --env NAME`.",
+        )
     installed = project.root / "node_modules" / ".bin"
     program = shutil.which("cdk", path=str(installed)) or shutil.which("cdk")
     if program is None:

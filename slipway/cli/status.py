@@ -143,7 +143,8 @@ def status_rows(
 
 
 def _traffic(traffic: Traffic) -> str:
-    text = f"{traffic.request_count:,} requests, {traffic.error_count:,} with 5XX"
+    noun = "request" if traffic.request_count == 1 else "requests"
+    text = f"{traffic.request_count:,} {noun}, {traffic.error_count:,} with 5XX"
     if traffic.p50_milliseconds is not None and traffic.p99_milliseconds is not None:
         text += f", p50 {traffic.p50_milliseconds:,.0f} ms, p99 {traffic.p99_milliseconds:,.0f} ms"
     return text

@@ -86,6 +86,12 @@ def test_a_destroy_lists_what_is_left(
     assert asked == [((MODEL,), "production")]
 
 
+def test_another_selection_is_refused(ran: Callable[[], list[str]], slipway_command: Any) -> None:
+    code, _, error = slipway_command("destroy", MODEL, "--env", "production", "--", "-c", "env=x")
+    assert (code, ran()) == (1, [])
+    assert "`slipway destroy` selects the model and the environment itself [SW409]" in error
+
+
 def test_without_the_cdk_cli_it_says_how_to_install_it(
     ran: Callable[[], list[str]],
     tmp_path: Path,
