@@ -1,8 +1,9 @@
 """Reads the git repository of a project, where there is one; changes nothing in it."""
 
-import io
+import os
 import subprocess
-import tarfile
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from slipway.codes.code import Code
@@ -11,11 +12,14 @@ from slipway.errors import UserError
 _NOT_FOUND = 127
 
 
-def git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def git(
+    root: Path, *arguments: str, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """Runs git in a folder; its exit code is 127 where git is not installed."""
     command = ["git", "-C", str(root), *arguments]
+    environment = {**os.environ, **(variables or {})}
     try:
-        return subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # no shell
+        return subprocess.run(command, capture_output=True, check=False, env=environment)  # noqa: S603
     except FileNotFoundError:
         return subprocess.CompletedProcess(command, _NOT_FOUND, b"", b"git is not installed")
 
@@ -52,11 +56,13 @@ def unpack(root: Path, tree: str, folder: Path) -> None:
     found = git(root, "rev-parse", "--verify", "--quiet", tree).stdout.decode().strip()
     if not found:
         return
-    # In a folder of a repository, `git archive` looks for the folder in the tree.
-    directory = Path(git(root, "rev-parse", "--absolute-git-dir").stdout.decode().strip())
-    packed = git(directory, "archive", "--format=tar", found)
-    if packed.returncode:  # an object that a partial clone cannot fetch, a filter that fails
-        raise _refused(f"git does not give the files of {tree}", packed)
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        # Git has no paths outside of its tree. A link may lead anywhere, and is not followed.
-        archive.extractall(folder, filter="tar")
+    directory = git(root, "rev-parse", "--absolute-git-dir").stdout.decode().strip()
+    with tempfile.TemporaryDirectory(prefix="slipway-index-") as kept:
+        # An index and a work tree of its own: the user's stay as they are.
+        own = {"GIT_DIR": directory, "GIT_WORK_TREE": str(folder)}
+        # Plans read no file that lies in Git LFS.
+        own |= {"GIT_INDEX_FILE": str(Path(kept, "index")), "GIT_LFS_SKIP_SMUDGE": "1"}
+        for step in (["read-tree", found], ["checkout-index", "--all"]):
+            done = git(folder, *step, variables=own)
+            if done.returncode:  # an object that a partial clone cannot fetch, a filter that fails
+                raise _refused(f"git does not give the files of {tree}", done)

@@ -43,7 +43,7 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
         access = access_to(stack.stacks.aws.connection.url)
         recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
         config = root / "samples/tiny/config.json"
-        changing = Changing("uploading begins", lambda: config.write_text("[]"))
+        changing = Changing("uploading begins", lambda: config.write_text('{"a": 1}'))
         with pytest.raises(UserError, match="changed while it was published"):
             publish(project, model, LOCAL, access, changing)
         publish(project, model, LOCAL, access, Progress())

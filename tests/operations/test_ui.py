@@ -69,7 +69,7 @@ def test_the_parts_have_what_the_commands_print(stack: SlipwayStack, root: Path)
     assert f'href="/models/{MODEL}"' in fleet
     assert "not deployed" in fleet
     status = pages.get(f"/models/{MODEL}/status").text
-    assert "1 requests, 0 with 5XX" in status
+    assert "1 request, 0 with 5XX" in status
     assert f"<code>{NAME}-AlarmsModelLatency" in status
     assert "ml.g4dn.xlarge" in pages.get(f"/models/{MODEL}/plan").text
     assert pages.get(f"/models/{MODEL}/plots").text.count("<svg") == 4
