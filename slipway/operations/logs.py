@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from botocore.exceptions import ClientError
+
 from slipway.access import existing, paged
 from slipway.config.names import KEPT_LOGS
 from slipway.json_text import parse_json
 
 _GROUPS: Final = ("/aws/sagemaker/Endpoints/", "/aws/sagemaker/InferenceComponents/", KEPT_LOGS)
+_MISSING: Final = "ResourceNotFoundException"
+_DENIED: Final = "AccessDeniedException"
 POLL_SECONDS: Final = 2.0
 # CloudWatch may show an event later than one with a later time.
 _LATE_MILLISECONDS: Final = 30_000
@@ -52,14 +56,25 @@ class LogEvent:
 
 
 def find_groups(logs: Any, stack_name: str) -> list[str]:
-    """Returns the log groups of a model that exist: of its endpoint, its copies, or kept ones."""
-    names = [f"{prefix}{stack_name}" for prefix in _GROUPS]
-    missing = "ResourceNotFoundException"
-    return [
-        name
-        for name in names
-        if existing(logs.filter_log_events, missing, logGroupName=name, limit=1) is not None
-    ]
+    """Returns the log groups of a model that exist: of its endpoint, its copies, or kept ones.
+
+    Raises:
+        ClientError: none is found, and one may not be read.
+    """
+    found, denied = list[str](), list[ClientError]()
+    for prefix in _GROUPS:
+        name = f"{prefix}{stack_name}"
+        try:
+            if existing(logs.filter_log_events, _MISSING, logGroupName=name, limit=1) is not None:
+                found.append(name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != _DENIED:
+                raise
+            # The policy of `slipway iam` has the groups of the model's own mode alone.
+            denied.append(error)
+    if denied and not found:
+        raise denied[0]
+    return found
 
 
 def read_log(logs: Any, group: str, since: datetime) -> Iterator[LogEvent]:

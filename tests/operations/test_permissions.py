@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from slipway.errors import UserError
 from slipway.operations.invoke.realtime import Request, invoke, invoke_stream
 from slipway.operations.leftovers import find_kept, find_leftovers
+from slipway.operations.logs import read_log
 from slipway.operations.preflight import compare_commits, preflight
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place
@@ -54,6 +56,7 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
         preflight(plan, access)
         assert list(compare_commits(plan, access, root)) == []
         find_status(name, access, plan=plan, log_line_count=5)
+        list(read_log(access.client("logs"), plan.log_group_name, datetime.now(UTC)))
         component = None if plan.component is None else plan.component.name
         request = Request(name, b"x", "application/json", "application/json", None, component)
         invoke(request, access)

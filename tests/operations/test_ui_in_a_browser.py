@@ -111,7 +111,7 @@ def test_from_the_fleet_to_an_answer_by_mouse(page: Browser, address: str) -> No
     page.wait(
         "document.querySelectorAll('.plot').length === 4 && document.querySelector('#plan th')"
     )
-    page.wait("document.querySelector('#status').innerText.includes('1 requests')")
+    page.wait("document.querySelector('#status').innerText.includes('1 request')")
     page.click("form button")
     page.wait("document.querySelector('#answer').innerText.includes('AllTraffic answered in')")
     # The status follows by itself, and says so.

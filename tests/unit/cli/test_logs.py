@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from slipway.cli.log_text import readable
+from slipway.operations.logs import find_groups
 
 
 def test_a_terminal_gets_no_control_character_of_a_log():
@@ -32,3 +34,23 @@ def test_no_length_is_longer_than_logs_are_kept(
     for length in ("0m", "3653d", "90s"):
         code, _, error = slipway_command("logs", "tiny", f"--since={length}")
         assert (code, "no length" in error, "no Slipway project here" in error) == (1, False, True)
+
+
+class Groups:
+    """CloudWatch Logs with one group; those of other kinds may not be read."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def filter_log_events(self, *, logGroupName: str, limit: int) -> dict[str, Any]:  # noqa: N803
+        if logGroupName not in self._names:
+            error = {"Code": "AccessDeniedException", "Message": f"not yours, {limit}"}
+            raise ClientError({"Error": error}, "FilterLogEvents")
+        return {"events": []}
+
+
+def test_groups_of_another_mode_may_be_denied() -> None:
+    name = "/aws/sagemaker/Endpoints/tiny-local"
+    assert find_groups(Groups(name), "tiny-local") == [name]
+    with pytest.raises(ClientError, match="AccessDenied"):
+        find_groups(Groups(), "tiny-local")
