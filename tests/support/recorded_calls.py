@@ -53,6 +53,7 @@ _RESOURCES = {
     "cloudformation:ListStackResources": ("StackName", "stack/{}/0"),
     "cloudformation:GetTemplate": ("StackName", "stack/{}/0"),
     "logs:DescribeLogStreams": ("logGroupName", "log-group:{}:log-stream:"),
+    "logs:FilterLogEvents": ("logGroupName", "log-group:{}"),
     "logs:GetLogEvents": ("logGroupName", "log-group:{}:log-stream:one"),
     "ecr:DescribeImages": ("repositoryName", "repository/{}"),
     "ecr:BatchDeleteImage": ("repositoryName", "repository/{}"),
