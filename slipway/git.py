@@ -56,6 +56,7 @@ def unpack(root: Path, tree: str, folder: Path) -> None:
     found = git(root, "rev-parse", "--verify", "--quiet", tree).stdout.decode().strip()
     if not found:
         return
+    folder.mkdir(parents=True, exist_ok=True)
     directory = git(root, "rev-parse", "--absolute-git-dir").stdout.decode().strip()
     with tempfile.TemporaryDirectory(prefix="slipway-index-") as kept:
         # An index and a work tree of its own: the user's stay as they are.

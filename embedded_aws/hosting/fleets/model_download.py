@@ -98,7 +98,17 @@ def _extract(archive: Path, directory: Path, deadline: float) -> None:
         for member in tar:
             _check(deadline)
             # The data filter refuses paths that leave the directory, devices and odd modes.
-            tar.extract(member, directory, filter="data")
+            if hasattr(tarfile, "data_filter"):
+                tar.extract(member, directory, filter="data")
+            else:  # Python before 3.11.4
+                path = PurePosixPath(member.name)
+                if (
+                    path.is_absolute()
+                    or ".." in path.parts
+                    or not (member.isreg() or member.isdir())
+                ):
+                    raise tarfile.ExtractError(f"{member.name!r} may lead out of the directory")
+                tar.extract(member, directory)
 
 
 def _check(deadline: float) -> None:
