@@ -32,7 +32,7 @@ def ui(
     project.environment(env)  # says which there are
 
     def show(address: str) -> None:
-        typer.echo(f"Open this address; it has a token, so keep it to yourself:\n  {address}")
+        typer.echo(f"Open this address, and keep it secret, because it has a token:\n  {address}")
         typer.echo("Ctrl-C ends the page.")
 
     is_opened = not no_open and _has_screen()

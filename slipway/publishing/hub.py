@@ -73,7 +73,7 @@ class Hub:
         # A second to import, and only for models that come from there.
         from huggingface_hub import HfApi, constants
 
-        # Its warnings show addresses that are signed for us, but for the one of a long wait.
+        # Warnings of the Hub's client show signed addresses. Only the warning of a wait has none.
         logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
         requests = logging.getLogger("huggingface_hub.utils._http")
         requests.setLevel(logging.WARNING)

@@ -31,7 +31,7 @@ class LogTail:
             found = [line for group in groups for line in _last(logs, group)]
         else:
             start = self._lines[-1].at - _LATE
-            # What is late may come twice, and replaces what was read of its time.
+            # CloudWatch may answer a late line twice. The newer answer replaces the older one.
             found = [line for line in self._lines if line.at < start]
             found += [line for group in groups for line in read_log(logs, group, start)]
         self._lines = sorted(found, key=lambda line: line.at)[-_MOST_LINES:]

@@ -181,7 +181,7 @@ class Looks:
     def _once(
         self, look: Callable[[], _Result], *key: str, seconds: float = _FRESH_SECONDS
     ) -> _Result:
-        """Returns a result that is fresh, from whoever looked first."""
+        """Returns a fresh result; the first thread that asks looks for all."""
         with self._lock:
             shared = self._shared.setdefault(key, _Shared())
         with shared.lock:

@@ -175,7 +175,7 @@ def test_the_command_prints_an_address_and_ends_with_ctrl_c(root: Path) -> None:
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            assert "keep it to yourself" in process.stdout.readline()
+            assert "keep it secret" in process.stdout.readline()
             address = process.stdout.readline().strip()
             port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=\S{40,}", address)[1])  # type: ignore[index]
             with urllib.request.urlopen(address, timeout=30) as page:  # noqa: S310

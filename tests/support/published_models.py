@@ -20,7 +20,7 @@ _BYTES = {
     "F32": 4, "BF16": 2, "F16": 2, "F8_E4M3": 1, "U8": 1, "I8": 1, "I32": 4, "I64": 8,
 }  # fmt: skip
 _LARGEST_SHARD_BYTES = 50_000_000_000
-# A file that says what a checkpoint is for, and what is read of it.
+# Files that tell the task of a checkpoint, by task.
 _FILES_OF_TASKS: Mapping[str, Mapping[str, Any]] = {
     "chat": {"tokenizer_config.json": {"chat_template": "{{ messages }}"}},
     "vision": {

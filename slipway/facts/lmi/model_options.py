@@ -44,7 +44,7 @@ def model_options(
     Args:
         version: of DJL Serving.
         family: `model_type` of config.json, with `_` for `-`.
-        architecture: class of the network, by which vLLM knows code that is not its own.
+        architecture: class of the network. vLLM looks up the code of a repository by it.
     """
     table, engines = table_of("lmi/lmi_model_options.json"), table_of("lmi/lmi_engines.json")
     found = [
