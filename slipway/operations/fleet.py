@@ -38,6 +38,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 
 _Answer = TypeVar("_Answer")
+_Otherwise = TypeVar("_Otherwise")
 _WORKERS: Final = 16
 # An account with many endpoints throttles Describe calls; botocore waits and tries again.
 _CLIENTS: Final = Config(
@@ -110,7 +111,9 @@ class _Account:
         )
         self.unseen: dict[str, str] = {}
 
-    def seen(self, what: str, look: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
+    def seen(
+        self, what: str, look: Callable[[], _Answer], otherwise: _Otherwise
+    ) -> _Answer | _Otherwise:
         try:
             return look()
         except (BotoCoreError, ClientError) as error:
@@ -193,24 +196,18 @@ def find_fleet(project: Project, environment: Environment, access: Access) -> Fl
     account = _Account(access, _EMBEDDED_CLIENTS if environment.is_local else _CLIENTS)
     plans = dict(_plans(project, environment))
     with ThreadPoolExecutor(_WORKERS) as pool:
-        alarms = pool.submit(account.seen, "alarms", account.raised, [])
+        alarms = pool.submit(account.seen, "alarms", account.raised, list[Raw]())
         maxima = pool.submit(account.seen, "scaling", account.maxima, dict[str, int]())
         stacks = account.seen("stacks", lambda: account.stacks(environment), dict[str, Raw]())
         names = sorted({*plans, *stacks})
 
-        def live(name: str) -> _Live | None:
+        def live(name: str) -> _Live | str | None:
             stack, plan = environment.stack_name(name), plans.get(name)
             endpoint = plan.endpoint_name if plan is not None else stack
-            found = account.seen(
-                "endpoints", lambda: [account.live(endpoint, stack)], list[_Live | None]()
-            )
-            if not found:
-                hidden.add(name)
-            return found[0] if found else None
+            return account.seen("endpoints", lambda: account.live(endpoint, stack), UNSEEN)
 
-        hidden = set[str]()
         lives = dict(zip(names, pool.map(live, names), strict=True))
-        serving = [(name, each) for name, each in lives.items() if each is not None]
+        serving = [(name, each) for name, each in lives.items() if isinstance(each, _Live)]
         requests = account.seen(
             "requests",
             lambda: _requests(account, serving),
@@ -218,12 +215,14 @@ def find_fleet(project: Project, environment: Environment, access: Access) -> Fl
         )
     rows = []
     for name in names:
-        row = _row(name, environment, plans.get(name), stacks.get(name), lives[name])
+        there, stack = lives[name], stacks.get(name)
+        if isinstance(there, str):
+            is_absent = "stacks" not in account.unseen and stack is None
+            row = FleetRow(name, environment.name, NOT_DEPLOYED if is_absent else there)
+        else:
+            row = _row(name, environment, plans.get(name), stack, there)
         row = replace(row, has_file=name in project.files)
-        if name in hidden:
-            is_absent = "stacks" not in account.unseen and name not in stacks
-            row = replace(row, state=NOT_DEPLOYED if is_absent else UNSEEN, is_trouble=False)
-        if (there := lives[name]) is not None:
+        if isinstance(there, _Live):
             traffic, idle_days = requests.get(name, (None, None))
             limits = [maxima.result().get(each) == count for each, count in there.counts.items()]
             stack_name = environment.stack_name(name)

@@ -52,16 +52,6 @@ def in_folder(run, tmp_path):
     return command
 
 
-@pytest.fixture
-def text(tmp_path):
-    return lambda: (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
-
-
-@pytest.fixture
-def written(text):
-    return lambda: yaml.safe_load(text())
-
-
 def test_a_repository_of_the_hub_leaves_the_latency_alone_to_be_said(run, hub, text, written):
     code, output, errors = run("--hub", REPOSITORY, *LATENCY)
     assert (code, errors) == (0, "")
