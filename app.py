@@ -16,8 +16,8 @@ from slipway.full_disk import no_room_problem
 from slipway.git import find_commit
 from slipway.local_hint import unset_variables_hint
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
-from stacks.model_stack import record_commit
+from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.model_stack import record_commit
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 import boto3
 
-from embedded_aws import control
+from slipway.embedded_aws import control
 
 ROOT = Path(__file__).parent
 MODEL = "gpt2-autocomplete"

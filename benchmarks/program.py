@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from benchmarks.errors import BenchmarkError
 from benchmarks.machine import describe_commit, describe_machine
 from benchmarks.report import Context, Document
-from embedded_aws.errors import LocalAwsError
+from slipway.embedded_aws.errors import LocalAwsError
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

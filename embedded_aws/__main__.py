@@ -1,4 +1,7 @@
-"""Runs the embedded AWS in the foreground: `python -m embedded_aws --port 4566 --directory DIR`."""
+"""Runs the embedded AWS in the foreground.
+
+`python -m slipway.embedded_aws --port 4566 --directory DIR`
+"""
 
 import argparse
 import contextlib
@@ -12,21 +15,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embedded_aws.containers.engine import Engine, NoEngineError
-from embedded_aws.control import DEFAULT_PORT
-from embedded_aws.errors import LocalAwsError
-from embedded_aws.lock import held_lock
-from embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws.containers.engine import Engine, NoEngineError
+from slipway.embedded_aws.control import DEFAULT_PORT
+from slipway.embedded_aws.errors import LocalAwsError
+from slipway.embedded_aws.lock import held_lock
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
+from slipway.image_sources import SOURCES_FOLDER
 
 if TYPE_CHECKING:
-    from embedded_aws.server import EmbeddedAws
+    from slipway.embedded_aws.server import EmbeddedAws
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Serves until SIGTERM or SIGINT; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m embedded_aws", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m slipway.embedded_aws", description=__doc__)
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0: any free port")
     parser.add_argument("--directory", type=Path, required=True, help="for models, logs, the lock")
+    parser.add_argument(
+        "--sources", type=Path, default=SOURCES_FOLDER, help="with the images' package `containers`"
+    )
     parser.add_argument("--containers", action="store_true", help="run endpoints in their images")
     parser.add_argument(
         "--refuse",
@@ -70,8 +77,9 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
         # Left by an earlier process. Removed, because its presence means that this process answers.
         ready_file.unlink(missing_ok=True)
     # Imported after the lock: importing moto takes a second, which a second process should not pay.
-    from embedded_aws.containers.opening import engine_directory, open_engine
-    from embedded_aws.server import EmbeddedAws
+    from slipway.embedded_aws.containers.opening import engine_directory, open_engine
+    from slipway.embedded_aws.hosting.families import programs
+    from slipway.embedded_aws.server import EmbeddedAws
 
     with contextlib.ExitStack() as stack:
         # Ends after the server, whose containers it runs.
@@ -83,6 +91,7 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
                 port=port,
                 secret_access_key=secrets.token_urlsafe(30),
                 directory=options.directory,
+                programs=programs(options.sources),
                 engine=engine,
                 refused=options.refuse,
                 without_capacity=options.without_capacity,
@@ -93,11 +102,11 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
                 "Choose another port."
             ) from error
         stack.enter_context(server)
-        logging.getLogger("embedded_aws").info("listening at %s", server.connection.url)
+        logging.getLogger("slipway.embedded_aws").info("listening at %s", server.connection.url)
         if ready_file is not None:
             _write_state(ready_file, server, engine, options)
         signal.sigwait(stops)
-        logging.getLogger("embedded_aws").info("stopping")
+        logging.getLogger("slipway.embedded_aws").info("stopping")
 
 
 def _write_state(

@@ -21,8 +21,8 @@ from moto.core.serialize import SerializationContext, get_serializer_class
 from moto.core.utils import get_service_model
 from werkzeug.datastructures import Headers, MultiDict
 
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.validation import validation_problem
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.validation import validation_problem
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -12,7 +12,7 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
-from embedded_aws.identity import ACCESS_KEY_ID, Connection
+from slipway.embedded_aws.identity import ACCESS_KEY_ID, Connection
 
 
 class LoopbackClients:

@@ -21,11 +21,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.containers.engine import NoEngineError
-from embedded_aws.errors import LocalAwsError
-from embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH, Connection
-from embedded_aws.lock import LOCK_FILE, await_unlocked, holder, is_locked
-from embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws.containers.engine import NoEngineError
+from slipway.embedded_aws.errors import LocalAwsError
+from slipway.embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH, Connection
+from slipway.embedded_aws.lock import LOCK_FILE, await_unlocked, holder, is_locked
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
+from slipway.image_sources import link_sources
 
 DEFAULT_PORT = 4566
 DEFAULT_REGION = "us-east-1"
@@ -141,12 +142,16 @@ def start(
         begun = log.tell()
         process = subprocess.Popen(  # noqa: S603  # this interpreter, this package
             [
-                *(sys.executable, "-m", "embedded_aws", "--port", str(port)),
+                *(sys.executable, "-m", "slipway.embedded_aws", "--port", str(port)),
                 *("--directory", str(directory), "--ready-file", str(ready_file)),
+                *(
+                    "--sources",
+                    str(link_sources(project_directory.resolve(), directory / "sources")),
+                ),
                 *(part for option in options for part in option.split()),
             ],
             env=_server_environment(),
-            cwd=Path(__file__).resolve().parents[1],
+            cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

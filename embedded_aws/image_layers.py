@@ -12,9 +12,9 @@ from moto.core.responses import ActionResult
 from moto.core.utils import convert_to_flask_response
 from moto.ecr.responses import ECRResponse
 
-from embedded_aws.api import ApiError
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.moto_applications import moto_application
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.moto_applications import moto_application
 
 
 def ecr_application(clients: LoopbackClients) -> Any:

@@ -24,12 +24,12 @@ from urllib.parse import parse_qs
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler
 from werkzeug.serving import ThreadedWSGIServer
 
-from embedded_aws.admission import find_refusal
-from embedded_aws.hosting.invocations.api import MAX_BODY_BYTES
-from embedded_aws.identity import ACCOUNT_ID, Connection
-from embedded_aws.moto_applications import moto_application
-from embedded_aws.moto_patches import patch_moto
-from embedded_aws.signatures import WrongSignature, refuse, verify
+from slipway.embedded_aws.admission import find_refusal
+from slipway.embedded_aws.hosting.invocations.api import MAX_BODY_BYTES
+from slipway.embedded_aws.identity import ACCOUNT_ID, Connection
+from slipway.embedded_aws.moto_applications import moto_application
+from slipway.embedded_aws.moto_patches import patch_moto
+from slipway.embedded_aws.signatures import WrongSignature, refuse, verify
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from embedded_aws.errors import LocalAwsError
+from slipway.embedded_aws.errors import LocalAwsError
 
 LOCK_FILE = "lock"
 _LOCK_SECONDS = 1.0

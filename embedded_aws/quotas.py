@@ -12,8 +12,8 @@ from typing import Any
 
 from moto.core.utils import get_service_model
 
-from embedded_aws.api import ApiError, Caller, Operation, ServiceApi
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.api import ApiError, Caller, Operation, ServiceApi
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 _SERVICE, _SERVICE_NAME = "sagemaker", "Amazon SageMaker"
 _DEFAULT_INSTANCES = 1000

@@ -5,29 +5,29 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.builds.service import Builds
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.clock import MINUTE_SECONDS, AccountClock
-from embedded_aws.cloudformation.service import CloudFormation
-from embedded_aws.containers.engine import Engine
-from embedded_aws.hosting.families import PROGRAMS
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.invocations.api import RESPONSE_TIMEOUT_SECONDS, InvocationApi
-from embedded_aws.hosting.resources.tags import Tags
-from embedded_aws.hosting.service import Hosting
-from embedded_aws.iam.simulation import iam_application
-from embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH
-from embedded_aws.image_layers import ecr_application
-from embedded_aws.listener import Listener
-from embedded_aws.monitoring.api import cloudwatch_application
-from embedded_aws.monitoring.evaluator import AlarmEvaluator
-from embedded_aws.monitoring.notifications import Notifier
-from embedded_aws.monitoring.states import AlarmStates
-from embedded_aws.objects.front import ObjectFront
-from embedded_aws.quotas import EndpointQuotas
-from embedded_aws.reported_refusals import ReportedRefusal
-from embedded_aws.scaling.service import Scaling
-from embedded_aws.training.service import Training
+from slipway.embedded_aws.builds.service import Builds
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clock import MINUTE_SECONDS, AccountClock
+from slipway.embedded_aws.cloudformation.service import CloudFormation
+from slipway.embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.hosting.families import programs as slipways_programs
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.hosting.invocations.api import RESPONSE_TIMEOUT_SECONDS, InvocationApi
+from slipway.embedded_aws.hosting.resources.tags import Tags
+from slipway.embedded_aws.hosting.service import Hosting
+from slipway.embedded_aws.iam.simulation import iam_application
+from slipway.embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH
+from slipway.embedded_aws.image_layers import ecr_application
+from slipway.embedded_aws.listener import Listener
+from slipway.embedded_aws.monitoring.api import cloudwatch_application
+from slipway.embedded_aws.monitoring.evaluator import AlarmEvaluator
+from slipway.embedded_aws.monitoring.notifications import Notifier
+from slipway.embedded_aws.monitoring.states import AlarmStates
+from slipway.embedded_aws.objects.front import ObjectFront
+from slipway.embedded_aws.quotas import EndpointQuotas
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws.scaling.service import Scaling
+from slipway.embedded_aws.training.service import Training
 
 
 class EmbeddedAws:
@@ -37,7 +37,7 @@ class EmbeddedAws:
         port: loopback port; 0 lets the operating system choose.
         secret_access_key: signs the requests that are answered.
         directory: files and logs of endpoints, training jobs and builds are written here.
-        programs: maps an image repository to the program that stands for it.
+        programs: maps an image repository to the program that stands for it; None for Slipway's.
         engine: runs endpoints in their images; None runs them as processes.
         time_scale: factor on every timeout and wait of endpoints, jobs and builds; tests shorten
             them.
@@ -59,7 +59,7 @@ class EmbeddedAws:
         port: int,
         secret_access_key: str,
         directory: Path,
-        programs: Mapping[str, ContainerProgram] = PROGRAMS,
+        programs: Mapping[str, ContainerProgram] | None = None,
         engine: Engine | None = None,
         time_scale: float = 1.0,
         response_timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS,
@@ -68,6 +68,7 @@ class EmbeddedAws:
         without_capacity: Collection[str] = (),
     ) -> None:
         self._clock = clock = clock or AccountClock()
+        programs = slipways_programs() if programs is None else programs
         self._listener = Listener(port=port, secret_access_key=secret_access_key, clock=clock)
         self.port = self._listener.port
         self.connection = self._listener.connection

@@ -25,7 +25,7 @@ from botocore.utils import normalize_url_path
 from moto.iam.models import iam_backends
 from moto.sts.models import sts_backends
 
-from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID
+from slipway.embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

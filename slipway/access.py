@@ -28,10 +28,10 @@ from botocore.exceptions import (
     RefreshWithMFAUnsupportedError,
 )
 
-from embedded_aws import control
-from embedded_aws.errors import LocalAwsError
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
+from slipway.embedded_aws import control
+from slipway.embedded_aws.errors import LocalAwsError
 from slipway.errors import Kind, Problem, UserError
 
 # botocore's session variables: (name in the config file, environment variable, default, type).

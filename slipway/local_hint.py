@@ -7,8 +7,8 @@ Nothing in the templates depends on this.
 from collections.abc import Mapping
 from pathlib import Path
 
-from embedded_aws import control
 from slipway.config.names import LOCAL
+from slipway.embedded_aws import control
 
 
 def unset_variables_hint(root: Path, environment: str, variables: Mapping[str, str]) -> str | None:

@@ -14,8 +14,8 @@ from constructs import Construct
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.planning.artifact_place import ArtifactPlace, artifact_place
-from stacks.constructs.compile_role import CompileRole
-from stacks.role_boundary import limit_roles
+from slipway.stacks.constructs.compile_role import CompileRole
+from slipway.stacks.role_boundary import limit_roles
 
 
 class ArtifactsStack(cdk.Stack):

@@ -33,12 +33,12 @@ from slipway.planning.plan import DeploymentPlan, ImagePlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
 from slipway.shared_endpoints import models_sharing_endpoint, named_host
-from stacks.artifacts_stack import ArtifactsStack
-from stacks.endpoint_stack import EndpointStack
-from stacks.foundation_stack import FoundationStack
-from stacks.guest_stack import GuestStack
-from stacks.image_stack import ImageStack, image_stack_id, images_to_build, repository_name
-from stacks.model_stack import ModelStack
+from slipway.stacks.artifacts_stack import ArtifactsStack
+from slipway.stacks.endpoint_stack import EndpointStack
+from slipway.stacks.foundation_stack import FoundationStack
+from slipway.stacks.guest_stack import GuestStack
+from slipway.stacks.image_stack import ImageStack, image_stack_id, images_to_build, repository_name
+from slipway.stacks.model_stack import ModelStack
 
 ALL_MODELS = ("*",)
 

@@ -27,18 +27,18 @@ from slipway.planning.artifact_place import (
 )
 from slipway.planning.capture import CAPTURED_PREFIX
 from slipway.planning.remote_place import REMOTE_PREFIX
-from stacks.constructs.compile_role import CompileRole
-from stacks.constructs.foundation_guard import FoundationGuard
-from stacks.constructs.network import EndpointNetwork
-from stacks.constructs.remote_publishing import RemotePublishingProject
-from stacks.foundation_ids import (
+from slipway.stacks.constructs.compile_role import CompileRole
+from slipway.stacks.constructs.foundation_guard import FoundationGuard
+from slipway.stacks.constructs.network import EndpointNetwork
+from slipway.stacks.constructs.remote_publishing import RemotePublishingProject
+from slipway.stacks.foundation_ids import (
     ARTIFACT_KEY_ARN,
     COMPILE_ROLE_ARN,
     NOTIFICATION_TOPIC_ARN,
     SECURITY_GROUP_ID,
     construct_id_of,
 )
-from stacks.role_boundary import limit_roles
+from slipway.stacks.role_boundary import limit_roles
 
 # The output of a job is copied from there into an artifact within minutes.
 _COMPILE_OUTPUT_DAYS = 14

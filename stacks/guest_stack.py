@@ -4,11 +4,11 @@ import aws_cdk as cdk
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
-from stacks.constructs.alarms import VariantAlarms
-from stacks.constructs.component import ScaledComponent
-from stacks.constructs.component_rollout import guard_copies
-from stacks.constructs.hosting import HostedModel
-from stacks.model_stack import ModelStack
+from slipway.stacks.constructs.alarms import VariantAlarms
+from slipway.stacks.constructs.component import ScaledComponent
+from slipway.stacks.constructs.component_rollout import guard_copies
+from slipway.stacks.constructs.hosting import HostedModel
+from slipway.stacks.model_stack import ModelStack
 
 
 class GuestStack(ModelStack):

@@ -15,9 +15,9 @@ from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.image_sources import copy_image_files
 from slipway.planning.images import compiler_image
 from slipway.planning.plan import ImageBase, ImagePlan
-from stacks.constructs.image_build import ImageBuild, ImageToBuild
-from stacks.foundation_ids import ARTIFACT_KEY_ARN, read_id
-from stacks.role_boundary import limit_roles
+from slipway.stacks.constructs.image_build import ImageBuild, ImageToBuild
+from slipway.stacks.foundation_ids import ARTIFACT_KEY_ARN, read_id
+from slipway.stacks.role_boundary import limit_roles
 
 # Stages of the Dockerfile.
 SERVING_TARGET = "serving"

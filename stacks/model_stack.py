@@ -9,16 +9,16 @@ from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.statements import Key
-from stacks.constructs.execution_role import ExecutionRole
-from stacks.constructs.hosting import Surroundings
-from stacks.constructs.mode_rights import ModeRights
-from stacks.foundation_ids import (
+from slipway.stacks.constructs.execution_role import ExecutionRole
+from slipway.stacks.constructs.hosting import Surroundings
+from slipway.stacks.constructs.mode_rights import ModeRights
+from slipway.stacks.foundation_ids import (
     ARTIFACT_KEY_ARN,
     NOTIFICATION_TOPIC_ARN,
     SECURITY_GROUP_ID,
     read_id,
 )
-from stacks.role_boundary import limit_roles
+from slipway.stacks.role_boundary import limit_roles
 
 
 class ModelStack(cdk.Stack):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embedded_aws import cache
+from slipway.embedded_aws import cache
 from tools.installs import InstallError, NoHomeError, UnavailableError
 
 _FOLDERS = Path(__file__).with_name("go")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from embedded_aws import cache
+from slipway.embedded_aws import cache
 
 
 class InstallError(Exception):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import demo
-from embedded_aws import control
+from slipway.embedded_aws import control
 from tools.browser import Browser, browser
 from tools.pictures import FOLDER
 

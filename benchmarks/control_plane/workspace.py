@@ -19,10 +19,10 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing, interrupts_held, run_timed
 from benchmarks.machine import program_path
 from demo import copy_project
-from embedded_aws import control
-from embedded_aws.control import LocalState
 from slipway.access import open_access
 from slipway.config.names import CONFIG_DIRECTORY
+from slipway.embedded_aws import control
+from slipway.embedded_aws.control import LocalState
 from slipway.project import Project
 
 SAMPLE = "gpt2-autocomplete"

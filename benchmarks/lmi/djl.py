@@ -13,14 +13,14 @@ from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi.design import System
-from embedded_aws.hosting.families.lmi.djl_serving import (
+from slipway import java_properties
+from slipway.embedded_aws.hosting.families.lmi.djl_serving import (
     NotInstalledError,
     find_java,
     is_home,
     server_homes,
     version_of,
 )
-from slipway import java_properties
 
 OLDEST = (0, 36)
 """Version whose own handler runs with the transformers of today, on a CPU."""

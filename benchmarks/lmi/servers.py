@@ -14,11 +14,11 @@ from benchmarks.lmi.djl import DjlServing
 from benchmarks.lmi.prompts import BODIES
 from benchmarks.processes import BackgroundProcess, answers_ping, free_port
 from benchmarks.program import ROOT
-from embedded_aws.hosting.families import (
+from slipway.embedded_aws.hosting.families import (
     container_environment,
 )
-from embedded_aws.hosting.families.lmi import djl_serving
-from embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.hosting.families.lmi import djl_serving
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
 
 SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
 _START_SECONDS = 180.0

@@ -17,7 +17,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.machine import program_path
 from benchmarks.processes import BackgroundProcess, free_port
 from benchmarks.publish.projects import REGION
-from embedded_aws.cache import cache_directory
+from slipway.embedded_aws.cache import cache_directory
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.stored import in_base64
 

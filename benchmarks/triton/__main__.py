@@ -15,7 +15,7 @@ from benchmarks.triton.queries import QUERIES, body
 from benchmarks.triton.report import LATENCIES, page, result
 from benchmarks.triton.servers import find_triton
 from benchmarks.triton.session import measure
-from embedded_aws.hosting.families.triton.triton_server import VERSION
+from slipway.embedded_aws.hosting.families.triton.triton_server import VERSION
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

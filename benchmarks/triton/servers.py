@@ -15,7 +15,7 @@ from containers.serving.settings import EnvironmentReader
 from containers.triton.repository import INPUT, OUTPUT, TextModel
 from containers.triton.settings import TritonSettings
 from containers.triton.start import arguments
-from embedded_aws.hosting.families.triton import triton_server
+from slipway.embedded_aws.hosting.families.triton import triton_server
 
 _START_SECONDS = 300.0
 _SERVING_CORE = ("-m", "benchmarks.triton.serving_core")

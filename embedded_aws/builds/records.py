@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from embedded_aws.api import without_none
-from embedded_aws.hosting.resources.records import now
+from slipway.embedded_aws.api import without_none
+from slipway.embedded_aws.hosting.resources.records import now
 
 IN_PROGRESS = "IN_PROGRESS"
 _SECRET = "SECRETS_MANAGER"  # noqa: S105  # the type of a variable

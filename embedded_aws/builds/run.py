@@ -15,15 +15,15 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from embedded_aws.builds import script
-from embedded_aws.builds.buildspec import Buildspec, BuildspecError, read_buildspec
-from embedded_aws.builds.records import Build
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.iam.permissions import may
-from embedded_aws.iam.s3_access import RoleAccess
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.processes.logs import LogShipper, LogStream
-from embedded_aws.processes.process import SupervisedProcess, start_program
+from slipway.embedded_aws.builds import script
+from slipway.embedded_aws.builds.buildspec import Buildspec, BuildspecError, read_buildspec
+from slipway.embedded_aws.builds.records import Build
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.iam.permissions import may
+from slipway.embedded_aws.iam.s3_access import RoleAccess
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.processes.logs import LogShipper, LogStream
+from slipway.embedded_aws.processes.process import SupervisedProcess, start_program
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from embedded_aws.builds.buildspec import Buildspec, Phase
+from slipway.embedded_aws.builds.buildspec import Buildspec, Phase
 
 # A failure there ends the build; after a failed `build`, `post_build` still runs:
 # https://docs.aws.amazon.com/codebuild/latest/userguide/view-build-details-phases.html

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from moto.codebuild.models import codebuild_backends
 
-from embedded_aws.api import ApiError, Caller, Operation, ServiceApi
-from embedded_aws.builds.records import Build
-from embedded_aws.builds.run import BuildContext, BuildRun
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.iam.trust import is_assumable
-from embedded_aws.processes.logs import LogShipper
+from slipway.embedded_aws.api import ApiError, Caller, Operation, ServiceApi
+from slipway.embedded_aws.builds.records import Build
+from slipway.embedded_aws.builds.run import BuildContext, BuildRun
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.iam.trust import is_assumable
+from slipway.embedded_aws.processes.logs import LogShipper
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

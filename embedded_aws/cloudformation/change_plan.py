@@ -9,23 +9,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import ApiError
-from embedded_aws.cloudformation.desired_state import (
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.cloudformation.desired_state import (
     DesiredState,
     unresolved,
     with_stack_tags,
 )
-from embedded_aws.cloudformation.graph import entries
-from embedded_aws.cloudformation.intrinsics import (
+from slipway.embedded_aws.cloudformation.graph import entries
+from slipway.embedded_aws.cloudformation.intrinsics import (
     KNOWN_AFTER_APPLY,
     Evaluator,
     Lookups,
     TemplateError,
 )
-from embedded_aws.cloudformation.resources.base import ResourceHandler
-from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
-from embedded_aws.cloudformation.template import ResourceDefinition, attribute_references
+from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
+from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
+from slipway.embedded_aws.cloudformation.template import ResourceDefinition, attribute_references
 
 # Returns the physical id of a resource that exists and may be imported.
 FindExisting = Callable[[ResourceDefinition, ResourceHandler], str | None]

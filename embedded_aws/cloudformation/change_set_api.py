@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller
-from embedded_aws.cloudformation.request_reader import RequestReader
-from embedded_aws.cloudformation.stack import ChangeSet, Stack, StackStore, now
-from embedded_aws.cloudformation.stack_api import find_stack, rollback_disabled
-from embedded_aws.cloudformation.stack_operations import StackOperations
-from embedded_aws.cloudformation.views import (
+from slipway.embedded_aws.api import ApiError, Caller
+from slipway.embedded_aws.cloudformation.request_reader import RequestReader
+from slipway.embedded_aws.cloudformation.stack import ChangeSet, Stack, StackStore, now
+from slipway.embedded_aws.cloudformation.stack_api import find_stack, rollback_disabled
+from slipway.embedded_aws.cloudformation.stack_operations import StackOperations
+from slipway.embedded_aws.cloudformation.views import (
     change_set_summary,
     change_set_view,
     change_view,

@@ -4,13 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.cloudformation.document import scalar_text
-from embedded_aws.cloudformation.graph import entries
-from embedded_aws.cloudformation.intrinsics import Evaluator, Lookups, ResourceScope, TemplateError
-from embedded_aws.cloudformation.parameters import ParameterValue
-from embedded_aws.cloudformation.resources.base import ResourceHandler, TagStyle
-from embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
-from embedded_aws.cloudformation.template import Template
+from slipway.embedded_aws.cloudformation.document import scalar_text
+from slipway.embedded_aws.cloudformation.graph import entries
+from slipway.embedded_aws.cloudformation.intrinsics import (
+    Evaluator,
+    Lookups,
+    ResourceScope,
+    TemplateError,
+)
+from slipway.embedded_aws.cloudformation.parameters import ParameterValue
+from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler, TagStyle
+from slipway.embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
+from slipway.embedded_aws.cloudformation.template import Template
 
 # Functions that exist only in the Rules section.
 _RULE_FUNCTIONS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from embedded_aws.api import ApiError
+from slipway.embedded_aws.api import ApiError
 
 # YAML 1.1 reads an unquoted 2012-10-17 as a date; CloudFormation keeps it a string.
 _TIMESTAMP_TAG = "tag:yaml.org,2002:timestamp"

@@ -7,11 +7,11 @@ https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-
 (2026-11-22)
 """
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceHandler
-from embedded_aws.cloudformation.stack import StackStore
-from embedded_aws.cloudformation.stack_contents import StackIdentity
-from embedded_aws.cloudformation.template import ResourceDefinition
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.cloudformation.resources.base import ResourceContext, ResourceHandler
+from slipway.embedded_aws.cloudformation.stack import StackStore
+from slipway.embedded_aws.cloudformation.stack_contents import StackIdentity
+from slipway.embedded_aws.cloudformation.template import ResourceDefinition
 
 _KEPT = ("Retain", "RetainExceptOnCreate")
 

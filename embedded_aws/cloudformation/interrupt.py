@@ -2,7 +2,7 @@
 
 import threading
 
-from embedded_aws.cloudformation.resources.base import InterruptedOperationError
+from slipway.embedded_aws.cloudformation.resources.base import InterruptedOperationError
 
 
 class StoppedError(Exception):

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
-from embedded_aws.cloudformation.document import scalar_text
-from embedded_aws.cloudformation.graph import SUB_VARIABLE, get_att_target
+from slipway.embedded_aws.cloudformation.document import scalar_text
+from slipway.embedded_aws.cloudformation.graph import SUB_VARIABLE, get_att_target
 
 # {{resolve:ssm:/name}} and other dynamic references
 _DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:(?P<service>[^:}]+):(?P<key>[^}]+)\}\}")

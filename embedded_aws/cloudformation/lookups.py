@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.intrinsics import TemplateError
-from embedded_aws.cloudformation.stack import StackStore
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.cloudformation.intrinsics import TemplateError
+from slipway.embedded_aws.cloudformation.stack import StackStore
 
 # ssm:GetParameters takes ten names per call.
 _NAMES_PER_CALL = 10

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import ApiError
-from embedded_aws.cloudformation.document import scalar_text
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.cloudformation.document import scalar_text
 
 _SSM_VALUE = re.compile(r"AWS::SSM::Parameter::Value<(?P<inner>.+)>")
 # The measure of a value, how it compares with the bound, and the rule in AWS's words.

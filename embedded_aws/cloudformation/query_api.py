@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller, without_none
-from embedded_aws.cloudformation.request_reader import IAM_TYPES, RequestReader
-from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.stack import StackStore
-from embedded_aws.cloudformation.stack_api import find_stack
-from embedded_aws.cloudformation.stack_contents import StackResource
-from embedded_aws.cloudformation.template import Template
-from embedded_aws.cloudformation.views import (
+from slipway.embedded_aws.api import ApiError, Caller, without_none
+from slipway.embedded_aws.cloudformation.request_reader import IAM_TYPES, RequestReader
+from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.stack import StackStore
+from slipway.embedded_aws.cloudformation.stack_api import find_stack
+from slipway.embedded_aws.cloudformation.stack_contents import StackResource
+from slipway.embedded_aws.cloudformation.template import Template
+from slipway.embedded_aws.cloudformation.views import (
     event_view,
     export_view,
     operation_event_view,

@@ -8,17 +8,17 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import ApiError, Caller
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.change_plan import ChangePlan, plan_changes
-from embedded_aws.cloudformation.desired_state import DesiredState
-from embedded_aws.cloudformation.existing_resources import find_existing
-from embedded_aws.cloudformation.lookups import ServerLookups
-from embedded_aws.cloudformation.parameters import parameter_values
-from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.stack import Stack, StackStore
-from embedded_aws.cloudformation.stack_contents import StackIdentity
-from embedded_aws.cloudformation.template import (
+from slipway.embedded_aws.api import ApiError, Caller
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.cloudformation.change_plan import ChangePlan, plan_changes
+from slipway.embedded_aws.cloudformation.desired_state import DesiredState
+from slipway.embedded_aws.cloudformation.existing_resources import find_existing
+from slipway.embedded_aws.cloudformation.lookups import ServerLookups
+from slipway.embedded_aws.cloudformation.parameters import parameter_values
+from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.stack import Stack, StackStore
+from slipway.embedded_aws.cloudformation.stack_contents import StackIdentity
+from slipway.embedded_aws.cloudformation.template import (
     Template,
     parse_template,
 )

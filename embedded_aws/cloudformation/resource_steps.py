@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.interrupt import Interrupt, StoppedError
-from embedded_aws.cloudformation.lookups import ServerLookups
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.cloudformation.interrupt import Interrupt, StoppedError
+from slipway.embedded_aws.cloudformation.lookups import ServerLookups
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     ChangeRefusedError,
     InterruptedOperationError,
@@ -22,9 +22,9 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceFailedError,
     ResourceHandler,
 )
-from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.stack import Stack, StackStore, now
-from embedded_aws.cloudformation.stack_contents import StackResource, deletion_order
+from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.stack import Stack, StackStore, now
+from slipway.embedded_aws.cloudformation.stack_contents import StackResource, deletion_order
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

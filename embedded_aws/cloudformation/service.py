@@ -4,16 +4,16 @@ from botocore import xform_name
 from moto.core.config import default_user_config
 from moto.core.utils import get_service_model
 
-from embedded_aws.api import Operation, ServiceApi
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.change_set_api import ChangeSetApi
-from embedded_aws.cloudformation.query_api import QueryApi
-from embedded_aws.cloudformation.request_reader import RequestReader
-from embedded_aws.cloudformation.resources.catalog import resource_handlers
-from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.stack import StackStore
-from embedded_aws.cloudformation.stack_api import StackApi
-from embedded_aws.cloudformation.stack_operations import StackOperations
+from slipway.embedded_aws.api import Operation, ServiceApi
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.cloudformation.change_set_api import ChangeSetApi
+from slipway.embedded_aws.cloudformation.query_api import QueryApi
+from slipway.embedded_aws.cloudformation.request_reader import RequestReader
+from slipway.embedded_aws.cloudformation.resources.catalog import resource_handlers
+from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.stack import StackStore
+from slipway.embedded_aws.cloudformation.stack_api import StackApi
+from slipway.embedded_aws.cloudformation.stack_operations import StackOperations
 
 
 class CloudFormation:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from embedded_aws.cloudformation.change_plan import ChangePlan
-from embedded_aws.cloudformation.desired_state import DesiredState
-from embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
+from slipway.embedded_aws.cloudformation.change_plan import ChangePlan
+from slipway.embedded_aws.cloudformation.desired_state import DesiredState
+from slipway.embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
 
 _TICK = timedelta(milliseconds=1)
 STACK_TYPE = "AWS::CloudFormation::Stack"

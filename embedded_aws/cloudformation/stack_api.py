@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller
-from embedded_aws.cloudformation.request_reader import RequestReader
-from embedded_aws.cloudformation.stack import UPDATABLE, Stack, StackStore, now
-from embedded_aws.cloudformation.stack_operations import StackOperations
+from slipway.embedded_aws.api import ApiError, Caller
+from slipway.embedded_aws.cloudformation.request_reader import RequestReader
+from slipway.embedded_aws.cloudformation.stack import UPDATABLE, Stack, StackStore, now
+from slipway.embedded_aws.cloudformation.stack_operations import StackOperations
 
 
 def find_stack(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from embedded_aws.cloudformation.graph import CircularDependencyError, creation_order
+from slipway.embedded_aws.cloudformation.graph import CircularDependencyError, creation_order
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,17 @@ finished steps.
 
 import dataclasses
 
-from embedded_aws.cloudformation.desired_state import DesiredState, StackScope, with_stack_tags
-from embedded_aws.cloudformation.intrinsics import Evaluator, TemplateError
-from embedded_aws.cloudformation.resource_steps import ResourceSteps, StepFailedError
-from embedded_aws.cloudformation.resources.base import ResourceHandler, changed
-from embedded_aws.cloudformation.stack import now
-from embedded_aws.cloudformation.stack_contents import Output, StackResource
-from embedded_aws.cloudformation.stack_rollback import (
+from slipway.embedded_aws.cloudformation.desired_state import (
+    DesiredState,
+    StackScope,
+    with_stack_tags,
+)
+from slipway.embedded_aws.cloudformation.intrinsics import Evaluator, TemplateError
+from slipway.embedded_aws.cloudformation.resource_steps import ResourceSteps, StepFailedError
+from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler, changed
+from slipway.embedded_aws.cloudformation.stack import now
+from slipway.embedded_aws.cloudformation.stack_contents import Output, StackResource
+from slipway.embedded_aws.cloudformation.stack_rollback import (
     delete_stack,
     roll_back_creation,
     roll_back_update,

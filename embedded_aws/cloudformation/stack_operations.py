@@ -8,15 +8,15 @@ import logging
 import threading
 from collections.abc import Callable, Collection
 
-from embedded_aws.api import ApiError
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.desired_state import DesiredState
-from embedded_aws.cloudformation.interrupt import Interrupt, StoppedError
-from embedded_aws.cloudformation.resource_steps import OperationContext, ResourceSteps
-from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.stack import UPDATABLE, Journal, Stack, StackStore, now
-from embedded_aws.cloudformation.stack_deployment import StackDeployment
-from embedded_aws.cloudformation.stack_rollback import (
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.cloudformation.desired_state import DesiredState
+from slipway.embedded_aws.cloudformation.interrupt import Interrupt, StoppedError
+from slipway.embedded_aws.cloudformation.resource_steps import OperationContext, ResourceSteps
+from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.stack import UPDATABLE, Journal, Stack, StackStore, now
+from slipway.embedded_aws.cloudformation.stack_deployment import StackDeployment
+from slipway.embedded_aws.cloudformation.stack_rollback import (
     delete_stack,
     roll_back_creation,
     roll_back_update,

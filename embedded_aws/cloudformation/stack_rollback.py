@@ -7,9 +7,9 @@ resources are deleted.
 import dataclasses
 from collections.abc import Callable, Collection
 
-from embedded_aws.cloudformation.resource_steps import ResourceSteps, StepFailedError
-from embedded_aws.cloudformation.stack import now
-from embedded_aws.cloudformation.stack_contents import StackResource
+from slipway.embedded_aws.cloudformation.resource_steps import ResourceSteps, StepFailedError
+from slipway.embedded_aws.cloudformation.stack import now
+from slipway.embedded_aws.cloudformation.stack_contents import StackResource
 
 
 def roll_back_creation(

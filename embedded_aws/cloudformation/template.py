@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import ApiError
-from embedded_aws.cloudformation.document import read_document
-from embedded_aws.cloudformation.graph import (
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.cloudformation.document import read_document
+from slipway.embedded_aws.cloudformation.graph import (
     CircularDependencyError,
     creation_order,
     entries,

@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from embedded_aws.api import ApiError, without_none
-from embedded_aws.cloudformation.change_plan import Change
-from embedded_aws.cloudformation.desired_state import DesiredState
-from embedded_aws.cloudformation.parameters import ParameterValue
-from embedded_aws.cloudformation.stack import ChangeSet, Event, Stack
-from embedded_aws.cloudformation.stack_contents import Output, StackResource
+from slipway.embedded_aws.api import ApiError, without_none
+from slipway.embedded_aws.cloudformation.change_plan import Change
+from slipway.embedded_aws.cloudformation.desired_state import DesiredState
+from slipway.embedded_aws.cloudformation.parameters import ParameterValue
+from slipway.embedded_aws.cloudformation.stack import ChangeSet, Event, Stack
+from slipway.embedded_aws.cloudformation.stack_contents import Output, StackResource
 
 T = TypeVar("T")
 PAGE_SIZE = 100

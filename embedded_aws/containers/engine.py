@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from embedded_aws.errors import LocalAwsError
+from slipway.embedded_aws.errors import LocalAwsError
 
 
 class EngineError(LocalAwsError):

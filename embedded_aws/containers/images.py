@@ -7,7 +7,7 @@ never runs in an image of other sources than the sources that its template names
 
 from typing import Final
 
-from embedded_aws.containers.engine import Engine, EngineError
+from slipway.embedded_aws.containers.engine import Engine, EngineError
 
 SOURCES_LABEL: Final = "slipway.sources"
 """The label of a built image: the fingerprint of its sources."""

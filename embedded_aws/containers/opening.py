@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from embedded_aws.cache import cache_directory
-from embedded_aws.containers.engine import Engine, NoEngineError
+from slipway.embedded_aws.cache import cache_directory
+from slipway.embedded_aws.containers.engine import Engine, NoEngineError
 
 KINDS: Final = ("docker", "dockerd", "podman")
 PODMAN: Final = "/usr/bin/podman"

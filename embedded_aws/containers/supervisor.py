@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from embedded_aws.containers import tunnel
+from slipway.embedded_aws.containers import tunnel
 
 _RETRY_SECONDS = 0.1
 

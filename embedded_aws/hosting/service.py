@@ -4,29 +4,29 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from embedded_aws.api import VALIDATION, Operation, ServiceApi
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.clock import AccountClock
-from embedded_aws.containers.engine import Engine
-from embedded_aws.hosting.asynchronous.queue import AsyncQueues
-from embedded_aws.hosting.components.component import Component
-from embedded_aws.hosting.components.sampler import ComponentSampler
-from embedded_aws.hosting.components.service import Components
-from embedded_aws.hosting.endpoints.service import Endpoints
-from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
-from embedded_aws.hosting.fleets import model_download
-from embedded_aws.hosting.fleets.endpoint import Endpoint
-from embedded_aws.hosting.fleets.machine_metrics import MachineSampler
-from embedded_aws.hosting.fleets.running_variant import HostingContext
-from embedded_aws.hosting.launch.image_launcher import ImageLauncher
-from embedded_aws.hosting.launch.program_launcher import ProgramLauncher
-from embedded_aws.hosting.resources.endpoint_configs import EndpointConfigs
-from embedded_aws.hosting.resources.models import Models
-from embedded_aws.hosting.resources.records import Records
-from embedded_aws.hosting.resources.tags import Tags
-from embedded_aws.hosting.telemetry.metrics import MetricPublisher
-from embedded_aws.quotas import EndpointQuotas
-from embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws.api import VALIDATION, Operation, ServiceApi
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clock import AccountClock
+from slipway.embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.hosting.asynchronous.queue import AsyncQueues
+from slipway.embedded_aws.hosting.components.component import Component
+from slipway.embedded_aws.hosting.components.sampler import ComponentSampler
+from slipway.embedded_aws.hosting.components.service import Components
+from slipway.embedded_aws.hosting.endpoints.service import Endpoints
+from slipway.embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
+from slipway.embedded_aws.hosting.fleets import model_download
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
+from slipway.embedded_aws.hosting.fleets.machine_metrics import MachineSampler
+from slipway.embedded_aws.hosting.fleets.running_variant import HostingContext
+from slipway.embedded_aws.hosting.launch.image_launcher import ImageLauncher
+from slipway.embedded_aws.hosting.launch.program_launcher import ProgramLauncher
+from slipway.embedded_aws.hosting.resources.endpoint_configs import EndpointConfigs
+from slipway.embedded_aws.hosting.resources.models import Models
+from slipway.embedded_aws.hosting.resources.records import Records
+from slipway.embedded_aws.hosting.resources.tags import Tags
+from slipway.embedded_aws.hosting.telemetry.metrics import MetricPublisher
+from slipway.embedded_aws.quotas import EndpointQuotas
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
 
 
 class Hosting:

@@ -13,8 +13,8 @@ from typing import Any
 from moto.iam.exceptions import NotFoundException
 from moto.iam.models import iam_backends
 
-from embedded_aws.iam.policies import listed, matches
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.iam.policies import listed, matches
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 # Decisions: https://docs.aws.amazon.com/IAM/latest/APIReference/API_EvaluationResult.html
 _ALLOWED, _DENIED, _UNNAMED = "allowed", "explicitDeny", "implicitDeny"

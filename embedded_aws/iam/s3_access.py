@@ -12,8 +12,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 from moto.kms.models import kms_backends
 
-from embedded_aws.iam.permissions import Context, may
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.iam.permissions import Context, may
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 _CONSOLE_FOLDER = "/"
 

@@ -10,9 +10,9 @@ from moto.core.responses import ActionResult
 from moto.core.utils import convert_to_flask_response
 from moto.iam.responses import IamResponse
 
-from embedded_aws.api import ApiError
-from embedded_aws.iam.permissions import decision
-from embedded_aws.moto_applications import moto_application
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.iam.permissions import decision
+from slipway.embedded_aws.moto_applications import moto_application
 
 _INVALID = "InvalidInput"
 _APPLIED = {"ActionNames", "ContextEntries", "PolicySourceArn", "ResourceArns"}

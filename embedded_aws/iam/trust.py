@@ -6,9 +6,9 @@ from urllib.parse import unquote
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import Caller, ValidationError
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.iam.policies import listed, matches
+from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.iam.policies import listed, matches
 
 _SAGEMAKER = "sagemaker.amazonaws.com"
 

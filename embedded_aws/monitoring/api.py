@@ -13,13 +13,13 @@ from moto.cloudwatch.responses import CloudWatchResponse
 from moto.core.responses import ActionResult, EmptyResult
 from moto.core.utils import convert_to_flask_response, get_service_model
 
-from embedded_aws.api import ApiError
-from embedded_aws.monitoring.definitions import AlarmRefusedError, definition_of
-from embedded_aws.monitoring.history import state_updates
-from embedded_aws.monitoring.metric_data import metric_data
-from embedded_aws.monitoring.states import AlarmStates
-from embedded_aws.moto_applications import moto_application
-from embedded_aws.validation import validation_problem
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.monitoring.definitions import AlarmRefusedError, definition_of
+from slipway.embedded_aws.monitoring.history import state_updates
+from slipway.embedded_aws.monitoring.metric_data import metric_data
+from slipway.embedded_aws.monitoring.states import AlarmStates
+from slipway.embedded_aws.moto_applications import moto_application
+from slipway.embedded_aws.validation import validation_problem
 
 _REFUSED = "ValidationError"
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")

@@ -10,9 +10,9 @@ from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring.metric_math import Formula, FormulaError, names_in, parse
-from embedded_aws.monitoring.samples import STATISTICS, percentile_of
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.monitoring.metric_math import Formula, FormulaError, names_in, parse
+from slipway.embedded_aws.monitoring.samples import STATISTICS, percentile_of
 
 DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3_600

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from embedded_aws.monitoring.definitions import AlarmDefinition, Comparison, Missing
-from embedded_aws.monitoring.metric_math import compute
-from embedded_aws.monitoring.samples import Samples
+from slipway.embedded_aws.monitoring.definitions import AlarmDefinition, Comparison, Missing
+from slipway.embedded_aws.monitoring.metric_math import compute
+from slipway.embedded_aws.monitoring.samples import Samples
 
 # CloudWatch retrieves more periods than it evaluates, to find points when the latest are missing.
 # The number is not documented; its examples have 5 for 3 evaluation periods.

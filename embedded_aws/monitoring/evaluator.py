@@ -18,19 +18,19 @@ from weakref import WeakKeyDictionary
 
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring.definitions import (
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.monitoring.definitions import (
     DAY_SECONDS,
     AlarmDefinition,
     AlarmRefusedError,
     MetricSource,
     definition_of,
 )
-from embedded_aws.monitoring.evaluation import State, datapoints_of, evaluate, range_periods
-from embedded_aws.monitoring.notifications import is_scaling_policy
-from embedded_aws.monitoring.reasons import reason, reason_data
-from embedded_aws.monitoring.samples import begin_of, samples_by_period
-from embedded_aws.monitoring.states import AlarmStates
+from slipway.embedded_aws.monitoring.evaluation import State, datapoints_of, evaluate, range_periods
+from slipway.embedded_aws.monitoring.notifications import is_scaling_policy
+from slipway.embedded_aws.monitoring.reasons import reason, reason_data
+from slipway.embedded_aws.monitoring.samples import begin_of, samples_by_period
+from slipway.embedded_aws.monitoring.states import AlarmStates
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from embedded_aws.api import ApiError
-from embedded_aws.monitoring.samples import STATISTICS, percentile_of, samples_by_period
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.monitoring.samples import STATISTICS, percentile_of, samples_by_period
 
 _MOST_QUERIES = 500
 _MINUTE_SECONDS = 60

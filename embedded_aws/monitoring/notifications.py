@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 import botocore.session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from embedded_aws.api import without_none
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring.evaluation import State
-from embedded_aws.monitoring.reasons import timestamp
+from slipway.embedded_aws.api import without_none
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.monitoring.evaluation import State
+from slipway.embedded_aws.monitoring.reasons import timestamp
 
 logger = logging.getLogger(__name__)
 

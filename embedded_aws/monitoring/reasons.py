@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from embedded_aws.monitoring.definitions import AlarmDefinition, Comparison, Missing
-from embedded_aws.monitoring.evaluation import Datapoint, State, Verdict
+from slipway.embedded_aws.monitoring.definitions import AlarmDefinition, Comparison, Missing
+from slipway.embedded_aws.monitoring.evaluation import Datapoint, State, Verdict
 
 _VERSION = "1.0"
 _SHOWN_DATAPOINTS = 5

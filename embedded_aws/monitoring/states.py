@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from embedded_aws.monitoring.evaluation import State
-from embedded_aws.monitoring.notifications import Notifier, notification_of
+from slipway.embedded_aws.monitoring.evaluation import State
+from slipway.embedded_aws.monitoring.notifications import Notifier, notification_of
 
 _UNCHECKED = "Unchecked: Initial alarm creation"
 

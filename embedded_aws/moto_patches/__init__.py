@@ -9,7 +9,12 @@ behaviour it replaces, and why:
 - `security_groups`: moto deletes a security group that is in use.
 """
 
-from embedded_aws.moto_patches import buckets, copied_objects, scalable_targets, security_groups
+from slipway.embedded_aws.moto_patches import (
+    buckets,
+    copied_objects,
+    scalable_targets,
+    security_groups,
+)
 
 
 def patch_moto() -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from moto.iam.access_control import IAMPolicy, PermissionResult
 from moto.s3.models import FakeBucket, S3Backend
 
-from embedded_aws.iam.policies import listed
+from slipway.embedded_aws.iam.policies import listed
 
 _LOGGING_BEGINS_AFTER = timedelta(hours=1)
 _log_at_once = S3Backend.log_incoming_request

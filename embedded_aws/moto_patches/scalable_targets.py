@@ -26,7 +26,7 @@ from moto.applicationautoscaling.models import (
 from moto.core.exceptions import JsonRESTError
 from moto.core.utils import get_service_model
 
-from embedded_aws.scaling.tracking_alarms import make_tracking_alarms
+from slipway.embedded_aws.scaling.tracking_alarms import make_tracking_alarms
 from slipway.facts.schedule_expressions import ScheduleError, parse_schedule
 
 _MISSING = "ObjectNotFoundException"

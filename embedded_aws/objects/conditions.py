@@ -16,9 +16,9 @@ from urllib.parse import parse_qs
 
 from moto.s3.models import s3_backends
 
-from embedded_aws.iam.permissions import is_denied
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.objects.digests import Refusal
+from slipway.embedded_aws.iam.permissions import is_denied
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.objects.digests import Refusal
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment

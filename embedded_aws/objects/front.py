@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from embedded_aws.objects.conditions import write_of
-from embedded_aws.objects.digests import Refusal, find_wrong_digest
+from slipway.embedded_aws.objects.conditions import write_of
+from slipway.embedded_aws.objects.digests import Refusal, find_wrong_digest
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -15,8 +15,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.periodic import Periodic
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.periodic import Periodic
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 from moto.applicationautoscaling.models import applicationautoscaling_backends
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.scaling.capacity import BusyError, capacity, set_capacity
-from embedded_aws.scaling.policies import stepped, tracked
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.scaling.capacity import BusyError, capacity, set_capacity
+from slipway.embedded_aws.scaling.policies import stepped, tracked
 from slipway.facts.schedule_expressions import ScheduleError, parse_schedule
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from moto.applicationautoscaling.exceptions import AWSValidationException
 from moto.cloudwatch.models import cloudwatch_backends
 from moto.moto_api._internal import mock_random
 
-from embedded_aws.monitoring.evaluation import State
+from slipway.embedded_aws.monitoring.evaluation import State
 
 _HIGH_PERIODS = 3
 _LOW_SECONDS = 900

@@ -6,13 +6,13 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import Caller, ValidationError
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import find_program, registry_of
-from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
-from embedded_aws.hosting.resources.refusals import refuse
-from embedded_aws.iam.s3_access import RoleAccess
-from embedded_aws.iam.trust import require_role
+from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families import find_program, registry_of
+from slipway.embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
+from slipway.embedded_aws.hosting.resources.refusals import refuse
+from slipway.embedded_aws.iam.s3_access import RoleAccess
+from slipway.embedded_aws.iam.trust import require_role
 
 _PAGE = "training"
 _UNSUPPORTED = {

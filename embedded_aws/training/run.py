@@ -14,17 +14,17 @@ from urllib.parse import urlsplit
 from boto3.exceptions import Boto3Error
 from botocore.exceptions import BotoCoreError, ClientError
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import container_environment
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.fleets.model_download import ModelDataError, download_prefix
-from embedded_aws.hosting.resources.records import now
-from embedded_aws.iam.s3_access import RoleAccess
-from embedded_aws.processes.logs import LogShipper, LogStream
-from embedded_aws.processes.process import SupervisedProcess, start_program
-from embedded_aws.training.jobs import TrainingJob
-from embedded_aws.training.layout import Layout
-from embedded_aws.training.requests import channel_place
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families import container_environment
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.hosting.fleets.model_download import ModelDataError, download_prefix
+from slipway.embedded_aws.hosting.resources.records import now
+from slipway.embedded_aws.iam.s3_access import RoleAccess
+from slipway.embedded_aws.processes.logs import LogShipper, LogStream
+from slipway.embedded_aws.processes.process import SupervisedProcess, start_program
+from slipway.embedded_aws.training.jobs import TrainingJob
+from slipway.embedded_aws.training.layout import Layout
+from slipway.embedded_aws.training.requests import channel_place
 
 logger = logging.getLogger(__name__)
 

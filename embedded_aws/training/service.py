@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller, Operation, ValidationError
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import PROGRAMS
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.resources.records import Records, now
-from embedded_aws.hosting.resources.tags import Tags
-from embedded_aws.processes.logs import LogShipper
-from embedded_aws.training.jobs import UNDER_WAY, TrainingJob
-from embedded_aws.training.requests import checked_program
-from embedded_aws.training.run import JobRun, TrainingContext
+from slipway.embedded_aws.api import ApiError, Caller, Operation, ValidationError
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.hosting.resources.records import Records, now
+from slipway.embedded_aws.hosting.resources.tags import Tags
+from slipway.embedded_aws.processes.logs import LogShipper
+from slipway.embedded_aws.training.jobs import UNDER_WAY, TrainingJob
+from slipway.embedded_aws.training.requests import checked_program
+from slipway.embedded_aws.training.run import JobRun, TrainingContext
 
 
 class Training:
@@ -31,7 +30,7 @@ class Training:
         directory: Path,
         tags: Tags,
         *,
-        programs: Mapping[str, ContainerProgram] = PROGRAMS,
+        programs: Mapping[str, ContainerProgram],
         time_scale: float = 1.0,
     ) -> None:
         # Left by a killed server: nothing refers to it any more.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embedded_aws.reported_refusals import ReportedRefusal
 from slipway.cli.output import (
     ANSWER_IS_NO,
     JsonOption,
@@ -18,12 +17,13 @@ from slipway.cli.output import (
 )
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
 from slipway.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from embedded_aws.control import AccountTime, LocalState
+    from slipway.embedded_aws.control import AccountTime, LocalState
 
 app = typer.Typer(
     help="The embedded AWS on this machine: no account, no network, and no Docker unless you ask.",
@@ -68,7 +68,7 @@ def start(
     as_json: JsonOption = False,
 ) -> None:
     """Start the embedded AWS, or find the running one."""
-    from embedded_aws import control
+    from slipway.embedded_aws import control
 
     root = current_project().root
     with _user_errors():
@@ -105,7 +105,7 @@ def start(
 @app.command()
 def stop() -> None:
     """Stop the embedded AWS and everything it serves; its account is lost."""
-    from embedded_aws import control
+    from slipway.embedded_aws import control
 
     root = current_project().root
     with _user_errors():
@@ -122,7 +122,7 @@ def stop() -> None:
 @app.command()
 def status(as_json: JsonOption = False) -> None:
     """Show whether the embedded AWS runs, and which endpoints it serves; exit 3 if it does not."""
-    from embedded_aws import control
+    from slipway.embedded_aws import control
 
     root = current_project().root
     with _user_errors():
@@ -199,7 +199,7 @@ def environment(as_json: JsonOption = False) -> None:
 
 
 def _pass_minute(root: "Path") -> "AccountTime":
-    from embedded_aws import control
+    from slipway.embedded_aws import control
 
     with _user_errors():
         time = control.pass_minute(root)
@@ -265,8 +265,8 @@ def _loss(process: int) -> str:
 @contextlib.contextmanager
 def _user_errors() -> Iterator[None]:
     """Turns errors of the embedded AWS, whose messages name the remedy, into `UserError`."""
-    from embedded_aws.containers.engine import NoEngineError
-    from embedded_aws.errors import LocalAwsError
+    from slipway.embedded_aws.containers.engine import NoEngineError
+    from slipway.embedded_aws.errors import LocalAwsError
 
     try:
         yield

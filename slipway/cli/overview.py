@@ -47,8 +47,8 @@ def _next_step(names: list[str], *, runs: bool) -> str:
 
 
 def _embedded_aws_runs(project: Project) -> bool:
-    from embedded_aws import control
-    from embedded_aws.errors import LocalAwsError
+    from slipway.embedded_aws import control
+    from slipway.embedded_aws.errors import LocalAwsError
 
     try:
         return control.status(project.root) is not None

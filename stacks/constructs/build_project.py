@@ -10,8 +10,8 @@ from constructs import Construct
 
 from slipway.config.sections.image_builds import BuildVpc
 from slipway.planning.statements import Statement
-from stacks.constructs.handler_function import add_log_group
-from stacks.constructs.statements import acknowledge_wildcards, document_of, write_logs
+from slipway.stacks.constructs.handler_function import add_log_group
+from slipway.stacks.constructs.statements import acknowledge_wildcards, document_of, write_logs
 
 # It has Python 3.12, Docker 28 and buildx.
 BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"

@@ -15,7 +15,7 @@ from slipway.planning.statements import (
     read_objects,
     write_logs_of_machines,
 )
-from stacks.constructs.statements import acknowledge_wildcards, document_of, trusted
+from slipway.stacks.constructs.statements import acknowledge_wildcards, document_of, trusted
 
 _LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 

@@ -7,10 +7,10 @@ from constructs import Construct
 from slipway.config.alarm_kinds import REQUESTS
 from slipway.planning.component import WAKE_METRIC, ComponentPlan
 from slipway.planning.plan import VariantPlan
-from stacks.constructs.hosting import HostedModel
-from stacks.constructs.scaling_policies import ScalingMetric, StepPolicy, TrackingPolicy
-from stacks.constructs.scheduled_actions import scheduled_actions
-from stacks.constructs.step_scaling import add_alarm, add_policy
+from slipway.stacks.constructs.hosting import HostedModel
+from slipway.stacks.constructs.scaling_policies import ScalingMetric, StepPolicy, TrackingPolicy
+from slipway.stacks.constructs.scheduled_actions import scheduled_actions
+from slipway.stacks.constructs.step_scaling import add_alarm, add_policy
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:inference-component:DesiredCopyCount"

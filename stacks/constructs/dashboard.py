@@ -11,7 +11,7 @@ from slipway.config.alarm_kinds import MACHINES, REQUESTS
 from slipway.config.async_alarms import ASYNC_REQUESTS, QUEUE
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.planning.plan import DeploymentPlan
-from stacks.constructs.alarms import PERIOD_SECONDS, VariantAlarms, metric_dimensions
+from slipway.stacks.constructs.alarms import PERIOD_SECONDS, VariantAlarms, metric_dimensions
 
 # Three beside each other on CloudWatch's grid of 24 columns.
 _WIDTH = 8

@@ -10,10 +10,10 @@ from constructs import Construct
 from slipway.config.names import KEPT_LOGS
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.statements import allow
-from stacks.constructs.handler_function import add_handler_function
-from stacks.constructs.hosting import HostedEndpoint, Surroundings
-from stacks.constructs.scaling_policies import digest_of
-from stacks.constructs.statements import acknowledge_wildcards
+from slipway.stacks.constructs.handler_function import add_handler_function
+from slipway.stacks.constructs.hosting import HostedEndpoint, Surroundings
+from slipway.stacks.constructs.scaling_policies import digest_of
+from slipway.stacks.constructs.statements import acknowledge_wildcards
 
 RESOURCE_TYPE = "Custom::SlipwayScaling"
 # Begins the ids of the constructs that scale variants.

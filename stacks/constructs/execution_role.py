@@ -5,7 +5,7 @@ from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.statements import RolePolicy
-from stacks.constructs.statements import acknowledge_wildcards, document_of, trusted
+from slipway.stacks.constructs.statements import acknowledge_wildcards, document_of, trusted
 
 
 class ExecutionRole(Construct):

@@ -6,7 +6,7 @@ from constructs import Construct
 
 from slipway.config.environments import Environment
 from slipway.planning.statements import allow
-from stacks.constructs.handler_function import add_handler_function
+from slipway.stacks.constructs.handler_function import add_handler_function
 
 RESOURCE_TYPE = "Custom::SlipwayFoundation"
 # Raised with each change of the foundation's template, so that an outdated working copy cannot undo

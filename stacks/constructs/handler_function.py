@@ -13,8 +13,8 @@ from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from slipway.planning.statements import Statement
-from stacks.constructs.statements import document_of, write_logs
-from stacks.function_files import copy_function
+from slipway.stacks.constructs.statements import document_of, write_logs
+from slipway.stacks.function_files import copy_function
 
 _RUNTIME = "python3.14"
 _LOG_RETENTION = logs.RetentionDays.THREE_MONTHS

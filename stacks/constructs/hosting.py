@@ -10,8 +10,8 @@ from constructs import Construct
 
 from slipway.config.sections.endpoint import Metrics
 from slipway.planning.plan import DeploymentPlan
-from stacks.constructs.mode_rights import ModeRights
-from stacks.constructs.production_variants import production_variant
+from slipway.stacks.constructs.mode_rights import ModeRights
+from slipway.stacks.constructs.production_variants import production_variant
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,16 @@ from constructs import Construct, IDependable
 from slipway.config.sections.image_builds import PUBLIC_BUILDS, ImageBuilds
 from slipway.planning.plan import ImagePlan
 from slipway.planning.statements import allow
-from stacks.constructs.build_project import (
+from slipway.stacks.constructs.build_project import (
     BUILD_IMAGE,
     INTERFACES_REASON,
     BuildRole,
     add_build_project,
     plain_variables,
 )
-from stacks.constructs.handler_function import add_handler_function
-from stacks.constructs.image_build_rights import build_statements, network_interfaces_arn
-from stacks.constructs.statements import document_of, trusted
+from slipway.stacks.constructs.handler_function import add_handler_function
+from slipway.stacks.constructs.image_build_rights import build_statements, network_interfaces_arn
+from slipway.stacks.constructs.statements import document_of, trusted
 
 # 4 cores and 128 GB of disk; NVIDIA's images unpack to more than 10 GB.
 _COMPUTE_TYPE = "BUILD_GENERAL1_MEDIUM"

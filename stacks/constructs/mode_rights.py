@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from slipway.planning.statements import RolePolicy
-from stacks.constructs.statements import acknowledge_wildcards, document_of
+from slipway.stacks.constructs.statements import acknowledge_wildcards, document_of
 
 
 class ModeRights(Construct):

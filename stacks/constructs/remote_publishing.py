@@ -13,17 +13,17 @@ from slipway.config.sections.remote_publishing import RemotePublishing
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.remote_place import BUILD_MODULE, CA_BUNDLE_FILE, SOURCES_PREFIX
 from slipway.planning.statements import allow
-from stacks.constructs.build_project import (
+from slipway.stacks.constructs.build_project import (
     BUILD_IMAGE,
     INTERFACES_REASON,
     BuildRole,
     add_build_project,
     plain_variables,
 )
-from stacks.constructs.handler_function import add_handler_function
-from stacks.constructs.image_build_rights import network_interfaces_arn, network_statements
-from stacks.constructs.remote_publishing_rights import publishing_statements
-from stacks.constructs.statements import trusted
+from slipway.stacks.constructs.handler_function import add_handler_function
+from slipway.stacks.constructs.image_build_rights import network_interfaces_arn, network_statements
+from slipway.stacks.constructs.remote_publishing_rights import publishing_statements
+from slipway.stacks.constructs.statements import trusted
 
 RESOURCE_TYPE = "Custom::SlipwayRemotePublishing"
 _PYTHON = "3.12"

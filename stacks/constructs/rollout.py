@@ -13,8 +13,8 @@ from slipway.config.sections.rollout import Rollout
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rollout import ALL_AT_ONCE, CANARY, LINEAR, ROLLING, new_fleet_alarms
 from slipway.planning.rollout_text import describe_rollout
-from stacks.constructs.alarms import VariantAlarms
-from stacks.constructs.hosting import HostedEndpoint
+from slipway.stacks.constructs.alarms import VariantAlarms
+from slipway.stacks.constructs.hosting import HostedEndpoint
 
 _ROUTING = {ALL_AT_ONCE: "ALL_AT_ONCE", CANARY: "CANARY", LINEAR: "LINEAR"}
 

@@ -5,9 +5,9 @@ from constructs import Construct, IDependable
 
 from slipway.config.sections.scaling import Autoscaling
 from slipway.planning.plan import VariantPlan
-from stacks.constructs.scaling_policies import step_policy, tracking_policy, wake_policy
-from stacks.constructs.scheduled_actions import scheduled_actions
-from stacks.constructs.step_scaling import StepScaling, add_policy
+from slipway.stacks.constructs.scaling_policies import step_policy, tracking_policy, wake_policy
+from slipway.stacks.constructs.scheduled_actions import scheduled_actions
+from slipway.stacks.constructs.step_scaling import StepScaling, add_policy
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"

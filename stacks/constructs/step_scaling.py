@@ -5,7 +5,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from slipway.config.alarm_kinds import REQUESTS
-from stacks.constructs.scaling_policies import PERIOD_SECONDS, ScalingPolicy, StepPolicy
+from slipway.stacks.constructs.scaling_policies import PERIOD_SECONDS, ScalingPolicy, StepPolicy
 
 
 def add_policy(

@@ -15,7 +15,7 @@ from benchmarks.estimates import Verdict
 from benchmarks.execution import Timing
 from benchmarks.trials import Trial
 from demo import copy_project
-from embedded_aws.control import LocalState
+from slipway.embedded_aws.control import LocalState
 from slipway.project import Project
 from tests.benchmarks.results import committed, document_of, shape
 

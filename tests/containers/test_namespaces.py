@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
+from slipway.stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import network_watch
 from tests.support.dockerfiles import stage
 from tests.support.processes import children, command_line

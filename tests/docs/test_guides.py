@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from demo import copy_project
-from embedded_aws import control
+from slipway.embedded_aws import control
 from tests.support.page_runs import run_page
 from tests.support.pages import ROOT, blocks
 

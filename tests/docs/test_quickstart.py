@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from demo import copy_project
-from embedded_aws import control
+from slipway.embedded_aws import control
 from tests.support.page_runs import PREPARATION, run_page
 from tests.support.pages import ROOT, blocks
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from embedded_aws.admission import find_refusal
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.identity import MINUTE_PATH, STATUS_PATH
+from slipway.embedded_aws.admission import find_refusal
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.identity import MINUTE_PATH, STATUS_PATH
 from tests.support.accounts import embedded_aws
 
 NO_PAGE = "The embedded AWS answers no web page."

@@ -13,9 +13,9 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.identity import ACCESS_KEY_ID, MINUTE_PATH, STATUS_PATH
-from embedded_aws.server import EmbeddedAws
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.identity import ACCESS_KEY_ID, MINUTE_PATH, STATUS_PATH
+from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.accounts import embedded_aws
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]

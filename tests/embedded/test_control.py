@@ -13,12 +13,12 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws import control
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.containers.engine import NoEngineError
-from embedded_aws.errors import LocalAwsError
-from embedded_aws.hosting.fleets.capacity import NO_CAPACITY
-from embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws import control
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.containers.engine import NoEngineError
+from slipway.embedded_aws.errors import LocalAwsError
+from slipway.embedded_aws.hosting.fleets.capacity import NO_CAPACITY
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
 from tests.support.processes import is_running
 from tests.support.roles import make_role
 from tests.support.starts import count_start
@@ -150,7 +150,7 @@ def test_two_processes_cannot_share_a_directory(
     running: Running,
 ) -> None:
     project, state = running
-    command = [sys.executable, "-m", "embedded_aws", "--port", "0"]
+    command = [sys.executable, "-m", "slipway.embedded_aws", "--port", "0"]
     second = subprocess.run(
         [*command, "--directory", str(project / ".slipway" / "local")],
         cwd=ROOT,

@@ -13,13 +13,13 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.iam.models import iam_backends
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.identity import ACCOUNT_ID
 from tests.support.accounts import embedded_aws
 
 FULL = """
 import resource, sys, time
-from embedded_aws.listener import Listener
+from slipway.embedded_aws.listener import Listener
 listener = Listener(port=0, secret_access_key="secret")
 listener.start()
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.clock import AccountClock, Deadline
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.identity import MINUTE_PATH
-from embedded_aws.server import EmbeddedAws
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clock import AccountClock, Deadline
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.identity import MINUTE_PATH
+from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.accounts import embedded_aws
 from tests.support.roles import make_role
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clients import LoopbackClients
 from tests.support.accounts import embedded_aws
 from tests.support.roles import make_role
 

@@ -25,10 +25,10 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from embedded_aws import control
-from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, MINUTE_PATH, STATUS_PATH
-from embedded_aws.listener import Listener
-from embedded_aws.server import EmbeddedAws
+from slipway.embedded_aws import control
+from slipway.embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, MINUTE_PATH, STATUS_PATH
+from slipway.embedded_aws.listener import Listener
+from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.starts import count_start
 

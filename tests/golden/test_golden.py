@@ -20,10 +20,10 @@ from cfnlint.rules import Match
 
 from slipway.cli.plan_text import describe_plan
 from slipway.errors import UserError
-from stacks.artifacts_stack import ArtifactsStack
-from stacks.assembly import plan_stack
-from stacks.constructs.foundation_guard import FOUNDATION_VERSION
-from stacks.foundation_stack import FoundationStack
+from slipway.stacks.artifacts_stack import ArtifactsStack
+from slipway.stacks.assembly import plan_stack
+from slipway.stacks.constructs.foundation_guard import FOUNDATION_VERSION
+from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.golden_cases import (
     BAD,
     GOLDEN,

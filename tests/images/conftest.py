@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.containers.engine import Engine
 from tests.images.families import FAMILIES, Tried
 from tests.support.containers import Client
 from tools.images.build import build

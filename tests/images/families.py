@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.containers.engine import Engine
 from tests.containers.neuron import running_program as neuron
 from tests.containers.tensorrt import running_program as tensorrt
 from tests.support.containers import Client

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
-from embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.containers.engine import Engine
 from slipway.image_sources import copy_image_files
 from tests.support.page_runs import free_port
 from tests.support.starts import count_start

@@ -15,9 +15,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from embedded_aws import control
-from embedded_aws.containers.engine import Engine
-from embedded_aws.identity import ACCESS_KEY_ID
+from slipway.embedded_aws import control
+from slipway.embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.project import Project
 from tests.images.families import FAMILIES
 from tests.support.served_sample import ENDPOINT, STACK, ask, await_serving, deploy

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.containers.engine import Engine
-from embedded_aws.containers.images import SOURCES_LABEL
+from slipway.embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.containers.images import SOURCES_LABEL
 from slipway.image_sources import image_digest
 from tools.images.build import build
 from tools.images.catalogue import ROOT, Image, catalogue

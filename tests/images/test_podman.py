@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.containers.engine import Engine
 from tools.images.build import build
 from tools.images.catalogue import catalogue
 from tools.images.engine import open_engine

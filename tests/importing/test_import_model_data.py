@@ -9,8 +9,8 @@ import boto3
 import pytest
 import yaml
 
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway import java_properties
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.planning.families import deployment_of
 from slipway.project import Project
 from tests.support.accounts import SECRET_ACCESS_KEY, object_storage

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.listener import Listener
-from embedded_aws.quotas import EndpointQuotas
 from slipway.access import Access
+from slipway.embedded_aws.listener import Listener
+from slipway.embedded_aws.quotas import EndpointQuotas
 from slipway.planning.plan import DeploymentPlan
 from tests.support.accounts import SECRET_ACCESS_KEY, access_to, forget_accounts
 from tests.support.imported_endpoints import ImportedPlan

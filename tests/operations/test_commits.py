@@ -13,8 +13,8 @@ from slipway.access import Access
 from slipway.config.names import COMMIT_RULE
 from slipway.operations.preflight import compare_commits
 from slipway.planning.plan import DeploymentPlan
-from stacks.assembly import plan_stack
-from stacks.model_stack import record_commit
+from slipway.stacks.assembly import plan_stack
+from slipway.stacks.model_stack import record_commit
 from tests.support.projects import LOCAL
 from tests.support.repositories import commit, git, make_repository
 from tests.support.slipway_stack import SlipwayStack, slipway_stack

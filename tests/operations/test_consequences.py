@@ -14,7 +14,7 @@ import pytest
 
 from slipway.planning.consequences import Consequence, consequences
 from slipway.planning.plan import DeploymentPlan
-from stacks.assembly import plan_stack
+from slipway.stacks.assembly import plan_stack
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack

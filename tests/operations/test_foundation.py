@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
 from slipway.config.environments import Environment
-from stacks.constructs.foundation_guard import FOUNDATION_VERSION, RESOURCE_TYPE
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.stacks.constructs.foundation_guard import FOUNDATION_VERSION, RESOURCE_TYPE
 from tests.support.accounts import embedded_aws
 from tests.support.prepared_accounts import publish_packages, synthesised_foundation
 from tests.support.projects import LOCAL, PRODUCTION

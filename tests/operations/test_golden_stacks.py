@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.monitoring import evaluator
+from slipway.embedded_aws.monitoring import evaluator
 from tests.support.clocks import MovableClock
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.errors import UserError
 from slipway.image_sources import image_digest
 from slipway.planning.artifact_place import own_place, shared_place

@@ -8,12 +8,12 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from embedded_aws.hosting.fleets.endpoint import Endpoint as HostedEndpoint
 from slipway.codes.code import Code
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint as HostedEndpoint
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.planning.plan import DeploymentPlan
-from stacks.endpoint_stack import EndpointStack
+from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for, with_config
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack

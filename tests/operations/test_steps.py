@@ -9,13 +9,13 @@ import aws_cdk as cdk
 import pytest
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.hosting.telemetry import metrics
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring import evaluator
 from slipway.cli.status import print_status
+from slipway.embedded_aws.hosting.telemetry import metrics
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.monitoring import evaluator
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
-from stacks.endpoint_stack import EndpointStack
+from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.clocks import MovableClock
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, model_config

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clients import LoopbackClients
 from slipway.operations.deployment import find_deployment
 from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.status import find_status

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.identity import ACCESS_KEY_ID
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.stacks import Stacks
 from tools.verify_aws import __main__ as program

@@ -11,7 +11,7 @@ import pytest
 
 from slipway.config.sections.network import Network as NetworkSection
 from slipway.operations.leftovers import find_leftovers
-from stacks.foundation_stack import FoundationStack
+from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.networks import Network, make_network
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_aws.hosting.families.lmi.djl_serving import find_java
+from slipway.embedded_aws.hosting.families.lmi.djl_serving import find_java
 from slipway.java_properties import entries, parse, render
 
 # No lone halves of a letter: a config is UTF-8, which has none.

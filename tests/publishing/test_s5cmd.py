@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
 from slipway.access import Access
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.errors import UserError
 from slipway.publishing import batches, s5cmd
 from slipway.publishing.batches import Folder, Upload

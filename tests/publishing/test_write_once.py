@@ -9,8 +9,8 @@ import pytest
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
-from embedded_aws.identity import ACCOUNT_ID
 from slipway.access import Access
+from slipway.embedded_aws.identity import ACCOUNT_ID
 from slipway.errors import UserError
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.publishing import store, verified_copies

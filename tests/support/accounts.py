@@ -10,11 +10,11 @@ from typing import Any
 from moto.core.config import default_user_config
 from moto.moto_api._internal import moto_api_backend
 
-from embedded_aws.identity import Connection
-from embedded_aws.listener import Listener
-from embedded_aws.objects.front import ObjectFront
-from embedded_aws.server import EmbeddedAws
 from slipway.access import Access
+from slipway.embedded_aws.identity import Connection
+from slipway.embedded_aws.listener import Listener
+from slipway.embedded_aws.objects.front import ObjectFront
+from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.aws_models import share_tables
 from tests.support.projects import LOCAL
 from tests.support.starts import count_start

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from embedded_aws.clock import AccountClock
+from slipway.embedded_aws.clock import AccountClock
 
 
 class MovableClock(AccountClock):

@@ -17,15 +17,15 @@ from types import ModuleType
 
 import pytest
 
-from embedded_aws.containers import opening
-from embedded_aws.containers.engine import NoEngineError
-from embedded_aws.hosting.families.lmi.djl_serving import (
+from slipway.embedded_aws.containers import opening
+from slipway.embedded_aws.containers.engine import NoEngineError
+from slipway.embedded_aws.hosting.families.lmi.djl_serving import (
     NotInstalledError,
     find_java,
     server_homes,
     version_of,
 )
-from embedded_aws.hosting.families.triton import triton_server
+from slipway.embedded_aws.hosting.families.triton import triton_server
 from tools.buildx import BUILDX, REGISTRY
 from tools.images import record as images
 from tools.versitygw import VERSITYGW

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.identity import ACCESS_KEY_ID
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.project import Project
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.golden_cases import without_unset

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from embedded_aws import control
-from embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws import control
+from slipway.embedded_aws.clients import LoopbackClients
 from slipway.project import Project
 from tests.support.pages import blocks
 from tests.support.prepared_accounts import bootstrap, deploy_foundation

@@ -12,7 +12,7 @@ from typing import Any
 import aws_cdk as cdk
 
 from slipway.config.environments import Environment
-from stacks.foundation_stack import FoundationStack
+from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.waiting import eventually
 from tests.support.zip_files import zipped
 from tests.synth.assemblies import ROOT, new_app

@@ -224,8 +224,14 @@ def write_project(
         source = root / "containers" / folder / "main.py"
         source.parent.mkdir(parents=True)
         source.write_text(f"# {folder}\n", encoding="utf-8")
-    (root / "containers" / "__init__.py").touch()
-    (root / "containers" / "lmi" / "Dockerfile").write_text("FROM scratch\n", encoding="utf-8")
+    # What a folder that replaces Slipway's needs; see `slipway.image_sources`.
+    for name in ("", "jobs", "serving", "tensorrt", "triton", "neuron", "lmi/handler"):
+        (root / "containers" / name / "__init__.py").touch()
+    for family in ("tensorrt", "triton", "neuron"):
+        (root / "containers" / family / "__main__.py").touch()
+    for family in ("tensorrt", "triton", "neuron", "lmi"):
+        dockerfile = root / "containers" / family / "Dockerfile"
+        dockerfile.write_text("FROM scratch\n", encoding="utf-8")
     sample = root / "samples" / "tiny"
     sample.mkdir(parents=True)
     (sample / "config.json").write_text("{}", encoding="utf-8")

@@ -5,8 +5,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.server import EmbeddedAws
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.server import EmbeddedAws
 
 SETTLE_SECONDS = 60
 CAPABILITIES = ["CAPABILITY_NAMED_IAM"]

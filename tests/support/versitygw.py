@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.publish import storage
-from embedded_aws.identity import ACCESS_KEY_ID
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.starts import count_start
 from tools.versitygw import VERSITYGW

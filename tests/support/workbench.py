@@ -11,8 +11,8 @@ from typing import Any, Self
 import boto3
 
 from demo import copy_project
-from embedded_aws import control
-from embedded_aws.identity import ACCESS_KEY_ID
+from slipway.embedded_aws import control
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.project import Project
 from tests.support import prepared_accounts
 from tests.support.assemblies import deploy_command, destroy_command

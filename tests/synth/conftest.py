@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import write_project
 from tests.synth.assemblies import MODELS, Assembly, new_app
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from stacks.functions.endpoint_update import handler
+from slipway.stacks.functions.endpoint_update import handler
 
 ENDPOINT = "tiny-local"
 STACK = "arn:aws:cloudformation:eu-west-1:210987654321:stack/tiny-local/0"

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
 from tests.synth.assemblies import Assembly, new_app
 

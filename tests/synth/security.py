@@ -14,7 +14,7 @@ from typing import Any
 import aws_cdk as cdk
 
 from slipway.project import Project
-from stacks.assembly import ALL_MODELS, Selection, add_stacks
+from slipway.stacks.assembly import ALL_MODELS, Selection, add_stacks
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
 from tests.synth.assemblies import AUTOSCALING, CONTEXT, ROOT
 

@@ -14,7 +14,7 @@ from slipway.config.async_alarms import watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan
-from stacks.endpoint_stack import EndpointStack
+from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for
 from tests.support.projects import model_config
 from tests.synth.assemblies import new_app

@@ -10,7 +10,7 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import config_text, messages, write_project
 from tests.synth.assemblies import GOOD, ROOT, Assembly, new_app, run_app
 

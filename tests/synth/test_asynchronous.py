@@ -10,7 +10,7 @@ import pytest
 
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.described_alarms import kind_of
-from stacks.endpoint_stack import EndpointStack
+from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for
 from tests.support.projects import model_config
 from tests.synth.assemblies import new_app

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slipway.project import Project
 from slipway.rights.pipeline import least_policy
-from stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import PRODUCTION, config_text, write_project
 from tests.synth.assemblies import new_app
 

@@ -14,7 +14,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from stacks.endpoint_stack import EndpointStack
+from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for
 from tests.support.projects import LOCAL, model_config
 from tests.support.starts import count_start

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stacks.functions.endpoint_update.removal import await_release
+from slipway.stacks.functions.endpoint_update.removal import await_release
 
 KEY = "arn:aws:kms:eu-west-1:210987654321:key/0a1b"
 ROLE = "arn:aws:iam::210987654321:role/tiny-local-ExecutionRole-0a1b"

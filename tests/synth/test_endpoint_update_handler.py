@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stacks.functions.endpoint_update.memory import pack, unpack
+from slipway.stacks.functions.endpoint_update.memory import pack, unpack
 from tests.synth.endpoint_updates import (
     POLICY,
     TAGS,

@@ -12,7 +12,7 @@ import yaml
 
 from slipway.config.environments import Environment
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import DIGEST, config_text, write_project
 from tests.synth.assemblies import CONTEXT
 from tests.synth.field_effects import field_paths, put

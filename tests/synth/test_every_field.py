@@ -13,10 +13,10 @@ import aws_cdk as cdk
 import pytest
 import yaml
 
-from embedded_aws.cloudformation.resources.registry import provider_schemas
 from slipway.config.environments import Environment
 from slipway.config.load import load_config
 from slipway.config.schema import ModelConfig
+from slipway.embedded_aws.cloudformation.resources.registry import provider_schemas
 from slipway.errors import Problem, UserError
 from slipway.planning.artifacts import parts
 from slipway.planning.compiling import CompilePlan
@@ -27,8 +27,8 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from slipway.publishing.compiled import compile_recipe
 from slipway.publishing.families import PACKAGING
-from stacks.artifacts_stack import ArtifactsStack
-from stacks.assembly import plan_stack
+from slipway.stacks.artifacts_stack import ArtifactsStack
+from slipway.stacks.assembly import plan_stack
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, lock_for
 from tests.synth.assemblies import new_app
 from tests.synth.field_effects import CHANGES, Change, content_of, field_paths, put

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from stacks.functions.foundation_guard import handle
+from slipway.stacks.functions.foundation_guard import handle
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/one"
 PROPERTIES = {"Project": "search", "Version": "3", "ArtifactBucket": "b", "ArtifactKeyArn": ""}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import aws_cdk as cdk
 
-from stacks.foundation_stack import FoundationStack
+from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.projects import LOCAL, PRODUCTION
 from tests.synth.assemblies import Assembly, new_app
 

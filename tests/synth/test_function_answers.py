@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from stacks.function_files import copy_function
-from stacks.functions.answers import Outcome, put, respond, run
+from slipway.stacks.function_files import copy_function
+from slipway.stacks.functions.answers import Outcome, put, respond, run
 
 EVENT = {
     "RequestType": "Create",

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from stacks.functions.image_build import handle
+from slipway.stacks.functions.image_build import handle
 
 URI = "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/tensorrt:trt10.13-0123456789abcdef"
 OLD_URI = f"{URI.rpartition('-')[0]}-fedcba9876543210"

@@ -13,7 +13,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from stacks.constructs.image_build import build_specification
+from slipway.stacks.constructs.image_build import build_specification
 from tests.support.accounts import forget_accounts
 from tests.synth.image_stacks import REGISTRY
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.linting import lint
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
 from tests.synth.assemblies import Assembly, new_app

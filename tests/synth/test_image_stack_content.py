@@ -21,10 +21,10 @@ from slipway.planning.families.neuron.image import image_bases
 from slipway.planning.families.tensorrt import image as tensorrt_image
 from slipway.planning.plan import ImagePlan
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
-from stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specification
-from stacks.functions.image_build import _LOOK_SECONDS, _LOOKS
-from stacks.image_stack import images_to_build
+from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specification
+from slipway.stacks.functions.image_build import _LOOK_SECONDS, _LOOKS
+from slipway.stacks.image_stack import images_to_build
 from tests.support.linting import lint
 from tests.support.projects import PRODUCTION
 from tests.support.upgrades import kept, replaced

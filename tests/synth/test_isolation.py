@@ -8,8 +8,8 @@ import aws_cdk as cdk
 import pytest
 
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
-from stacks.endpoint_stack import EndpointStack
+from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for
 from tests.support.projects import (
     ENVIRONMENTS,

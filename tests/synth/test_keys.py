@@ -8,7 +8,7 @@ import aws_cdk as cdk
 import pytest
 
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
 from tests.synth.assemblies import CONTEXT, Assembly
 

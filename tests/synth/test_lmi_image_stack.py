@@ -9,7 +9,7 @@ from slipway.facts.images import image
 from slipway.image_sources import image_digest
 from slipway.planning.families.lmi.image import image_bases
 from slipway.project import Project
-from stacks.image_stack import images_to_build
+from slipway.stacks.image_stack import images_to_build
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
 from tests.synth.assemblies import Assembly
 from tests.synth.image_stacks import edited, pulled, requests, synthesise

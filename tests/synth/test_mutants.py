@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from slipway.errors import UserError
 from slipway.planning.plan import DeploymentPlan
-from stacks.endpoint_stack import EndpointStack
+from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.linting import lint
 from tests.support.mutants import Base, Mutant, golden_cases, mutants, plan_of, shipped_configs
 from tests.synth.assemblies import CONTEXT

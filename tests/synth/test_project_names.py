@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.cloudformation.resources.catalog import own_handlers
 from slipway.config.environments import Environment
+from slipway.embedded_aws.cloudformation.resources.catalog import own_handlers
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
 from tests.synth.assemblies import MODELS, Assembly, new_app
 

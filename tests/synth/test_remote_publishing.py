@@ -14,7 +14,7 @@ from aws_cdk.assertions import Template
 from slipway.config.environments import Environment
 from slipway.config.sections.image_builds import ImageBuilds
 from slipway.config.sections.remote_publishing import RemotePublishing
-from stacks.foundation_stack import FoundationStack
+from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.projects import PRODUCTION
 
 NAMED = "arn:aws:secretsmanager:eu-west-1:210987654321:secret:hub-token-AbCdEf"

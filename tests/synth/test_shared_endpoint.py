@@ -7,8 +7,8 @@ import aws_cdk as cdk
 import pytest
 
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
-from stacks.guest_stack import GuestStack
+from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.guest_stack import GuestStack
 from tests.support.projects import write_project
 from tests.support.shared_endpoints import guest_text, models
 from tests.synth.assemblies import Assembly, new_app

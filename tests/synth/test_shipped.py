@@ -10,7 +10,7 @@ from cfnlint.rules import Match
 from slipway.config.editor_schema import FIRST_LINE
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
-from stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.linting import lint
 from tests.synth.assemblies import ROOT, Assembly, Process, new_app, run_app
 

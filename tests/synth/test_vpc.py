@@ -5,8 +5,8 @@ from typing import Any
 
 import aws_cdk as cdk
 
-from stacks.endpoint_stack import EndpointStack
-from stacks.foundation_stack import FoundationStack
+from slipway.stacks.endpoint_stack import EndpointStack
+from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.plans import plan_for
 from tests.support.projects import NETWORKED, model_config
 from tests.synth.assemblies import Assembly, new_app

@@ -39,8 +39,10 @@ def test_podman_has_no_buildx(
     for name in (REGISTRY, "podman"):
         (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
         (tmp_path / "bin" / name).chmod(0o755)
-    monkeypatch.setattr("embedded_aws.containers.opening.PODMAN", str(tmp_path / "bin/podman"))
-    monkeypatch.setattr("embedded_aws.containers.opening._RUN", tmp_path)
+    monkeypatch.setattr(
+        "slipway.embedded_aws.containers.opening.PODMAN", str(tmp_path / "bin/podman")
+    )
+    monkeypatch.setattr("slipway.embedded_aws.containers.opening._RUN", tmp_path)
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert main({**environ, "SLIPWAY_CONTAINER_ENGINE": "podman"}) == 69
     assert capsys.readouterr().err == "buildx is Docker's; the engine here is podman.\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.containers import opening
-from embedded_aws.containers.engine import EngineError
+from slipway.embedded_aws.containers import opening
+from slipway.embedded_aws.containers.engine import EngineError
 from slipway.image_sources import IMAGE_SOURCES
 from tests.support.waiting import eventually
 from tools.images.__main__ import main

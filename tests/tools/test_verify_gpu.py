@@ -48,7 +48,7 @@ def test_the_driver_library_of_this_machine_is_asked(capsys: pytest.CaptureFixtu
 @pytest.mark.size("all")
 @pytest.mark.timeout(900)
 def test_each_step_succeeds_on_stand_ins(tmp_path: Path) -> None:
-    from embedded_aws.hosting.families.triton.triton_server import find_server
+    from slipway.embedded_aws.hosting.families.triton.triton_server import find_server
 
     result = tmp_path / "result.json"
     environment = os.environ | {

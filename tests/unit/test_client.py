@@ -19,8 +19,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, HTTPClientError
 
 import slipway.client
-from embedded_aws.hosting.invocations.event_stream import event
 from slipway.client import wait_for_wake
+from slipway.embedded_aws.hosting.invocations.event_stream import event
 
 ASLEEP = (
     "Inference Component has no capacity to process this request. ApplicationAutoScaling may be "

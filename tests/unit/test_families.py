@@ -33,7 +33,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "slipway/planning/images.py": "neuron is a kind of accelerator",
     "slipway/planning/rules/hardware.py": "neuron is a kind of accelerator",
     "slipway/importing/sources.py": "what is imported decides the family",
-    "slipway/image_sources.py": "the table of the files of each image",
+    "slipway/image_sources/__init__.py": "the table of the files of each image",
 }
 _ROOM = re.compile(
     rf"(slipway\.(planning|publishing)\.families|slipway\.config\.(sections\.serving|starters)"

@@ -2,16 +2,20 @@
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from slipway.errors import UserError
 from slipway.image_sources import (
-    IMAGE_SOURCES,
+    SOURCES_FOLDER,
     copy_image_files,
     image_digest,
     image_files,
+    link_sources,
 )
 from tests.support.projects import write_project
 
@@ -22,10 +26,15 @@ def root(tmp_path):
 
 
 def test_files_are_listed_in_a_fixed_order(root):
-    assert [path.relative_to(root).as_posix() for path in image_files(root, "tensorrt")] == [
+    assert list(image_files(root, "tensorrt")) == [
         "containers/__init__.py",
+        "containers/jobs/__init__.py",
         "containers/jobs/main.py",
+        "containers/serving/__init__.py",
         "containers/serving/main.py",
+        "containers/tensorrt/Dockerfile",
+        "containers/tensorrt/__init__.py",
+        "containers/tensorrt/__main__.py",
         "containers/tensorrt/main.py",
     ]
 
@@ -77,7 +86,7 @@ def test_the_files_are_copied_with_their_paths_and_nothing_else(root, tmp_path_f
     copy = tmp_path_factory.mktemp("copy")
     copy_image_files(root, "tensorrt", copy)
     copied = sorted(path for path in copy.rglob("*") if path.is_file())
-    assert copied == image_files(copy, "tensorrt")
+    assert copied == sorted(image_files(copy, "tensorrt").values())
     assert image_digest(copy, "tensorrt") == image_digest(root, "tensorrt")
 
 
@@ -88,19 +97,53 @@ def test_the_place_of_the_project_does_not_count(root, tmp_path_factory):
 
 def test_lmis_image_is_the_handler_and_how_it_is_built():
     root = Path(__file__).parents[2]
-    found = [path.relative_to(root).as_posix() for path in image_files(root, "lmi")]
+    found = list(image_files(root, "lmi"))
     assert found[0] == "containers/lmi/Dockerfile"
     assert "containers/lmi/handler/slipway_deepspeed.py" in found
     assert all(path.startswith("containers/lmi/handler/") for path in found[1:])
     assert all(path.endswith(".py") for path in found[1:])
 
 
-@pytest.mark.parametrize("source", IMAGE_SOURCES["tensorrt"])
-def test_a_missing_source_is_named(root, source):
-    (root / source).rename(root / "gone")
+@pytest.mark.parametrize("source", ["containers/serving", "containers/tensorrt"])
+def test_a_projects_own_folder_comes_before_slipways(root, source):
+    shutil.rmtree(root / "containers")
+    plain = image_files(root, "tensorrt")
+    assert all(path.is_relative_to(SOURCES_FOLDER) for path in plain.values())
+    shutil.copytree(SOURCES_FOLDER / source, root / source)
+    assert image_digest(root, "tensorrt") == image_digest(root / "nowhere", "tensorrt")
+    (root / source / "own.py").touch()
+    found = image_files(root, "tensorrt")
+    assert set(found) - set(plain) == {f"{source}/own.py"}
+    assert {name for name, path in found.items() if path.is_relative_to(root)} == {
+        name for name in found if name.startswith(f"{source}/")
+    }
+
+
+def test_programs_run_from_the_projects_own_folders_and_from_slipways(root, tmp_path_factory):
+    shutil.rmtree(root / "containers")
+    links = tmp_path_factory.mktemp("links") / "sources"
+    assert link_sources(root, links) == SOURCES_FOLDER
+    shutil.copytree(SOURCES_FOLDER / "containers/serving", root / "containers/serving")
+    assert link_sources(root, links) == link_sources(root, links) == links
+    code = "import containers.serving, containers.tensorrt as t; print(containers.serving.__file__)"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(links)},
+        cwd=links,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert Path(run.stdout.strip()).resolve() == root / "containers/serving/__init__.py"
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "__init__.py", "__main__.py"])
+def test_a_folder_that_replaces_slipways_and_lacks_a_file_is_refused(root, name):
+    (root / "containers" / "tensorrt" / name).unlink()
     with pytest.raises(UserError) as caught:
         image_digest(root, "tensorrt")
     assert str(caught.value) == (
-        f"1 problem\n- {source} is missing, a source of the tensorrt image [SW414]\n"
-        "    Restore it with git."
+        f"1 problem\n- containers/tensorrt of this project replaces Slipway's, and lacks {name} "
+        f"[SW414]\n    Copy it from {SOURCES_FOLDER}/containers/tensorrt, or remove "
+        f"{root}/containers/tensorrt."
     )

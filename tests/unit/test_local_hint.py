@@ -2,7 +2,7 @@
 
 import json
 
-from embedded_aws.lock import held_lock
+from slipway.embedded_aws.lock import held_lock
 from slipway.local_hint import unset_variables_hint
 
 URL = "http://localhost:4599"

@@ -108,11 +108,12 @@ def test_problems_of_the_plan_have_their_place_in_the_config(project):
 
 
 def test_missing_image_sources_are_not_blamed_on_the_config(project):
-    (project.root / "containers" / "serving" / "main.py").unlink()
-    (project.root / "containers" / "serving").rmdir()
+    (project.root / "containers/tensorrt/Dockerfile").unlink()
     with pytest.raises(UserError) as caught:
         project.plan("tiny", LOCAL)
-    assert str(caught.value).startswith("1 problem\n- containers/serving is missing, a source of ")
+    assert str(caught.value).startswith(
+        "1 problem\n- containers/tensorrt of this project replaces Slipway's, "
+    )
 
 
 def test_the_image_tag_of_the_plan_is_the_fingerprint_of_the_sources(project):

@@ -5,7 +5,11 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from embedded_aws.hosting.families.lmi.djl_serving import home_in, is_home, servers_directory
+from slipway.embedded_aws.hosting.families.lmi.djl_serving import (
+    home_in,
+    is_home,
+    servers_directory,
+)
 from tools.djl_serving.build import RELEASES, SOURCE, build, find_programs
 from tools.installs import NoHomeError, exit_status
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from embedded_aws.hosting.families.lmi.djl_serving import home_in
+from slipway.embedded_aws.hosting.families.lmi.djl_serving import home_in
 from tools.installs import InstallError, UnavailableError
 
 RELEASES: Final[Mapping[str, Mapping[str, str]]] = json.loads(

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embedded_aws.containers.engine import Engine, EngineError
+from slipway.embedded_aws.containers.engine import Engine, EngineError
 from tools.images.build import build
 from tools.images.catalogue import Image, catalogue, compilers
 from tools.images.engine import open_engine

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from embedded_aws.containers.engine import Engine, EngineError
-from embedded_aws.containers.images import SOURCES_LABEL
+from slipway.embedded_aws.containers.engine import Engine, EngineError
+from slipway.embedded_aws.containers.images import SOURCES_LABEL
 from slipway.image_sources import copy_image_files, image_digest
 from tools.images import stand_in
 from tools.images.catalogue import ROOT, Image

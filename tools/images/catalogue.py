@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
-from embedded_aws.containers.images import built_name
+from slipway.embedded_aws.containers.images import built_name
 from slipway.facts import images
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.facts.tensorrt.releases import tensorrt_releases

@@ -9,7 +9,7 @@ from typing import Any, Final
 from license_expression import ExpressionError, get_spdx_licensing
 from packaging.utils import canonicalize_name
 
-from embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.containers.engine import Engine
 from tools.installs import InstallError
 
 _LICENCES: Final = Path(__file__).with_name("licences.json")

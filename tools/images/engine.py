@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 
-from embedded_aws.containers import opening
-from embedded_aws.containers.engine import Engine, NoEngineError
+from slipway.embedded_aws.containers import opening
+from slipway.embedded_aws.containers.engine import Engine, NoEngineError
 from tools.installs import UnavailableError, cache_directory
 
 _LOG_LINES = 10

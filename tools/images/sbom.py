@@ -14,8 +14,8 @@ from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
-from embedded_aws.containers.engine import Engine
 from slipway import __version__
+from slipway.embedded_aws.containers.engine import Engine
 from tools.images.build import Built
 from tools.images.contents import Package, packages_of
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from itertools import groupby
 
-from embedded_aws.cloudformation.resources.base import ResourceHandler
-from embedded_aws.cloudformation.resources.catalog import CUSTOM_TYPES, own_handlers
+from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
+from slipway.embedded_aws.cloudformation.resources.catalog import CUSTOM_TYPES, own_handlers
 from tools.reference.tables import table
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from embedded_aws.cloudformation.resources import registry
-from embedded_aws.cloudformation.resources.catalog import own_handlers
+from slipway.embedded_aws.cloudformation.resources import registry
+from slipway.embedded_aws.cloudformation.resources.catalog import own_handlers
 from tools.refresh_facts.tables import package_version, render, run
 
 TABLE = Path(registry.__file__).with_name("schemas.json")

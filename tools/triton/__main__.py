@@ -10,7 +10,11 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
-from embedded_aws.hosting.families.triton.triton_server import PROGRAM, VERSION, servers_directory
+from slipway.embedded_aws.hosting.families.triton.triton_server import (
+    PROGRAM,
+    VERSION,
+    servers_directory,
+)
 from tools.installs import InstallError, NoHomeError, UnavailableError, exit_status
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")

@@ -13,8 +13,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.cloudformation.document import scalar_text
-from embedded_aws.cloudformation.resources.base import Properties, ResourceFailedError, changed
+from slipway.embedded_aws.cloudformation.document import scalar_text
+from slipway.embedded_aws.cloudformation.resources.base import (
+    Properties,
+    ResourceFailedError,
+    changed,
+)
 
 _BOOLEANS = {"true": True, "false": False}
 

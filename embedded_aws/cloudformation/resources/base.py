@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.stack_contents import StackIdentity
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.cloudformation.stack_contents import StackIdentity
 
 Properties = Mapping[str, Any]
 # The values of Fn::GetAtt, by attribute name.

@@ -1,42 +1,45 @@
 """The resource types of the embedded AWS."""
 
-from embedded_aws.cloudformation.resources.base import ResourceHandler
-from embedded_aws.cloudformation.resources.codebuild import ProjectHandler
-from embedded_aws.cloudformation.resources.custom_resources import (
+from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
+from slipway.embedded_aws.cloudformation.resources.codebuild import ProjectHandler
+from slipway.embedded_aws.cloudformation.resources.custom_resources import (
     CustomResourceHandler,
     FunctionHandler,
 )
-from embedded_aws.cloudformation.resources.ecr import RepositoryHandler
-from embedded_aws.cloudformation.resources.iam import (
+from slipway.embedded_aws.cloudformation.resources.ecr import RepositoryHandler
+from slipway.embedded_aws.cloudformation.resources.iam import (
     InlinePolicyHandler,
     ManagedPolicyHandler,
     RoleHandler,
 )
-from embedded_aws.cloudformation.resources.inert import InertHandler
-from embedded_aws.cloudformation.resources.inference_components import (
+from slipway.embedded_aws.cloudformation.resources.inert import InertHandler
+from slipway.embedded_aws.cloudformation.resources.inference_components import (
     InferenceComponentHandler,
 )
-from embedded_aws.cloudformation.resources.kms import AliasHandler, KeyHandler
-from embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
-from embedded_aws.cloudformation.resources.monitoring import (
+from slipway.embedded_aws.cloudformation.resources.kms import AliasHandler, KeyHandler
+from slipway.embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
+from slipway.embedded_aws.cloudformation.resources.monitoring import (
     AlarmHandler,
     DashboardHandler,
     LogGroupHandler,
 )
-from embedded_aws.cloudformation.resources.moto_types import moto_handlers
-from embedded_aws.cloudformation.resources.network import SecurityGroupHandler, VpcEndpointHandler
-from embedded_aws.cloudformation.resources.s3 import BucketHandler, BucketPolicyHandler
-from embedded_aws.cloudformation.resources.sagemaker import EndpointHandler, stored_handlers
-from embedded_aws.cloudformation.resources.scaling import (
+from slipway.embedded_aws.cloudformation.resources.moto_types import moto_handlers
+from slipway.embedded_aws.cloudformation.resources.network import (
+    SecurityGroupHandler,
+    VpcEndpointHandler,
+)
+from slipway.embedded_aws.cloudformation.resources.s3 import BucketHandler, BucketPolicyHandler
+from slipway.embedded_aws.cloudformation.resources.sagemaker import EndpointHandler, stored_handlers
+from slipway.embedded_aws.cloudformation.resources.scaling import (
     ScalableTargetHandler,
     ScalingPolicyHandler,
 )
-from embedded_aws.cloudformation.resources.sns import (
+from slipway.embedded_aws.cloudformation.resources.sns import (
     SubscriptionHandler,
     TopicHandler,
     TopicPolicyHandler,
 )
-from embedded_aws.cloudformation.resources.ssm import ParameterHandler
+from slipway.embedded_aws.cloudformation.resources.ssm import ParameterHandler
 
 # Slipway's own custom resources, whose functions can run here.
 CUSTOM_TYPES = (

@@ -4,8 +4,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.cloudformation.resources.api_calls import call, ignoring
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.api_calls import call, ignoring
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     ChangeRefusedError,
     Physical,

@@ -8,9 +8,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.cloudformation.document import scalar_text
-from embedded_aws.cloudformation.resources.api_calls import allowed_members
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.document import scalar_text
+from slipway.embedded_aws.cloudformation.resources.api_calls import allowed_members
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     InterruptedOperationError,
     Physical,
@@ -20,7 +20,7 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
 )
-from embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
+from slipway.embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
 
 _NAME_LENGTH = 64
 # No server listens there: the function gets a callable that takes its answer.

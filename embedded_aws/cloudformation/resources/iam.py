@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from embedded_aws.cloudformation.resources.api_calls import (
+from slipway.embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
     call,
     document_text,
@@ -11,7 +11,7 @@ from embedded_aws.cloudformation.resources.api_calls import (
     tag_list,
     update_tags,
 )
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
     Properties,

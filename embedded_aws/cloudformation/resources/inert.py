@@ -1,6 +1,6 @@
 """Resource types without any effect."""
 
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
     Properties,

@@ -5,8 +5,8 @@ The physical id is the ARN, which has the name in lower case; an attribute has t
 
 from typing import Any
 
-from embedded_aws.cloudformation.resources.api_calls import call, selected
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.api_calls import call, selected
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     ChangeRefusedError,
     Properties,
@@ -14,7 +14,10 @@ from embedded_aws.cloudformation.resources.base import (
     TagStyle,
     changed,
 )
-from embedded_aws.cloudformation.resources.sagemaker import ServingHandler, update_sagemaker_tags
+from slipway.embedded_aws.cloudformation.resources.sagemaker import (
+    ServingHandler,
+    update_sagemaker_tags,
+)
 
 # No operation changes them, and AWS's schema of the type replaces nothing.
 _FIXED = ("EndpointName", "InferenceComponentName", "VariantName")

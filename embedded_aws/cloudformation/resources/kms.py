@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from embedded_aws.cloudformation.document import scalar_text
-from embedded_aws.cloudformation.resources.api_calls import (
+from slipway.embedded_aws.cloudformation.document import scalar_text
+from slipway.embedded_aws.cloudformation.resources.api_calls import (
     call,
     document_text,
     ignoring,
@@ -11,7 +11,7 @@ from embedded_aws.cloudformation.resources.api_calls import (
     tag_list,
     update_tags,
 )
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
     Properties,

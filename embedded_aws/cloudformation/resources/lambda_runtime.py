@@ -19,9 +19,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
-from embedded_aws.cloudformation.resources.lambda_packages import PackageError, load_module
-from embedded_aws.iam.policies import listed, matches
+from slipway.embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
+from slipway.embedded_aws.cloudformation.resources.lambda_packages import PackageError, load_module
+from slipway.embedded_aws.iam.policies import listed, matches
 
 _ENTRY = "handle"
 # Operations whose IAM action has another name.

@@ -10,8 +10,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 from moto.logs.models import logs_backends
 
-from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
-from embedded_aws.iam.policies import listed, matches
+from slipway.embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
+from slipway.embedded_aws.iam.policies import listed, matches
 
 # The operations that CloudWatch Logs calls with the log group as the encryption context.
 _ACTIONS = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey")

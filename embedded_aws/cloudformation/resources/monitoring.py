@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from embedded_aws.cloudformation.resources.api_calls import (
+from slipway.embedded_aws.cloudformation.resources.api_calls import (
     call,
     ignoring,
     tag_map,
     update_tags,
 )
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     ChangeRefusedError,
     Physical,
@@ -19,7 +19,7 @@ from embedded_aws.cloudformation.resources.base import (
     TagStyle,
     changed,
 )
-from embedded_aws.cloudformation.resources.log_keys import check_log_key, set_log_key
+from slipway.embedded_aws.cloudformation.resources.log_keys import check_log_key, set_log_key
 
 _NAME_LENGTH = 255
 

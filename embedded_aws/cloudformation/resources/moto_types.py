@@ -12,7 +12,7 @@ from typing import Any
 import moto.cloudformation.parsing as moto_parsing
 from moto.core.exceptions import ServiceException
 
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.base import (
     Physical,
     Properties,
     ResourceContext,

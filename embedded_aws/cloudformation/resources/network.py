@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from embedded_aws.cloudformation.resources.api_calls import (
+from slipway.embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
     call,
     ignoring,
@@ -10,7 +10,7 @@ from embedded_aws.cloudformation.resources.api_calls import (
     selected,
     tag_list,
 )
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
     Properties,

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterable, Mapping
 from importlib import resources
 
-from embedded_aws.cloudformation.resources.base import ResourceHandler
-from embedded_aws.cloudformation.template import Template
+from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
+from slipway.embedded_aws.cloudformation.template import Template
 
 
 @functools.cache

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.cloudformation.resources.api_calls import (
+from slipway.embedded_aws.cloudformation.resources.api_calls import (
     call,
     selected,
     update_tags,
 )
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
     Properties,

@@ -2,8 +2,13 @@
 
 from typing import Any
 
-from embedded_aws.cloudformation.resources.api_calls import call, ignoring, selected, tag_map
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.api_calls import (
+    call,
+    ignoring,
+    selected,
+    tag_map,
+)
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
     Properties,

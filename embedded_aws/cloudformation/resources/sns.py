@@ -5,7 +5,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.cloudformation.resources.api_calls import (
+from slipway.embedded_aws.cloudformation.resources.api_calls import (
     call,
     document_text,
     ignoring,
@@ -13,7 +13,7 @@ from embedded_aws.cloudformation.resources.api_calls import (
     tag_list,
     update_tags,
 )
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
     Properties,

@@ -1,7 +1,7 @@
 """Parameters of the parameter store."""
 
-from embedded_aws.cloudformation.resources.api_calls import call, ignoring, selected
-from embedded_aws.cloudformation.resources.base import (
+from slipway.embedded_aws.cloudformation.resources.api_calls import call, ignoring, selected
+from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
     Properties,

@@ -14,19 +14,19 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.asynchronous.requests import AsyncRequest
-from embedded_aws.hosting.fleets.connections import (
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.asynchronous.requests import AsyncRequest
+from slipway.embedded_aws.hosting.fleets.connections import (
     ContainerRefusedError,
     ContainerTimeoutError,
     ContainerUnreachableError,
 )
-from embedded_aws.hosting.fleets.endpoint import Endpoint
-from embedded_aws.hosting.fleets.running_variant import RunningVariant
-from embedded_aws.hosting.resources.async_settings import AsyncSettings, S3Location
-from embedded_aws.hosting.telemetry.metrics import NAMESPACE, MetricOwner, MetricPublisher
-from embedded_aws.iam.permissions import may
-from embedded_aws.iam.s3_access import RoleAccess
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
+from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
+from slipway.embedded_aws.hosting.resources.async_settings import AsyncSettings, S3Location
+from slipway.embedded_aws.hosting.telemetry.metrics import NAMESPACE, MetricOwner, MetricPublisher
+from slipway.embedded_aws.iam.permissions import may
+from slipway.embedded_aws.iam.s3_access import RoleAccess
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.asynchronous.processing import Processing, ProcessingAgain
-from embedded_aws.hosting.asynchronous.requests import AsyncRequest
-from embedded_aws.hosting.fleets.endpoint import Endpoint
-from embedded_aws.hosting.fleets.running_variant import RunningVariant
-from embedded_aws.hosting.telemetry.metrics import NAMESPACE, MetricOwner, MetricPublisher
-from embedded_aws.periodic import Periodic
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.asynchronous.processing import Processing, ProcessingAgain
+from slipway.embedded_aws.hosting.asynchronous.requests import AsyncRequest
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
+from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
+from slipway.embedded_aws.hosting.telemetry.metrics import NAMESPACE, MetricOwner, MetricPublisher
+from slipway.embedded_aws.periodic import Periodic
 
 logger = logging.getLogger(__name__)
 

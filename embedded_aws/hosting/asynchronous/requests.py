@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from moto.core.utils import get_service_model
 
-from embedded_aws.hosting.resources.async_settings import S3Location
-from embedded_aws.validation import validation_problem
+from slipway.embedded_aws.hosting.resources.async_settings import S3Location
+from slipway.embedded_aws.validation import validation_problem
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment

@@ -6,19 +6,24 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from embedded_aws.api import ApiError
-from embedded_aws.hosting.components.component import Component, instances_needed, sizes_on
-from embedded_aws.hosting.components.rollout import ComponentRollout
-from embedded_aws.hosting.fleets.background import Background
-from embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
-from embedded_aws.hosting.fleets.fleet import start_together
-from embedded_aws.hosting.fleets.instance_group import InstanceGroup
-from embedded_aws.hosting.fleets.placement import TOO_SMALL, Size, copies_that_fit, size_of_copy
-from embedded_aws.hosting.fleets.rollback_alarms import time_limit_error, watch
-from embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
-from embedded_aws.hosting.fleets.variant import VariantStartError
-from embedded_aws.hosting.resources.records import Records, now
-from embedded_aws.quotas import EndpointQuotas
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.hosting.components.component import Component, instances_needed, sizes_on
+from slipway.embedded_aws.hosting.components.rollout import ComponentRollout
+from slipway.embedded_aws.hosting.fleets.background import Background
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
+from slipway.embedded_aws.hosting.fleets.fleet import start_together
+from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from slipway.embedded_aws.hosting.fleets.placement import (
+    TOO_SMALL,
+    Size,
+    copies_that_fit,
+    size_of_copy,
+)
+from slipway.embedded_aws.hosting.fleets.rollback_alarms import time_limit_error, watch
+from slipway.embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
+from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
+from slipway.embedded_aws.hosting.resources.records import Records, now
+from slipway.embedded_aws.quotas import EndpointQuotas
 
 logger = logging.getLogger(__name__)
 

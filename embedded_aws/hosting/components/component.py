@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from embedded_aws.api import ValidationError
-from embedded_aws.hosting.fleets.endpoint import Endpoint
-from embedded_aws.hosting.fleets.instance_group import InstanceGroup
-from embedded_aws.hosting.fleets.placement import Size, instances_for, size_of_copy
-from embedded_aws.hosting.fleets.running_variant import RunningVariant
-from embedded_aws.hosting.resources.models import primary_container
-from embedded_aws.hosting.telemetry.metrics import NAMESPACE, MetricOwner
+from slipway.embedded_aws.api import ValidationError
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
+from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from slipway.embedded_aws.hosting.fleets.placement import Size, instances_for, size_of_copy
+from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
+from slipway.embedded_aws.hosting.resources.models import primary_container
+from slipway.embedded_aws.hosting.telemetry.metrics import NAMESPACE, MetricOwner
 
 # The words that refusals have for a change in progress; users quote three of them:
 # https://github.com/huggingface/skills, hf-cloud-sagemaker, and

@@ -6,9 +6,9 @@ Where a message has no source beside it, AWS's words are not public and they are
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import Caller, ValidationError
-from embedded_aws.hosting.resources.models import Models
-from embedded_aws.hosting.resources.refusals import refuse
+from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.hosting.resources.models import Models
+from slipway.embedded_aws.hosting.resources.refusals import refuse
 
 _UNSUPPORTED = {
     "BaseInferenceComponentName": "adapters",

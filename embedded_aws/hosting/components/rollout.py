@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import ValidationError
-from embedded_aws.hosting.fleets.rollback_alarms import alarm_names
+from slipway.embedded_aws.api import ValidationError
+from slipway.embedded_aws.hosting.fleets.rollback_alarms import alarm_names
 
 # botocore's documentation of InferenceComponentRollingUpdatePolicy.
 _PERCENT = (5, 50)

@@ -12,11 +12,11 @@
 import threading
 from collections.abc import Callable
 
-from embedded_aws.hosting.components.component import Component, instances_needed, sizes_on
-from embedded_aws.hosting.fleets.endpoint import Endpoint
-from embedded_aws.hosting.resources.records import Records
-from embedded_aws.hosting.telemetry.metrics import MetricPublisher
-from embedded_aws.periodic import Periodic
+from slipway.embedded_aws.hosting.components.component import Component, instances_needed, sizes_on
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
+from slipway.embedded_aws.hosting.resources.records import Records
+from slipway.embedded_aws.hosting.telemetry.metrics import MetricPublisher
+from slipway.embedded_aws.periodic import Periodic
 
 CONCURRENT = "ConcurrentRequestsPerCopy"
 _RESOLUTION_SECONDS = 10

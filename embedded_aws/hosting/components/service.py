@@ -3,20 +3,20 @@
 from collections.abc import Collection
 from typing import Any
 
-from embedded_aws.api import Caller, ValidationError
-from embedded_aws.hosting.components.changes import ComponentChanges
-from embedded_aws.hosting.components.component import DELETING, SCALING, UPDATING, Component
-from embedded_aws.hosting.components.requests import model_of, specification_of
-from embedded_aws.hosting.components.rollout import component_rollout_of
-from embedded_aws.hosting.fleets.background import Background
-from embedded_aws.hosting.fleets.endpoint import Endpoint
-from embedded_aws.hosting.fleets.instance_group import InstanceGroup
-from embedded_aws.hosting.fleets.running_variant import HostingContext
-from embedded_aws.hosting.resources.models import Models
-from embedded_aws.hosting.resources.records import Records, now
-from embedded_aws.hosting.resources.tags import Tags
-from embedded_aws.quotas import EndpointQuotas
-from embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.hosting.components.changes import ComponentChanges
+from slipway.embedded_aws.hosting.components.component import DELETING, SCALING, UPDATING, Component
+from slipway.embedded_aws.hosting.components.requests import model_of, specification_of
+from slipway.embedded_aws.hosting.components.rollout import component_rollout_of
+from slipway.embedded_aws.hosting.fleets.background import Background
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
+from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from slipway.embedded_aws.hosting.fleets.running_variant import HostingContext
+from slipway.embedded_aws.hosting.resources.models import Models
+from slipway.embedded_aws.hosting.resources.records import Records, now
+from slipway.embedded_aws.hosting.resources.tags import Tags
+from slipway.embedded_aws.quotas import EndpointQuotas
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
 
 
 class Components:

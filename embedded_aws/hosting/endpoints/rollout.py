@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import ValidationError
-from embedded_aws.hosting.fleets.rollback_alarms import alarm_names
+from slipway.embedded_aws.api import ValidationError
+from slipway.embedded_aws.hosting.fleets.rollback_alarms import alarm_names
 
 # Bounds of a step in percent of the capacity. Source:
 # https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails.html

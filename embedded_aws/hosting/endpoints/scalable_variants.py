@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from embedded_aws.api import ValidationError
-from embedded_aws.hosting.resources.endpoint_configs import instance_types
+from slipway.embedded_aws.api import ValidationError
+from slipway.embedded_aws.hosting.resources.endpoint_configs import instance_types
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"

@@ -10,25 +10,25 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import Caller, ValidationError
-from embedded_aws.clock import Deadline
-from embedded_aws.hosting.asynchronous.queue import AsyncQueues
-from embedded_aws.hosting.components.service import Components
-from embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
-from embedded_aws.hosting.endpoints.scalable_variants import check_update, deregister
-from embedded_aws.hosting.endpoints.time_limit import TimeLimit
-from embedded_aws.hosting.fleets.background import Background
-from embedded_aws.hosting.fleets.capacity import available_type
-from embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
-from embedded_aws.hosting.fleets.fleet import Fleet
-from embedded_aws.hosting.fleets.instance_group import InstanceGroup
-from embedded_aws.hosting.fleets.rollback_alarms import watch
-from embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
-from embedded_aws.hosting.fleets.variant import VariantStartError
-from embedded_aws.hosting.resources.component_variants import hosts_components
-from embedded_aws.hosting.resources.endpoint_configs import choices
-from embedded_aws.hosting.resources.records import Declared, Records, now
-from embedded_aws.quotas import EndpointQuotas
+from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.clock import Deadline
+from slipway.embedded_aws.hosting.asynchronous.queue import AsyncQueues
+from slipway.embedded_aws.hosting.components.service import Components
+from slipway.embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
+from slipway.embedded_aws.hosting.endpoints.scalable_variants import check_update, deregister
+from slipway.embedded_aws.hosting.endpoints.time_limit import TimeLimit
+from slipway.embedded_aws.hosting.fleets.background import Background
+from slipway.embedded_aws.hosting.fleets.capacity import available_type
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
+from slipway.embedded_aws.hosting.fleets.fleet import Fleet
+from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from slipway.embedded_aws.hosting.fleets.rollback_alarms import watch
+from slipway.embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
+from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
+from slipway.embedded_aws.hosting.resources.component_variants import hosts_components
+from slipway.embedded_aws.hosting.resources.endpoint_configs import choices
+from slipway.embedded_aws.hosting.resources.records import Declared, Records, now
+from slipway.embedded_aws.quotas import EndpointQuotas
 
 logger = logging.getLogger(__name__)
 

@@ -2,9 +2,9 @@
 
 import threading
 
-from embedded_aws.hosting.fleets.fleet import Fleet
-from embedded_aws.hosting.fleets.rollback_alarms import time_limit_error
-from embedded_aws.hosting.fleets.variant import VariantStartError
+from slipway.embedded_aws.hosting.fleets.fleet import Fleet
+from slipway.embedded_aws.hosting.fleets.rollback_alarms import time_limit_error
+from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
 
 
 class TimeLimit:

@@ -12,25 +12,28 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
-from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
-from embedded_aws.identity import Connection
+from slipway.embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
+from slipway.embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
+from slipway.embedded_aws.identity import Connection
+from slipway.image_sources import SOURCES_FOLDER
 
-_PROJECT_ROOT = Path(__file__).resolve().parents[3]
 _PROJECT = re.compile(r"^slipway/[a-z0-9]+/(?=[a-z]+$)")
 # REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST
 _IMAGE = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?:[:@].+)?")
 _ECR_IMAGE = re.compile(r"\d{12}\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.(?P<suffix>[a-z0-9.]+)/.+")
 
 
-PROGRAMS: Mapping[str, ContainerProgram] = {
-    **tensorrt.PROGRAMS,
-    **lmi.PROGRAMS,
-    **triton.PROGRAMS,
-    **neuron.PROGRAMS,
-    **custom.PROGRAMS,
-}
-"""The program that stands for the images of a repository, by the repository's name."""
+def programs(sources: Path = SOURCES_FOLDER) -> Mapping[str, ContainerProgram]:
+    """Returns the program that stands for the images of a repository, by the repository's name.
+
+    Args:
+        sources: a folder with the images' sources.
+    """
+    return {
+        repository: program
+        for family in (tensorrt, lmi, triton, neuron, custom)
+        for repository, program in family.programs(sources).items()
+    }
 
 
 def find_program(programs: Mapping[str, ContainerProgram], image: str) -> ContainerProgram:
@@ -93,7 +96,6 @@ def container_environment(
     search_path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     environment = {
         "PATH": os.pathsep.join(search_path),
-        "PYTHONPATH": str(_PROJECT_ROOT),
         # Lines reach the log as soon as they are written, as the images' Dockerfiles set it.
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",

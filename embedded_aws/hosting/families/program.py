@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 class CannotLaunchError(Exception):
@@ -32,13 +33,18 @@ class ContainerProgram:
     find_missing: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
 
 
-def slipways_program(family: str) -> ContainerProgram:
-    """Returns the program of Slipway's own container of a family, on its CPU back end."""
+def slipways_program(family: str, sources: Path) -> ContainerProgram:
+    """Returns the program of Slipway's own container of a family, on its CPU back end.
+
+    Args:
+        family: the container.
+        sources: a folder with the package `containers`.
+    """
     program = (sys.executable, "-m", f"containers.{family}")
     return ContainerProgram(
         (*program, "serve"),
-        # Serves a page about the endpoint's requests, at /docs of the container's own port.
-        environment={"SLIPWAY_DOCS": "true"},
+        # The second serves a page about the endpoint's requests, at /docs of the container's port.
+        environment={"PYTHONPATH": str(sources), "SLIPWAY_DOCS": "true"},
         entrypoint=program,
         image_python="/opt/slipway/venv/bin/python3",
     )

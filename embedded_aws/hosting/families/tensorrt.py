@@ -1,7 +1,11 @@
 """Slipway's TensorRT container."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from embedded_aws.hosting.families.program import ContainerProgram, slipways_program
+from slipway.embedded_aws.hosting.families.program import ContainerProgram, slipways_program
 
-PROGRAMS: Mapping[str, ContainerProgram] = {"slipway/tensorrt": slipways_program("tensorrt")}
+
+def programs(sources: Path) -> Mapping[str, ContainerProgram]:
+    """Returns the program, from a folder with the images' sources."""
+    return {"slipway/tensorrt": slipways_program("tensorrt", sources)}

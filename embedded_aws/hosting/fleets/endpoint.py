@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from embedded_aws.hosting.fleets.fleet import Fleet
-from embedded_aws.hosting.fleets.running_variant import RunningVariant
-from embedded_aws.hosting.resources.async_settings import AsyncSettings
-from embedded_aws.hosting.telemetry.capture import CaptureConfig
-from embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
+from slipway.embedded_aws.hosting.fleets.fleet import Fleet
+from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
+from slipway.embedded_aws.hosting.resources.async_settings import AsyncSettings
+from slipway.embedded_aws.hosting.telemetry.capture import CaptureConfig
+from slipway.embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
 
 
 class Entered(NamedTuple):

@@ -10,8 +10,8 @@ https://aws.amazon.com/blogs/machine-learning/unlock-cost-savings-with-the-new-s
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from embedded_aws.hosting.fleets.placement import Size, size_of_instance
-from embedded_aws.hosting.fleets.variant import Variant
+from slipway.embedded_aws.hosting.fleets.placement import Size, size_of_instance
+from slipway.embedded_aws.hosting.fleets.variant import Variant
 
 IDLE_RELEASE_SECONDS = 600.0
 # The API documents no default of MaxInstanceCount; its quota limits it.

@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from embedded_aws.hosting.fleets.endpoint import Endpoint
-from embedded_aws.hosting.fleets.running_variant import RunningVariant
-from embedded_aws.hosting.telemetry.metrics import MACHINES_NAMESPACE, MetricOwner, MetricPublisher
-from embedded_aws.iam.permissions import may
-from embedded_aws.periodic import Periodic
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
+from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
+from slipway.embedded_aws.hosting.telemetry.metrics import (
+    MACHINES_NAMESPACE,
+    MetricOwner,
+    MetricPublisher,
+)
+from slipway.embedded_aws.iam.permissions import may
+from slipway.embedded_aws.periodic import Periodic
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.hosting.resources.model_source import ModelSource
-from embedded_aws.iam.s3_access import RoleAccess
+from slipway.embedded_aws.hosting.resources.model_source import ModelSource
+from slipway.embedded_aws.iam.s3_access import RoleAccess
 
 _CHUNK_BYTES = 1 << 20
 

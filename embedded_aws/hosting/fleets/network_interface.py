@@ -12,9 +12,9 @@ from botocore.exceptions import ClientError
 from moto.ec2.models import ec2_backends
 from moto.iam.models import iam_backends
 
-from embedded_aws.iam.permissions import may
-from embedded_aws.iam.s3_access import denial
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.iam.permissions import may
+from slipway.embedded_aws.iam.s3_access import denial
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 # https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html, "CreateModel API: Execution
 # Role Permissions", read 2026-11-24. AWS uses the rights to delete when the endpoint ends; here a

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from embedded_aws.hosting.fleets.running_variant import HostingContext
-from embedded_aws.hosting.fleets.variant import VariantStartError
-from embedded_aws.iam.permissions import may
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.hosting.fleets.running_variant import HostingContext
+from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
+from slipway.embedded_aws.iam.permissions import may
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 logger = logging.getLogger(__name__)
 

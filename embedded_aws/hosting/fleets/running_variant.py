@@ -12,26 +12,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.clock import AccountClock, Deadline
-from embedded_aws.hosting.families.program import CannotLaunchError
-from embedded_aws.hosting.fleets import model_download
-from embedded_aws.hosting.fleets.connections import ContainerConnections
-from embedded_aws.hosting.fleets.model_download import ModelDataError
-from embedded_aws.hosting.fleets.network_interface import VpcError, network_interface, require_s3
-from embedded_aws.hosting.fleets.variant import REASON_CHARACTERS, Variant, VariantStartError
-from embedded_aws.hosting.fleets.volume_key import VolumeKeyError, volume_grant
-from embedded_aws.hosting.launch.container_spec import ContainerSpec, Launch
-from embedded_aws.hosting.launch.image_launcher import ImageLauncher
-from embedded_aws.hosting.launch.ports import PortPool
-from embedded_aws.hosting.launch.program_launcher import ProgramLauncher
-from embedded_aws.hosting.resources.model_source import ModelSource
-from embedded_aws.hosting.resources.models import primary_container
-from embedded_aws.hosting.telemetry.capture import CaptureWriter
-from embedded_aws.hosting.telemetry.metrics import Source
-from embedded_aws.iam.s3_access import RoleAccess
-from embedded_aws.processes.logs import LogShipper, LogStream
-from embedded_aws.processes.process import SupervisedProcess
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clock import AccountClock, Deadline
+from slipway.embedded_aws.hosting.families.program import CannotLaunchError
+from slipway.embedded_aws.hosting.fleets import model_download
+from slipway.embedded_aws.hosting.fleets.connections import ContainerConnections
+from slipway.embedded_aws.hosting.fleets.model_download import ModelDataError
+from slipway.embedded_aws.hosting.fleets.network_interface import (
+    VpcError,
+    network_interface,
+    require_s3,
+)
+from slipway.embedded_aws.hosting.fleets.variant import (
+    REASON_CHARACTERS,
+    Variant,
+    VariantStartError,
+)
+from slipway.embedded_aws.hosting.fleets.volume_key import VolumeKeyError, volume_grant
+from slipway.embedded_aws.hosting.launch.container_spec import ContainerSpec, Launch
+from slipway.embedded_aws.hosting.launch.image_launcher import ImageLauncher
+from slipway.embedded_aws.hosting.launch.ports import PortPool
+from slipway.embedded_aws.hosting.launch.program_launcher import ProgramLauncher
+from slipway.embedded_aws.hosting.resources.model_source import ModelSource
+from slipway.embedded_aws.hosting.resources.models import primary_container
+from slipway.embedded_aws.hosting.telemetry.capture import CaptureWriter
+from slipway.embedded_aws.hosting.telemetry.metrics import Source
+from slipway.embedded_aws.iam.s3_access import RoleAccess
+from slipway.embedded_aws.processes.logs import LogShipper, LogStream
+from slipway.embedded_aws.processes.process import SupervisedProcess
 
 logger = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from embedded_aws.hosting.fleets.capacity import available_type
-from embedded_aws.hosting.resources.endpoint_configs import instance_types
+from slipway.embedded_aws.hosting.fleets.capacity import available_type
+from slipway.embedded_aws.hosting.resources.endpoint_configs import instance_types
 
 REASON_CHARACTERS = 1024  # botocore's maximum of FailureReason
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.iam.permissions import may
-from embedded_aws.iam.s3_access import denial
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.iam.permissions import may
+from slipway.embedded_aws.iam.s3_access import denial
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 # Of https://docs.aws.amazon.com/kms/latest/developerguide/services-ebs.html, read 2026-11-24: the
 # operations of the grants with which EC2 attaches an encrypted volume.

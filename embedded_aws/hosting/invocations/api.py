@@ -1,6 +1,7 @@
 """SageMaker's data plane: InvokeEndpoint, whole and streamed, proxied to a variant's container.
 
-InvokeEndpointAsync puts a request into the endpoint's queue (`embedded_aws.hosting.asynchronous`).
+InvokeEndpointAsync puts a request into the endpoint's queue
+(`slipway.embedded_aws.hosting.asynchronous`).
 
 The request's body and headers reach the container unchanged. Errors become these statuses:
 
@@ -25,32 +26,32 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from embedded_aws.api import respond
-from embedded_aws.hosting.asynchronous.requests import read_request
-from embedded_aws.hosting.fleets.connections import (
+from slipway.embedded_aws.api import respond
+from slipway.embedded_aws.hosting.asynchronous.requests import read_request
+from slipway.embedded_aws.hosting.fleets.connections import (
     ContainerStream,
     ContainerTimeoutError,
     ContainerUnreachableError,
 )
-from embedded_aws.hosting.fleets.endpoint import Endpoint, Entered
-from embedded_aws.hosting.fleets.running_variant import RunningVariant
-from embedded_aws.hosting.invocations import event_stream
-from embedded_aws.hosting.invocations.component_targets import enter_component
-from embedded_aws.hosting.invocations.errors import (
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, Entered
+from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
+from slipway.embedded_aws.hosting.invocations import event_stream
+from slipway.embedded_aws.hosting.invocations.component_targets import enter_component
+from slipway.embedded_aws.hosting.invocations.errors import (
     InvocationError,
     endpoint_not_found,
     model_error,
     validation_error,
 )
-from embedded_aws.hosting.service import Hosting
-from embedded_aws.hosting.telemetry.capture import CapturedVariant, Exchange, Side
-from embedded_aws.hosting.telemetry.metrics import (
+from slipway.embedded_aws.hosting.service import Hosting
+from slipway.embedded_aws.hosting.telemetry.capture import CapturedVariant, Exchange, Side
+from slipway.embedded_aws.hosting.telemetry.metrics import (
     NAMESPACE,
     Invocation,
     MetricOwner,
     MetricPublisher,
 )
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

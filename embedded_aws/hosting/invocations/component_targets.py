@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from embedded_aws.hosting.components.component import Component
-from embedded_aws.hosting.fleets.endpoint import Endpoint, Entered
-from embedded_aws.hosting.invocations.errors import validation_error
-from embedded_aws.hosting.telemetry.metrics import MetricPublisher
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.hosting.components.component import Component
+from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, Entered
+from slipway.embedded_aws.hosting.invocations.errors import validation_error
+from slipway.embedded_aws.hosting.telemetry.metrics import MetricPublisher
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment

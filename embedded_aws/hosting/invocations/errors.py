@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 _MESSAGE_CHARACTERS = 2048  # botocore's maximum of Message and OriginalMessage
 

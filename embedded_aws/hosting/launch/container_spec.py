@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from embedded_aws.processes.process import SupervisedProcess
+from slipway.embedded_aws.processes.process import SupervisedProcess
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from embedded_aws.containers.engine import Engine, EngineError
-from embedded_aws.containers.images import find_image
-from embedded_aws.containers.supervisor import Orders
-from embedded_aws.hosting.families import image_of, sagemaker_variables
-from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
-from embedded_aws.hosting.launch.container_spec import ContainerSpec
-from embedded_aws.processes.process import SupervisedProcess
+import slipway
+from slipway.embedded_aws.containers.engine import Engine, EngineError
+from slipway.embedded_aws.containers.images import find_image
+from slipway.embedded_aws.containers.supervisor import Orders
+from slipway.embedded_aws.hosting.families import image_of, sagemaker_variables
+from slipway.embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
+from slipway.embedded_aws.hosting.launch.container_spec import ContainerSpec
+from slipway.embedded_aws.processes.process import SupervisedProcess
 
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[3]
+# Of Slipway itself, for a Python without site-packages.
+_SEARCH_PATH: Final = str(Path(slipway.__file__).parents[1])
 _MODEL: Final = "/opt/ml/model"
 # Each container has a loopback of its own, so that all can listen on SageMaker's port.
 _PORT: Final = 8080
@@ -119,10 +121,10 @@ class ImageContainer(SupervisedProcess):
     ) -> None:
         self._engine = engine
         self._name = orders.name
-        module = "embedded_aws.containers.supervisor"
+        module = "slipway.embedded_aws.containers.supervisor"
         super().__init__(
             command=[sys.executable, "-S", "-m", module, orders.text()],
-            environment={**engine.environment(), "PYTHONPATH": str(_PROJECT_ROOT)},
+            environment={**engine.environment(), "PYTHONPATH": _SEARCH_PATH},
             directory=directory,
             on_line=on_line,
         )

@@ -3,11 +3,11 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 
-from embedded_aws.hosting.families import container_environment, find_program
-from embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
-from embedded_aws.hosting.launch.container_spec import ContainerSpec
-from embedded_aws.identity import Connection
-from embedded_aws.processes.process import SupervisedProcess, start_program
+from slipway.embedded_aws.hosting.families import container_environment, find_program
+from slipway.embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
+from slipway.embedded_aws.hosting.launch.container_spec import ContainerSpec
+from slipway.embedded_aws.identity import Connection
+from slipway.embedded_aws.processes.process import SupervisedProcess, start_program
 
 
 class ProgramLauncher:

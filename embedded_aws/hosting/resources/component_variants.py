@@ -7,12 +7,12 @@ message has no source beside it, AWS's words are not public and they are Slipway
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from embedded_aws.api import Caller, ValidationError
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.resources.networks import check_network
-from embedded_aws.hosting.resources.refusals import refuse
-from embedded_aws.iam.trust import require_role
-from embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.resources.networks import check_network
+from slipway.embedded_aws.hosting.resources.refusals import refuse
+from slipway.embedded_aws.iam.trust import require_role
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
 
 _ROUTING = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM")
 _OF_ENDPOINT = {

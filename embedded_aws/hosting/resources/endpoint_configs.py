@@ -4,15 +4,18 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from embedded_aws.api import Caller, ValidationError
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.resources.async_settings import AsyncSettings
-from embedded_aws.hosting.resources.component_variants import check_hosting, hosts_components
-from embedded_aws.hosting.resources.records import Declared, DeclaredResources, Records
-from embedded_aws.hosting.resources.refusals import refuse
-from embedded_aws.hosting.resources.tags import Tags
-from embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
-from embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.resources.async_settings import AsyncSettings
+from slipway.embedded_aws.hosting.resources.component_variants import (
+    check_hosting,
+    hosts_components,
+)
+from slipway.embedded_aws.hosting.resources.records import Declared, DeclaredResources, Records
+from slipway.embedded_aws.hosting.resources.refusals import refuse
+from slipway.embedded_aws.hosting.resources.tags import Tags
+from slipway.embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
 
 _UNSUPPORTED = {
     "ExplainerConfig": "explainers",

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.iam.s3_access import RoleAccess
+from slipway.embedded_aws.iam.s3_access import RoleAccess
 
 
 @dataclass(frozen=True)

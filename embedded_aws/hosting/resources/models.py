@@ -10,16 +10,16 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import Caller, ValidationError
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import registry_of
-from embedded_aws.hosting.resources.model_source import ModelSource
-from embedded_aws.hosting.resources.networks import check_network
-from embedded_aws.hosting.resources.records import DeclaredResources
-from embedded_aws.hosting.resources.refusals import refuse
-from embedded_aws.hosting.resources.tags import Tags
-from embedded_aws.iam.s3_access import RoleAccess
-from embedded_aws.iam.trust import require_role
+from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families import registry_of
+from slipway.embedded_aws.hosting.resources.model_source import ModelSource
+from slipway.embedded_aws.hosting.resources.networks import check_network
+from slipway.embedded_aws.hosting.resources.records import DeclaredResources
+from slipway.embedded_aws.hosting.resources.refusals import refuse
+from slipway.embedded_aws.hosting.resources.tags import Tags
+from slipway.embedded_aws.iam.s3_access import RoleAccess
+from slipway.embedded_aws.iam.trust import require_role
 
 _UNSUPPORTED = {
     "ModelPackageName": "model packages",

@@ -5,7 +5,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import ValidationError
+from slipway.embedded_aws.api import ValidationError
 
 
 def check_network(ec2: Any, config: Mapping[str, Any]) -> None:

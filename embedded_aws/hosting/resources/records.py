@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
-from embedded_aws.api import Caller, ValidationError
-from embedded_aws.hosting.resources.tags import Tags
+from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.hosting.resources.tags import Tags
 
 # https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ListEndpoints.html
 _DEFAULT_MAX_RESULTS = 10

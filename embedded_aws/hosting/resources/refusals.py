@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.api import ValidationError
+from slipway.embedded_aws.api import ValidationError
 
 
 def refuse(

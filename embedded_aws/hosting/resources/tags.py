@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.api import Caller, ValidationError
 
 _MAX_TAGS = 50  # limit of one resource, docs: SageMaker quotas
 

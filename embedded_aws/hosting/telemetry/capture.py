@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.api import without_none
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.iam.s3_access import RoleAccess
-from embedded_aws.periodic import Periodic
+from slipway.embedded_aws.api import without_none
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.iam.s3_access import RoleAccess
+from slipway.embedded_aws.periodic import Periodic
 
 logger = logging.getLogger(__name__)
 

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.hosting.telemetry.metrics_config import DEFAULT_SECONDS, PublishedMetrics
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring.samples import PeriodOfValues, begin_of
-from embedded_aws.periodic import Periodic
+from slipway.embedded_aws.hosting.telemetry.metrics_config import DEFAULT_SECONDS, PublishedMetrics
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.monitoring.samples import PeriodOfValues, begin_of
+from slipway.embedded_aws.periodic import Periodic
 
 NAMESPACE = "AWS/SageMaker"
 MACHINES_NAMESPACE = "/aws/sagemaker/Endpoints"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_aws.api import ValidationError
+from slipway.embedded_aws.api import ValidationError
 
 DEFAULT_SECONDS = 60
 _FREQUENCIES = (10, 30, 60, 120, 180, 240, 300)

@@ -7,18 +7,17 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.names import ENVIRONMENTS_FILE
-from slipway.errors import UserError
 from slipway.image_sources import image_files
 from slipway.planning.deployment import Deployment
 from slipway.planning.remote_place import CA_BUNDLE_FILE, SOURCES_PREFIX
 from slipway.project import Project
 from slipway.publishing.families import PACKAGING
-from slipway.publishing.remote.wheel import WHEEL, code_root, wheel, zipped
+from slipway.publishing.remote.wheel import WHEEL, wheel, zipped
 
-_REQUIREMENTS = "requirements.txt"
+# Of this version of Slipway, with the SHA-256 of each package.
+_REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _LIST = "SHA256SUMS"
 _PROJECT = "project"
 
@@ -45,18 +44,9 @@ def make_source(project: Project, deployment: Deployment) -> Source:
     """Makes the source of the build that publishes a model.
 
     Raises:
-        UserError: Slipway does not run from a checkout, or a file is missing.
+        UserError: a file is missing.
     """
-    root = code_root()
-    try:
-        requirements = (root / _REQUIREMENTS).read_bytes()
-    except FileNotFoundError:
-        raise UserError.of(
-            Code.NOT_FOR_A_BUILD,
-            f"there is no {_REQUIREMENTS} in {root}, which names the packages of a build",
-            "Run Slipway from its checkout, or publish without `--remote`.",
-        ) from None
-    files = {_REQUIREMENTS: requirements, WHEEL: wheel(root)}
+    files = {_REQUIREMENTS.name: _REQUIREMENTS.read_bytes(), WHEEL: wheel()}
     files |= {f"{_PROJECT}/{n}": each for n, each in _project_files(project, deployment).items()}
     if (bundle := deployment.environment.image_builds.ca_bundle) is not None:
         files[CA_BUNDLE_FILE] = (project.root / bundle).read_bytes()
@@ -71,10 +61,12 @@ def _project_files(project: Project, deployment: Deployment) -> dict[str, bytes]
     paths = [root / ENVIRONMENTS_FILE, project.files[name], *_own(deployment.environment, root)]
     if (lock := project.lock_path(name)).exists():
         paths.append(lock)
+    sources: dict[str, Path] = {}
     if deployment.image_family is not None:
         # The tags of images follow from them.
-        paths += image_files(root, deployment.image_family)
-    files = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+        sources = image_files(root, deployment.image_family)
+    named = {path.relative_to(root).as_posix(): path for path in paths} | sources
+    files = {name: path.read_bytes() for name, path in named.items()}
     packaging = PACKAGING[deployment.container]
     directory = packaging.directory(deployment)
     own = packaging.read(deployment, root)

@@ -1,20 +1,21 @@
 """Slipway's own code as a wheel: the same code gives the same bytes.
 
-A build needs only what publishing imports. Stacks and containers stay behind. The format:
+A build needs only what publishing imports. The format:
 https://packaging.python.org/en/latest/specifications/binary-distribution-format/.
 """
 
 import base64
 import hashlib
 import io
+import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import slipway
 
-# `slipway.access` finds a running embedded AWS with the second.
-_PACKAGES = ("slipway", "embedded_aws")
+# Folders below the package that publishing does not import. The images' sources are the project's.
+_LEFT_OUT = frozenset({"stacks", "image_sources/containers"})
 _SUFFIXES = (".py", ".json", ".md", ".typed")
 # The earliest that ZIP files can have.
 _MOMENT = (1980, 1, 1, 0, 0, 0)
@@ -22,19 +23,17 @@ _INFO = f"slipway-{slipway.__version__}.dist-info"
 WHEEL = f"slipway-{slipway.__version__}-py3-none-any.whl"
 
 
-def code_root() -> Path:
-    """Returns the folder that Slipway's packages are in: its checkout."""
-    return Path(slipway.__file__).resolve().parents[1]
-
-
-def wheel(root: Path) -> bytes:
-    """Returns a wheel of the code in a checkout."""
-    files = {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for package in _PACKAGES
-        for path in (root / package).rglob("*")
-        if path.suffix in _SUFFIXES and "__pycache__" not in path.parts
-    }
+def wheel() -> bytes:
+    """Returns a wheel of the code that runs."""
+    package = Path(slipway.__file__).parent
+    files = {}
+    # In a checkout some folders are links.
+    for folder, folders, names in os.walk(package, followlinks=True):
+        inside = Path(folder).relative_to(package)
+        folders[:] = [name for name in folders if (inside / name).as_posix() not in _LEFT_OUT]
+        for path in (Path(folder, name) for name in names):
+            if path.suffix in _SUFFIXES:
+                files[path.relative_to(package.parent).as_posix()] = path.read_bytes()
     files[f"{_INFO}/METADATA"] = (
         f"Metadata-Version: 2.1\nName: slipway\nVersion: {slipway.__version__}\n"
     ).encode()

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting.families import PROGRAMS, find_program
-from embedded_aws.hosting.families.lmi import djl_serving
+from slipway.embedded_aws.hosting.families import find_program, programs
+from slipway.embedded_aws.hosting.families.lmi import djl_serving
 from slipway.image_sources import copy_image_files
 from slipway.planning.families.lmi.handlers import OUR_HANDLERS
-from stacks.image_stack import SERVING_TARGET
+from slipway.stacks.image_stack import SERVING_TARGET
 from tests.support.dockerfiles import instructions
 
 ROOT = Path(__file__).parents[3]
@@ -85,10 +85,11 @@ def test_the_server_finds_the_module_that_packages_name(image: Path, handler: An
 
 def test_the_embedded_aws_runs_the_handler_of_the_checkout():
     image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/lmi:0.23.0-deepspeed0.9.5-cu118-0"
-    program = find_program(PROGRAMS, image)
+    program = find_program(programs(), image)
     assert program.command == djl_serving.COMMAND
-    assert Path(program.environment["PYTHONPATH"]) == ROOT / "containers" / "lmi" / "handler"
-    managed = find_program(PROGRAMS, image.replace("slipway/lmi", "djl-inference"))
+    handlers = Path(program.environment["PYTHONPATH"])
+    assert handlers.resolve() == ROOT / "containers" / "lmi" / "handler"
+    managed = find_program(programs(), image.replace("slipway/lmi", "djl-inference"))
     assert {**managed.environment, "PYTHONPATH": program.environment["PYTHONPATH"]} == (
         program.environment
     )

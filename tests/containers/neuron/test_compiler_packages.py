@@ -15,7 +15,7 @@ import pytest
 from slipway.facts.images import image
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.families.neuron.image import NEURON_BASES
-from stacks.image_stack import COMPILER_TARGET
+from slipway.stacks.image_stack import COMPILER_TARGET
 from tests.support.dockerfiles import stage
 
 UV = Path(sys.executable).with_name("uv")

@@ -12,7 +12,7 @@ from slipway.facts.images import image
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.image_sources import image_files
 from slipway.planning.families.neuron.image import NEURON_BASES
-from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
+from slipway.stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles
 
 ROOT = Path(__file__).parents[3]
@@ -44,7 +44,7 @@ def test_the_compiler_runs_the_same_program_with_a_python_of_its_own():
 
 
 def test_what_is_copied_is_among_the_images_sources():
-    sources = {path.relative_to(ROOT).as_posix() for path in image_files(ROOT, "neuron")}
+    sources = set(image_files(ROOT, "neuron"))
     copied = [
         source
         for name, arguments in dockerfiles.instructions("neuron")

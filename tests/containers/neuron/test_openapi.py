@@ -24,7 +24,7 @@ from containers.neuron.settings import EncoderSettings
 from containers.serving.errors import InvalidRequestError
 from containers.serving.objects import request_description
 from containers.serving.settings import ServingSettings
-from embedded_aws.hosting.families import PROGRAMS
+from slipway.embedded_aws.hosting.families import programs
 from tests.containers.neuron.loaded_predictor import Loaded, answer
 from tests.containers.neuron.running_program import client_of, serving
 
@@ -196,7 +196,7 @@ def test_a_directory_without_a_manifest_has_no_document(tmp_path: Path) -> None:
 
 
 def test_the_embedded_aws_runs_the_program_with_its_docs() -> None:
-    variables = PROGRAMS["slipway/neuron"].environment
+    variables = programs()["slipway/neuron"].environment
     with (
         serving(**variables, SLIPWAY_MAX_QUEUE_LENGTH="31") as (_, seen),
         client_of(seen) as client,

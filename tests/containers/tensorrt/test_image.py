@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.image_sources import copy_image_files, image_files
-from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
+from slipway.stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles
 from tests.support.groups import load
 
@@ -92,7 +92,7 @@ def test_the_compiler_runs_the_same_program():
 
 
 def test_what_is_copied_is_among_the_images_sources():
-    sources = {path.relative_to(ROOT).as_posix() for path in image_files(ROOT, "tensorrt")}
+    sources = set(image_files(ROOT, "tensorrt"))
     copied = [
         source
         for name, arguments in dockerfiles.instructions("tensorrt")
@@ -189,7 +189,7 @@ IMPORTED_FOR_US = {"onnxscript"}
 
 def imported_by(*, compiling: bool) -> set[str]:
     imported: set[str] = set()
-    for path in image_files(ROOT, "tensorrt"):
+    for path in image_files(ROOT, "tensorrt").values():
         place = path.relative_to(ROOT / "containers").as_posix().removeprefix("tensorrt/")
         only_compiles = place.startswith(COMPILES) and place != OF_BOTH
         if path.suffix == ".py" and only_compiles == compiling:

@@ -23,7 +23,7 @@ from containers.tensorrt.__main__ import _serve
 from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import RequestLimits
 from containers.tensorrt.settings import GenerationSettings
-from embedded_aws.hosting.families import PROGRAMS
+from slipway.embedded_aws.hosting.families import programs
 from tests.containers.tensorrt.running_program import (
     NO_ANSWER,
     PATIENCE_SECONDS,
@@ -45,7 +45,7 @@ GOOD_TEXT = " name for the Amazon S3 bucket."
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """The program as the embedded AWS runs it, but for a limit and the metrics."""
-    variables = PROGRAMS["slipway/tensorrt"].environment
+    variables = programs()["slipway/tensorrt"].environment
     directory = tmp_path_factory.mktemp("program")
     with running_program(
         directory, **variables, SLIPWAY_METRICS_PORT="0", SLIPWAY_MAX_NEW_TOKENS="100"

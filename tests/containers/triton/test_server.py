@@ -22,7 +22,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedded_aws.hosting.families import PROGRAMS
+from slipway.embedded_aws.hosting.families import programs
 from tests.support.groups import need
 from tests.support.page_runs import free_port
 from tests.support.processes import command_line
@@ -48,7 +48,7 @@ class Server:
         count_start("server")
         self.port = free_port()
         home.mkdir(exist_ok=True)
-        program = PROGRAMS["slipway/triton"]
+        program = programs()["slipway/triton"]
         self.log = home / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

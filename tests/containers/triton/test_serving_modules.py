@@ -103,6 +103,6 @@ def test_serving_runs_in_the_oldest_bases_python(path: Path):
 
 def test_every_source_can_be_compiled_by_the_oldest_bases_python():
     """As the Dockerfile does; what is for the compiler alone may import newer names."""
-    for path in image_files(ROOT, "triton"):
+    for path in image_files(ROOT, "triton").values():
         if path.suffix == ".py":
             ast.parse(path.read_text("utf-8"), feature_version=(3, 10))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clients import LoopbackClients
 from tests.support.accounts import connection_to, embedded_aws
 from tests.support.roles import make_role
 from tests.support.waiting import eventually

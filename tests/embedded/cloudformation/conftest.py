@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.server import EmbeddedAws
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.accounts import embedded_aws
 from tests.support.stacks import Stacks
 

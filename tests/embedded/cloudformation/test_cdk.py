@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.stack import Stack
-from embedded_aws.identity import ACCESS_KEY_ID
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.cloudformation.stack import Stack
+from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.starts import count_start
 

@@ -6,12 +6,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from embedded_aws.api import ApiError, Caller
-from embedded_aws.cloudformation import query_api
-from embedded_aws.cloudformation.query_api import QueryApi
-from embedded_aws.cloudformation.stack import Stack, StackStore, now
-from embedded_aws.cloudformation.stack_contents import StackIdentity
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.api import ApiError, Caller
+from slipway.embedded_aws.cloudformation import query_api
+from slipway.embedded_aws.cloudformation.query_api import QueryApi
+from slipway.embedded_aws.cloudformation.stack import Stack, StackStore, now
+from slipway.embedded_aws.cloudformation.stack_contents import StackIdentity
+from slipway.embedded_aws.identity import ACCOUNT_ID
 
 REGION = "eu-west-1"
 CDK_CLI = Caller(ACCOUNT_ID, REGION, "aws-cdk/2.1148.1 aws-sdk-js/3.1067.0 os/linux")

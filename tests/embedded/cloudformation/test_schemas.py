@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from embedded_aws.cloudformation.resources.catalog import own_handlers
-from embedded_aws.cloudformation.resources.registry import provider_schemas
+from slipway.embedded_aws.cloudformation.resources.catalog import own_handlers
+from slipway.embedded_aws.cloudformation.resources.registry import provider_schemas
 from tools.refresh_facts import resource_types
 
 HANDLERS = {handler.type_name: handler for handler in own_handlers()}

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.api import ApiError
-from embedded_aws.cloudformation.desired_state import DesiredState
-from embedded_aws.cloudformation.document import read_document
-from embedded_aws.cloudformation.intrinsics import Evaluator, TemplateError
-from embedded_aws.cloudformation.parameters import parameter_values
-from embedded_aws.cloudformation.stack_contents import StackIdentity
-from embedded_aws.cloudformation.template import parse_template
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.cloudformation.desired_state import DesiredState
+from slipway.embedded_aws.cloudformation.document import read_document
+from slipway.embedded_aws.cloudformation.intrinsics import Evaluator, TemplateError
+from slipway.embedded_aws.cloudformation.parameters import parameter_values
+from slipway.embedded_aws.cloudformation.stack_contents import StackIdentity
+from slipway.embedded_aws.cloudformation.template import parse_template
 
 ATTRIBUTES = {"Bucket": {"Arn": "arn:aws:s3:::b"}}
 VALUES = {

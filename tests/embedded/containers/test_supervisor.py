@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from embedded_aws.containers.engine import Engine
-from embedded_aws.containers.supervisor import Orders
-from embedded_aws.hosting.fleets.connections import ContainerConnections
-from embedded_aws.hosting.launch.image_launcher import ImageContainer
+from slipway.embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.containers.supervisor import Orders
+from slipway.embedded_aws.hosting.fleets.connections import ContainerConnections
+from slipway.embedded_aws.hosting.launch.image_launcher import ImageContainer
 from tests.support.page_runs import free_port
 from tests.support.waiting import eventually
 

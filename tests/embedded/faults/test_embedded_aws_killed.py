@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws import control
+from slipway.embedded_aws import control
 from tests.support.processes import children, is_running
 from tests.support.served_sample import BUCKET, ENDPOINT, STACK, await_serving, deploy
 from tests.support.waiting import eventually

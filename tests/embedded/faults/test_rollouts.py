@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.operations.status import find_status
-from stacks.endpoint_stack import EndpointStack
+from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.rollouts import (
     ENDPOINT,
     HURRIED,

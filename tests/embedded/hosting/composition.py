@@ -5,16 +5,16 @@ import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.clock import AccountClock
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.invocations.api import RESPONSE_TIMEOUT_SECONDS, InvocationApi
-from embedded_aws.hosting.resources.tags import Tags
-from embedded_aws.hosting.service import Hosting
-from embedded_aws.identity import STATUS_PATH
-from embedded_aws.listener import Listener
-from embedded_aws.quotas import EndpointQuotas
-from embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clock import AccountClock
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.hosting.invocations.api import RESPONSE_TIMEOUT_SECONDS, InvocationApi
+from slipway.embedded_aws.hosting.resources.tags import Tags
+from slipway.embedded_aws.hosting.service import Hosting
+from slipway.embedded_aws.identity import STATUS_PATH
+from slipway.embedded_aws.listener import Listener
+from slipway.embedded_aws.quotas import EndpointQuotas
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
 from tests.support.accounts import SECRET_ACCESS_KEY
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/stand-in:1"

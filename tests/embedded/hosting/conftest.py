@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.telemetry.metrics import NAMESPACE
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.telemetry.metrics import NAMESPACE
 from tests.embedded.hosting import composition
 from tests.support.roles import make_role
 from tests.support.starts import count_start

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.identity import ACCOUNT_ID
 from tests.embedded.hosting.conftest import REGION, Account, Role, started
 from tests.support.clocks import MovableClock
 from tests.support.waiting import eventually

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded_aws.reported_refusals import ReportedRefusal
+from slipway.embedded_aws.reported_refusals import ReportedRefusal
 from tests.embedded.hosting.conftest import Account, refused, started
 from tests.embedded.hosting.hosted_components import ON_GPU, SCALED, SMALL, Hosted
 

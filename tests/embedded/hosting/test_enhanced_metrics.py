@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.identity import ACCOUNT_ID
 from tests.embedded.hosting.conftest import REGION
 from tests.embedded.hosting.hosted_components import Hosted
 from tests.support.roles import MAY_USE_OBJECTS, make_role

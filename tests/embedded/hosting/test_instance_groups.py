@@ -1,6 +1,6 @@
 """When the instances of components are added and released, in seconds."""
 
-from embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
 
 
 def group(lowest: int = 0, highest: int = 3) -> InstanceGroup:

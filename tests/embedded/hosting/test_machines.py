@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from embedded_aws.hosting.fleets.machine_metrics import may_publish
+from slipway.embedded_aws.hosting.fleets.machine_metrics import may_publish
 from tests.support.roles import MAY_USE_OBJECTS, make_role
 from tests.support.waiting import eventually
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting.fleets.placement import (
+from slipway.embedded_aws.hosting.fleets.placement import (
     Size,
     copies_that_fit,
     instances_for,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.api import ApiError
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
-from embedded_aws.hosting.families import PROGRAMS, find_program
-from embedded_aws.hosting.families.program import CannotLaunchError
-from embedded_aws.processes.process import SupervisedProcess, start_program
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
+from slipway.embedded_aws.hosting.families import find_program, programs
+from slipway.embedded_aws.hosting.families.program import CannotLaunchError
+from slipway.embedded_aws.processes.process import SupervisedProcess, start_program
 from tests.embedded.hosting.conftest import Account
 from tests.support.accounts import connection_to
 from tests.support.processes import is_running
@@ -70,7 +70,7 @@ def test_sigterm_reaches_the_program(tmp_path: Path) -> None:
 # The fork has the supervisor's handlers until then.
 SLOW_TO_LOSE_ITS_HANDLERS = """\
 import signal, sys, time
-from embedded_aws.processes import supervisor
+from slipway.embedded_aws.processes import supervisor
 
 set_wakeup_fd = signal.set_wakeup_fd
 
@@ -95,7 +95,7 @@ def test_sigterm_reaches_a_program_just_after_its_fork() -> None:
 # The fork has no group of its own until then.
 SLOW_TO_LEAD_A_GROUP = """\
 import os, sys, time
-from embedded_aws.processes import supervisor
+from slipway.embedded_aws.processes import supervisor
 
 lead_a_group = os.setsid
 
@@ -149,12 +149,12 @@ def test_killed_server_leaves_no_container(tmp_path: Path) -> None:
 
 def test_family_is_told_by_the_repository() -> None:
     registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
-    tagged = find_program(PROGRAMS, f"{registry}/slipway/tensorrt:abc")
-    assert tagged is find_program(PROGRAMS, f"{registry}/slipway/tensorrt@sha256:{'0' * 64}")
-    assert tagged is find_program(PROGRAMS, f"{registry}/slipway/search/tensorrt:abc")
+    tagged = find_program(programs(), f"{registry}/slipway/tensorrt:abc")
+    assert tagged == find_program(programs(), f"{registry}/slipway/tensorrt@sha256:{'0' * 64}")
+    assert tagged == find_program(programs(), f"{registry}/slipway/search/tensorrt:abc")
     assert tagged.command[1:] == ("-m", "containers.tensorrt", "serve")
     with pytest.raises(CannotLaunchError, match=r"Known repositories: .*slipway/tensorrt"):
-        find_program(PROGRAMS, f"{registry}/tensorrt:abc")
+        find_program(programs(), f"{registry}/tensorrt:abc")
 
 
 def blue_green(kind: str, wait_seconds: int = 60, **more: Any) -> dict[str, Any]:

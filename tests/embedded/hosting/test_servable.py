@@ -7,10 +7,10 @@ import urllib.request
 from functools import partial
 from pathlib import Path
 
-from embedded_aws.hosting.families import PROGRAMS
-from embedded_aws.hosting.families.triton.triton_server import missing_backends
-from embedded_aws.identity import SERVABLE_PATH
-from embedded_aws.server import EmbeddedAws
+from slipway.embedded_aws.hosting.families import programs
+from slipway.embedded_aws.hosting.families.triton.triton_server import missing_backends
+from slipway.embedded_aws.identity import SERVABLE_PATH
+from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.accounts import SECRET_ACCESS_KEY
 
 ECR = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
@@ -29,13 +29,13 @@ def asked(server: EmbeddedAws, image: str, *backends: str) -> str | None:
 def test_it_says_which_images_and_back_ends_are_not_on_this_machine(tmp_path: Path) -> None:
     (tmp_path / "backends/python").mkdir(parents=True)
     triton = dataclasses.replace(
-        PROGRAMS["sagemaker-tritonserver"], find_missing=partial(missing_backends, tmp_path)
+        programs()["sagemaker-tritonserver"], find_missing=partial(missing_backends, tmp_path)
     )
     with EmbeddedAws(
         port=0,
         secret_access_key=SECRET_ACCESS_KEY,
         directory=tmp_path / "aws",
-        programs={**PROGRAMS, "sagemaker-tritonserver": triton},
+        programs={**programs(), "sagemaker-tritonserver": triton},
     ) as server:
         assert asked(server, "slipway/tensorrt:1") is None
         assert "No program of the embedded AWS stands for image" in str(asked(server, "mine:1"))

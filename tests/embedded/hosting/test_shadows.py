@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting.invocations import api
+from slipway.embedded_aws.hosting.invocations import api
 from tests.embedded.hosting.conftest import Account, refused, started
 from tests.support.waiting import eventually
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from embedded_aws.hosting.families.triton import triton_server
+from slipway.embedded_aws.hosting.families.triton import triton_server
 from slipway.publishing.families.triton.graph import Serving, write_repository
 from tests.support.page_runs import free_port
 from tests.support.pages import ROOT

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from embedded_aws.hosting.families.triton import triton_server
+from slipway.embedded_aws.hosting.families.triton import triton_server
 from slipway.planning.families.triton.kserve import BINARY, JSON, KServeTexts
 from tests.support.page_runs import free_port
 from tests.support.waiting import eventually

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws, shell_environment
 from tests.support.networks import make_network
 from tests.support.pages import ROOT

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.clock import AccountClock
-from embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clock import AccountClock
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws
 from tests.support.clocks import MovableClock
 from tests.support.roles import make_role

@@ -310,7 +310,7 @@ def test_other_actions_are_not_carried_out_and_said_so(
             AlarmActions=[stop, gone, pager.topic, mailbox.topic],
         )
     )
-    with caplog.at_level(logging.WARNING, "embedded_aws.monitoring"):
+    with caplog.at_level(logging.WARNING, "slipway.embedded_aws.monitoring"):
         clock.pass_minute()
         # A failure of one does not keep the next from being told.
         mailbox.next()

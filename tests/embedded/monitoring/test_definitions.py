@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.monitoring.definitions import (
+from slipway.embedded_aws.monitoring.definitions import (
     AlarmRefusedError,
     Comparison,
     MetricSource,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto.cloudwatch.models import MetricDatum
 
-from embedded_aws.monitoring.definitions import AlarmDefinition, definition_of
-from embedded_aws.monitoring.evaluation import (
+from slipway.embedded_aws.monitoring.definitions import AlarmDefinition, definition_of
+from slipway.embedded_aws.monitoring.evaluation import (
     Datapoint,
     State,
     Verdict,
@@ -19,8 +19,8 @@ from embedded_aws.monitoring.evaluation import (
     evaluate,
     range_periods,
 )
-from embedded_aws.monitoring.reasons import reason, reason_data
-from embedded_aws.monitoring.samples import Samples
+from slipway.embedded_aws.monitoring.reasons import reason, reason_data
+from slipway.embedded_aws.monitoring.samples import Samples
 
 SEVEN = datetime(2026, 11, 21, 7, tzinfo=UTC)
 THRESHOLD = 5.0

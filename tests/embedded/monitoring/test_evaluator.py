@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring.evaluator import AlarmEvaluator
-from embedded_aws.monitoring.notifications import Notification, Notifier
-from embedded_aws.monitoring.states import AlarmStates
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.monitoring.evaluator import AlarmEvaluator
+from slipway.embedded_aws.monitoring.notifications import Notification, Notifier
+from slipway.embedded_aws.monitoring.states import AlarmStates
 from tests.support.accounts import connection_to
 from tests.support.waiting import eventually
 

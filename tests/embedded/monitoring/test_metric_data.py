@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.api import ApiError
-from embedded_aws.monitoring.metric_data import metric_data
+from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.monitoring.metric_data import metric_data
 
 START = datetime(2026, 11, 28, 12, 7, 30, tzinfo=UTC)
 DIMENSIONS = [{"Name": "EndpointName", "Value": "tiny"}]

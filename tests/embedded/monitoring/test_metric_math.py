@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_aws.monitoring.metric_math import FormulaError, Series, compute, names_in, parse
+from slipway.embedded_aws.monitoring.metric_math import (
+    FormulaError,
+    Series,
+    compute,
+    names_in,
+    parse,
+)
 
 # Those of the user guide's examples; None is its `-`.
 METRICS: Mapping[str, Series] = {

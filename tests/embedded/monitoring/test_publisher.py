@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.hosting.telemetry.metrics import (
+from slipway.embedded_aws.hosting.telemetry.metrics import (
     NAMESPACE,
     Invocation,
     MetricOwner,
     MetricPublisher,
     Source,
 )
-from embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring.samples import PeriodOfValues, Samples
+from slipway.embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.monitoring.samples import PeriodOfValues, Samples
 
 REGION = "sa-east-1"
 SEVEN = datetime(2026, 11, 21, 7, tzinfo=UTC).timestamp()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto.cloudwatch.models import MetricAggregatedDatum, MetricDatum
 
-from embedded_aws.monitoring.samples import (
+from slipway.embedded_aws.monitoring.samples import (
     PeriodOfValues,
     Samples,
     percentile_of,

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.telemetry import metrics
-from embedded_aws.identity import ACCOUNT_ID
-from embedded_aws.monitoring import evaluator
-from embedded_aws.monitoring.samples import PeriodOfValues
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.hosting.telemetry import metrics
+from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.monitoring import evaluator
+from slipway.embedded_aws.monitoring.samples import PeriodOfValues
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.support.accounts import embedded_aws
 from tests.support.clocks import MovableClock

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.cloudwatch.models import cloudwatch_backends
 
-from embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.identity import ACCOUNT_ID
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.embedded.hosting.hosted_components import ON_GPU, Hosted
 from tests.embedded.scaling.scaled_targets import ScaledTarget, clocked_account

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.monitoring import evaluator
+from slipway.embedded_aws.monitoring import evaluator
 from slipway.operations.status.differences import find_differences
 from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock

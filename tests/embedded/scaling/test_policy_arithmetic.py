@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.scaling.policies import stepped, tracked
+from slipway.embedded_aws.scaling.policies import stepped, tracked
 
 # The user guide's example of Application Auto Scaling: an alarm at 60 %, percent of the capacity.
 _OUT = {

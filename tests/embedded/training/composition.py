@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.server import EmbeddedAws
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.accounts import embedded_aws
 
 REPOSITORY = "tests/compiler"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.processes.process import SupervisedProcess
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.processes.process import SupervisedProcess
 from tests.embedded.training import composition
 from tests.support.accounts import SECRET_ACCESS_KEY, connection_to
 from tests.support.roles import make_role
@@ -155,7 +155,7 @@ def late(account: Account, monkeypatch: pytest.MonkeyPatch) -> Account:
         eventually(lambda: process.exited.is_set() or waiting() > before)
         return process.exited.is_set()
 
-    monkeypatch.setattr("embedded_aws.training.run.exits_within", exits_within)
+    monkeypatch.setattr("slipway.embedded_aws.training.run.exits_within", exits_within)
     return account
 
 

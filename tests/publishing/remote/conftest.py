@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
 from slipway.config.environments import Environment
+from slipway.embedded_aws.clients import LoopbackClients
 from slipway.project import Project
 from slipway.publishing.remote.publish import RemotelyPublished, publish_remotely
 from tests.embedded.training import composition

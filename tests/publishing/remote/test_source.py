@@ -19,8 +19,8 @@ from slipway.publishing.remote.builds import BuildProject
 from slipway.publishing.remote.publish import _limits, publish_remotely
 from slipway.publishing.remote.result import problem_result, read_result
 from slipway.publishing.remote.source import make_source
-from slipway.publishing.remote.wheel import WHEEL, code_root, wheel
-from stacks.build_scripts.check_source import main as check_source
+from slipway.publishing.remote.wheel import WHEEL, wheel
+from slipway.stacks.build_scripts.check_source import main as check_source
 from tests.publishing.progress import Progress
 from tests.support.projects import LOCAL, PRODUCTION, config_text, write_project
 
@@ -217,20 +217,22 @@ def test_a_source_that_was_changed_is_refused(unpacked: tuple[str, Path]) -> Non
 
 
 def test_the_wheel_has_the_code_of_publishing_alone(tmp_path: Path) -> None:
-    content = wheel(code_root())
-    assert wheel(code_root()) == content
+    content = wheel()
+    assert wheel() == content
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = archive.namelist()
-    assert {name.partition("/")[0] for name in names} == {
-        *("slipway", "embedded_aws", "slipway-0.1.0.dist-info")
-    }
+    assert {name.partition("/")[0] for name in names} == {"slipway", "slipway-0.1.0.dist-info"}
+    assert not any(
+        name.startswith(("slipway/stacks/", "slipway/image_sources/c")) for name in names
+    )
+    assert "slipway/embedded_aws/control.py" in names
     assert "slipway/facts/prices.json" in names
     assert "slipway/codes/troubleshooting.md" in names
 
 
 @pytest.mark.size("all")
 def test_pip_installs_the_wheel(tmp_path: Path) -> None:
-    (tmp_path / WHEEL).write_bytes(wheel(code_root()))
+    (tmp_path / WHEEL).write_bytes(wheel())
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--target", str(tmp_path / "code"), str(tmp_path / WHEEL)], check=True)
     assert (tmp_path / "code" / "slipway" / "cli" / "remote_build.py").is_file()

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from embedded_aws.containers.engine import Engine
-from embedded_aws.hosting.families.triton.triton_server import servers_directory
+from slipway.embedded_aws.containers.engine import Engine
+from slipway.embedded_aws.hosting.families.triton.triton_server import servers_directory
 from tools.images.catalogue import Image
 from tools.images.engine import install
 from tools.images.pythons import Version, copy_python, find_python, pack_for_uv

@@ -4,19 +4,22 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from embedded_aws.hosting.families.lmi import djl_serving
-from embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.hosting.families.lmi import djl_serving
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
 
-_HANDLERS = Path(__file__).resolve().parents[4] / "containers" / "lmi" / "handler"
 _ENVIRONMENT = djl_serving.image_environment(os.environ)
-PROGRAMS: Mapping[str, ContainerProgram] = {
-    "djl-inference": ContainerProgram(
-        djl_serving.COMMAND, _ENVIRONMENT, tag_environment=djl_serving.tag_environment
-    ),
-    # With the handlers from this checkout.
-    "slipway/lmi": ContainerProgram(
-        djl_serving.COMMAND,
-        {**_ENVIRONMENT, "PYTHONPATH": str(_HANDLERS)},
-        tag_environment=djl_serving.tag_environment,
-    ),
-}
+
+
+def programs(sources: Path) -> Mapping[str, ContainerProgram]:
+    """Returns the programs, from a folder with the images' sources."""
+    handlers = sources / "containers" / "lmi" / "handler"
+    return {
+        "djl-inference": ContainerProgram(
+            djl_serving.COMMAND, _ENVIRONMENT, tag_environment=djl_serving.tag_environment
+        ),
+        "slipway/lmi": ContainerProgram(
+            djl_serving.COMMAND,
+            {**_ENVIRONMENT, "PYTHONPATH": str(handlers)},
+            tag_environment=djl_serving.tag_environment,
+        ),
+    }

@@ -31,7 +31,6 @@ VERSION: Final = "DJL_SERVING_VERSION"
 
 # AWS's tags begin with the server's version and the engine; so do Slipway's for images on AWS's.
 _TAG: Final = re.compile(r"(?P<version>\d+\.\d+\.\d+)(?:-(?P<engine>[a-z]+).*)?")
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[4]
 _DOWNLOAD: Final = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
 _AGAIN: Final = "Then start the embedded AWS again."
 _NUMBERS: Final = re.compile(r"\d+(\.\d+)*")
@@ -192,7 +191,7 @@ def server_environment(environ: Mapping[str, str], server: Path, directory: Path
     temporary = _temporary_directory(directory)
     given = environ.get("JDK_JAVA_OPTIONS", "")
     logging = server.resolve().parents[1] / "conf" / "log4j2-plain.xml"
-    environment = {
+    return {
         # The start script sets this on SageMaker; older versions have no such file.
         **(
             {"DEFAULT_JVM_OPTS": f"-Dlog4j.configurationFile={logging}"} if logging.exists() else {}
@@ -207,10 +206,6 @@ def server_environment(environ: Mapping[str, str], server: Path, directory: Path
         # container it is alone. JAVA_OPTS is not used for this, because a model may set it.
         "JDK_JAVA_OPTIONS": f"{given} '-Djava.io.tmpdir={temporary}'".lstrip(),
     }
-    # The image sets none, and it would come before the model's directory.
-    if environment.get("PYTHONPATH") == str(_PROJECT_ROOT):
-        del environment["PYTHONPATH"]
-    return environment
 
 
 def _temporary_directory(directory: Path) -> Path:

@@ -6,19 +6,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from embedded_aws.hosting.families.program import ContainerProgram, slipways_program
-from embedded_aws.hosting.families.triton import triton_server
+from slipway.embedded_aws.hosting.families.program import ContainerProgram, slipways_program
+from slipway.embedded_aws.hosting.families.triton import triton_server
 
 # A container's own home directory is another.
 _HOME = os.environ.get("TRITON_HOME") or str(triton_server.servers_directory(os.environ) or "")
-PROGRAMS: Mapping[str, ContainerProgram] = {
-    "sagemaker-tritonserver": ContainerProgram(
-        triton_server.COMMAND,
-        {"TRITON_HOME": _HOME},
-        find_missing=functools.partial(triton_server.missing_backends, Path(_HOME)),
-    ),
-    "slipway/triton": replace(
-        slipways_program("triton"),
-        environment={"SLIPWAY_TRITON_SERVER": os.path.join(_HOME, triton_server.PROGRAM)},  # noqa: PTH118
-    ),
-}
+
+
+def programs(sources: Path) -> Mapping[str, ContainerProgram]:
+    """Returns the programs, from a folder with the images' sources."""
+    return {
+        "sagemaker-tritonserver": ContainerProgram(
+            triton_server.COMMAND,
+            {"TRITON_HOME": _HOME},
+            find_missing=functools.partial(triton_server.missing_backends, Path(_HOME)),
+        ),
+        "slipway/triton": replace(
+            slipways_program("triton", sources),
+            environment={
+                "PYTHONPATH": str(sources),
+                "SLIPWAY_TRITON_SERVER": os.path.join(_HOME, triton_server.PROGRAM),  # noqa: PTH118
+            },
+        ),
+    }

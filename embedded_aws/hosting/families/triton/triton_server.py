@@ -26,8 +26,6 @@ VERSION: Final = "2.51.0"
 PROGRAM: Final = "bin/tritonserver"
 """The server among the files that `make triton` installed, with its paths set."""
 
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[4]
-
 _DEFAULT_MODEL: Final = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 # Variable -> option, with the image's value where the variable is not set.
 _OPTIONS: Final[Mapping[str, tuple[str, str | None]]] = {
@@ -128,11 +126,7 @@ def arguments(repository: Path, model: str, environ: Mapping[str, str]) -> Itera
 
 def server_environment(environ: Mapping[str, str], model: str) -> dict[str, str]:
     """Returns the server's environment."""
-    environment = {**environ, _DEFAULT_MODEL: model}
-    # The image sets none, and it would come before the model's directory.
-    if environment.get("PYTHONPATH") == str(_PROJECT_ROOT):
-        del environment["PYTHONPATH"]
-    return environment
+    return {**environ, _DEFAULT_MODEL: model}
 
 
 def main() -> int:

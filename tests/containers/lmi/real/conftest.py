@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
 from tests.support.accounts import embedded_aws

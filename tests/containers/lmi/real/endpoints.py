@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.server import EmbeddedAws
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.server import EmbeddedAws
 from tests.containers.lmi.real import servers
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.roles import make_role

@@ -17,13 +17,13 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import container_environment
-from embedded_aws.hosting.families.lmi import djl_serving
-from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.launch.ports import PortPool
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.hosting.families import container_environment
+from slipway.embedded_aws.hosting.families.lmi import djl_serving
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.embedded_aws.hosting.launch.ports import PortPool
 from slipway.facts.images import image, versions
 from slipway.planning.artifact_place import shared_place
 from slipway.planning.families.lmi.handlers import our_handler

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from embedded_aws.clients import LoopbackClients
 from slipway.config.schema import ModelConfig
+from slipway.embedded_aws.clients import LoopbackClients
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting.families import PROGRAMS
-from embedded_aws.hosting.families.program import ContainerProgram
 from slipway import java_properties
 from slipway.config.schema import ModelConfig
+from slipway.embedded_aws.hosting.families import programs
+from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION, Endpoint, another_embedded_aws
 from tests.containers.lmi.real.servers import DjlServing, Home
@@ -42,7 +42,7 @@ def our_config(home: Home, library: str, **settings: Any) -> ModelConfig:
 
 def path_in_the_image(library: str) -> str:
     """The variable as the image has it, with the libraries that stand in for the engine's."""
-    inside = PROGRAMS["slipway/lmi"].environment["PYTHONPATH"]
+    inside = programs()["slipway/lmi"].environment["PYTHONPATH"]
     return os.pathsep.join((inside, servers.stand_in_path(library)))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION, REGISTRY, Endpoint
 from tests.containers.lmi.real.servers import Home

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.config.sections.serving.lmi import LmiServing
+from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 

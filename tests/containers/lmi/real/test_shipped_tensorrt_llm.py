@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.config.schema import ModelConfig
+from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing
