@@ -22,11 +22,8 @@ ROOT = Path(__file__).parent
 MODEL = "gpt2-autocomplete"
 ENDPOINT = f"{MODEL}-local"
 PROMPTS = ("The Amazon Resource Name (ARN) of", "Specifies whether the", "The maximum number of")
-# The project's files, without the results of set-up and earlier runs.
-PARTS = (
-    "app.py", "cdk.json", "environments.yaml", "model_configs", "samples", "containers", "slipway",
-    "stacks", "embedded_aws",
-)  # fmt: skip
+# The files of a project. Slipway itself is installed.
+PARTS = ("app.py", "cdk.json", "environments.yaml", "model_configs", "samples")
 CDK = ("cdk", "--no-color")
 
 
