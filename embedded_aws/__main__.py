@@ -34,6 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--sources", type=Path, default=SOURCES_FOLDER, help="with the images' package `containers`"
     )
+    parser.add_argument("--project", type=Path, help="with the programs that configs name")
     parser.add_argument("--containers", action="store_true", help="run endpoints in their images")
     parser.add_argument(
         "--refuse",
@@ -49,6 +50,13 @@ def main(arguments: list[str] | None = None) -> int:
         default=[],
         metavar="TYPE",
         help="have no capacity of this instance type; may be repeated",
+    )
+    parser.add_argument(
+        "--record",
+        action="append",
+        default=[],
+        metavar="TYPE",
+        help="record resources of this type without making any; may be repeated",
     )
     parser.add_argument("--ready-file", type=Path, help="written when it answers")
     options = parser.parse_args(arguments)
@@ -95,6 +103,8 @@ def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> No
                 engine=engine,
                 refused=options.refuse,
                 without_capacity=options.without_capacity,
+                project=options.project,
+                recorded=options.record,
             )
         except OSError as error:
             raise LocalAwsError(
@@ -123,6 +133,7 @@ def _write_state(
         "engine": None if engine is None else engine.name,
         "refused": sorted(set(options.refuse)),
         "without_capacity": sorted(set(options.without_capacity)),
+        "recorded": sorted(set(options.record)),
         "started_at": datetime.now(UTC).isoformat(),
     }
     # Renamed into place, so that nobody who waits for the file reads half of it.

@@ -49,6 +49,7 @@ class LocalState:
         engine: the container engine that runs endpoints in their images; None: they are processes.
         refused: refusals of public reports that it makes, in alphabetical order.
         without_capacity: instance types that it has no capacity of, in alphabetical order.
+        recorded: patterns of resource types that it records without making any.
     """
 
     pid: int
@@ -59,6 +60,7 @@ class LocalState:
     engine: str | None = None
     refused: tuple[ReportedRefusal, ...] = ()
     without_capacity: tuple[str, ...] = ()
+    recorded: tuple[str, ...] = ()
 
     @property
     def connection(self) -> Connection:
@@ -106,6 +108,7 @@ def start(
     containers: bool = False,
     refuse: Collection[ReportedRefusal] = (),
     without_capacity: Collection[str] = (),
+    record: Collection[str] = (),
 ) -> LocalState:
     """Starts the embedded AWS of a project, or returns the running one, whatever its port.
 
@@ -117,6 +120,8 @@ def start(
         refuse: refusals of public reports that it must make. The running one may make more.
         without_capacity: instance types that it must have no capacity of. The running one may lack
             more.
+        record: patterns of resource types that it must record without making any. The running one
+            may record more.
 
     Raises:
         NoEngineError: endpoints must run in their images, and there is no container engine.
@@ -127,6 +132,7 @@ def start(
         *(["--containers"] if containers else []),
         *(f"--refuse {rule}" for rule in sorted(refuse)),
         *(f"--without-capacity {each}" for each in sorted(without_capacity)),
+        *(f"--record {each}" for each in sorted(record)),
     ]
     running = _await_state(directory)
     if running is not None:
@@ -134,6 +140,8 @@ def start(
     _require_free(port)
     directory.parent.mkdir(parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
+    project = project_directory.resolve()
+    sources = link_sources(project, directory / "sources")
     ready_file = directory / "state.json"
     # The file is left of a killed server. In a container the next process may well get the same id.
     stale = _read_state(directory)
@@ -144,10 +152,7 @@ def start(
             [
                 *(sys.executable, "-m", "slipway.embedded_aws", "--port", str(port)),
                 *("--directory", str(directory), "--ready-file", str(ready_file)),
-                *(
-                    "--sources",
-                    str(link_sources(project_directory.resolve(), directory / "sources")),
-                ),
+                *("--project", str(project), "--sources", str(sources)),
                 *(part for option in options for part in option.split()),
             ],
             env=_server_environment(),
@@ -193,6 +198,7 @@ def _as_asked(running: LocalState, options: Collection[str]) -> LocalState:
         "--containers",
         *(f"--refuse {rule}" for rule in running.refused),
         *(f"--without-capacity {each}" for each in running.without_capacity),
+        *(f"--record {each}" for each in running.recorded),
     }
     missing = [option for option in options if option not in has]
     if missing:
@@ -386,6 +392,7 @@ def _read_state(directory: Path) -> LocalState | None:
             engine=content["engine"],
             refused=tuple(ReportedRefusal(rule) for rule in content["refused"]),
             without_capacity=tuple(content["without_capacity"]),
+            recorded=tuple(content["recorded"]),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # A power failure may leave the file empty; a running server writes its own.

@@ -46,6 +46,8 @@ class EmbeddedAws:
             updates; None for the machine's time until minutes are passed over.
         refused: refusals of public reports that AWS's documents contradict.
         without_capacity: the instance types that AWS has no capacity of.
+        project: has the programs that configs name; None: there is none.
+        recorded: patterns of further resource types, which are recorded without effect.
 
     Use as a context manager, or call `start` and `stop`.
 
@@ -66,6 +68,8 @@ class EmbeddedAws:
         clock: AccountClock | None = None,
         refused: Collection[ReportedRefusal] = (),
         without_capacity: Collection[str] = (),
+        project: Path | None = None,
+        recorded: Collection[str] = (),
     ) -> None:
         self._clock = clock = clock or AccountClock()
         programs = slipways_programs() if programs is None else programs
@@ -90,9 +94,10 @@ class EmbeddedAws:
             clock=clock,
             refused=refused,
             without_capacity=without_capacity,
+            project=project,
         )
         self._builds = Builds(self._clients, directory, time_scale=time_scale)
-        self._cloudformation = CloudFormation(clients=self._clients)
+        self._cloudformation = CloudFormation(clients=self._clients, recorded=recorded)
         self._scaling = Scaling(self._clients, clock)
         states = AlarmStates(Notifier(self._clients), clock)
         self._alarms = AlarmEvaluator(

@@ -30,7 +30,10 @@ from slipway.embedded_aws.cloudformation.template import ResourceDefinition, att
 # Returns the physical id of a resource that exists and may be imported.
 FindExisting = Callable[[ResourceDefinition, ResourceHandler], str | None]
 
-_REMEDY = "docs/embedded-aws.md lists what the embedded AWS does."
+_REMEDY = (
+    "docs/embedded-aws.md lists what the embedded AWS does. `slipway local start --record TYPE` "
+    "deploys such a resource without making anything."
+)
 
 
 @dataclass(frozen=True)

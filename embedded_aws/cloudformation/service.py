@@ -1,5 +1,7 @@
 """CloudFormation's API."""
 
+from collections.abc import Collection
+
 from botocore import xform_name
 from moto.core.config import default_user_config
 from moto.core.utils import get_service_model
@@ -19,15 +21,18 @@ from slipway.embedded_aws.cloudformation.stack_operations import StackOperations
 class CloudFormation:
     """CloudFormation of the embedded AWS.
 
+    Args:
+        recorded: patterns of further resource types, which are recorded without effect.
+
     Attributes:
         api: the WSGI application that answers CloudFormation's requests.
     """
 
-    def __init__(self, clients: LoopbackClients) -> None:
+    def __init__(self, clients: LoopbackClients, recorded: Collection[str] = ()) -> None:
         # Bootstrap's roles attach AWS's managed policies, which moto has only if they are loaded.
         default_user_config["iam"]["load_aws_managed_policies"] = True
         store = StackStore()
-        registry = ResourceRegistry(resource_handlers())
+        registry = ResourceRegistry(resource_handlers(), recorded)
         self._stack_operations = StackOperations(clients, registry, store)
         reader = RequestReader(clients, registry, store)
         answering = (

@@ -34,6 +34,7 @@ class Hosting:
 
     Args:
         directory: holds model directories and logs; only this object writes there.
+        project: has the programs that configs name; None: there is none.
         beside: SageMaker's operations that other objects handle and the same API answers.
 
     Attributes:
@@ -57,10 +58,11 @@ class Hosting:
         time_scale: float,
         refused: Collection[ReportedRefusal],
         without_capacity: Collection[str],
+        project: Path | None,
     ) -> None:
         launcher: ProgramLauncher | ImageLauncher
         if engine is None:
-            launcher = ProgramLauncher(programs, clients.connection)
+            launcher = ProgramLauncher(programs, clients.connection, project)
         else:
             launcher = ImageLauncher(engine, programs, directory)
             launcher.remove_left_containers()

@@ -1,6 +1,7 @@
 """`slipway local start|stop|status|pass-minutes|env`: the embedded AWS."""
 
 import contextlib
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -65,6 +66,14 @@ def start(
             help="Have no capacity of this instance type, such as ml.g5.xlarge; may be repeated.",
         ),
     ] = None,
+    record: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE",
+            help="Deploy resources of a type that the embedded AWS does not know, such as "
+            "AWS::SQS::Queue or AWS::ApiGateway::*, without making any; may be repeated.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start the embedded AWS, or find the running one."""
@@ -80,6 +89,7 @@ def start(
             containers=containers,
             refuse=refuse or (),
             without_capacity=_known_types(without_capacity or ()),
+            record=_resource_types(record or ()),
         )
     if port and state.port != port:
         print_error(_other_port(state.port, port), as_json=as_json)
@@ -222,6 +232,7 @@ def _settings(state: "LocalState") -> dict[str, object]:
         "engine": state.engine,
         "refused": list(state.refused),
         "without_capacity": list(state.without_capacity),
+        "recorded": list(state.recorded),
     }
 
 
@@ -232,6 +243,21 @@ def _print_settings(state: "LocalState") -> None:
         typer.echo(f"It also refuses: {', '.join(state.refused)}.")
     if state.without_capacity:
         typer.echo(f"It has no capacity of: {', '.join(state.without_capacity)}.")
+    if state.recorded:
+        typer.echo(f"It records without making any: {', '.join(state.recorded)}.")
+
+
+def _resource_types(patterns: Sequence[str]) -> Sequence[str]:
+    """Returns patterns of resource types; refuses those that match no type's form."""
+    form = re.compile(r"[A-Za-z0-9*]+(::[A-Za-z0-9*]+){1,2}")
+    wrong = [each for each in patterns if not form.fullmatch(each)]
+    if wrong:
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            f"not a resource type: {', '.join(wrong)}",
+            "Write it as in a template, such as AWS::SQS::Queue or AWS::SQS::*.",
+        )
+    return patterns
 
 
 def _known_types(names: Sequence[str]) -> Sequence[str]:

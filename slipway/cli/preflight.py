@@ -10,6 +10,7 @@ from slipway.cli.output import (
     current_project,
     print_json,
 )
+from slipway.config.names import LOCAL_PROGRAM_VARIABLE
 
 
 def preflight(
@@ -27,7 +28,7 @@ def preflight(
     plan = project.plan(name, environment)
     access = open_access(environment, project.root)
     refusal = None
-    if environment.is_local:
+    if environment.is_local and LOCAL_PROGRAM_VARIABLE not in plan.container_environment:
         backends = project.findings(project.deployment(name, environment)).backends
         refusal = why_not_served(project.root, plan.image.uri, backends)
     checks = check(

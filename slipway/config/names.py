@@ -15,3 +15,9 @@ CI = "ci"
 COMMIT_RULE = "SourceCommit"
 # Has a log group of each endpoint whose first deployment failed, with the end of its log.
 KEPT_LOGS = "/slipway/failed-deployments/"
+
+LOCAL_PROGRAM_VARIABLE = "SLIPWAY_LOCAL_PROGRAM"
+"""Variable of a model on the embedded AWS: the program that stands for an image of the user's own.
+
+Its value is JSON: `program`, a list, and `directory`, below the project.
+"""

@@ -23,7 +23,7 @@ RUNS = {
     "A GPT-2 checkpoint": {START, "A GPT-2 checkpoint", STOP},
     "A BERT checkpoint": {START, "A BERT checkpoint", STOP},
     "A large language model": {"A large language model"},
-    "An image of your own": {"An image of your own"},
+    "An image of your own": {START, "An image of your own", STOP},
 }
 # The shell blocks that are not run, by their first lines: the set-up, which CI does before its
 # tests, the copy of the reader's own checkpoint, Triton, and what needs the Hub, Docker or an AWS
@@ -79,8 +79,9 @@ def test_a_language_model_is_planned_as_the_page_says(project: Path) -> None:
     run_page(OWN_MODEL, project, sections=RUNS["A large language model"])
 
 
+@pytest.mark.cdk
 @pytest.mark.size("all")
-def test_a_container_of_ones_own_keeps_the_contract(project: Path) -> None:
+def test_a_container_of_ones_own_keeps_the_contract_and_is_deployed(project: Path) -> None:
     port = {"8080": str(free_port())}
     run_page(OWN_MODEL, project, port, sections=RUNS["An image of your own"])
 

@@ -317,6 +317,12 @@ CHANGES: Mapping[str, Change] = {
     "serving[custom].cuda_version": Change("template", "custom", "12.4"),
     "serving[custom].dtype": Change("plan", "custom", "fp16"),
     "serving[custom].environment": Change("template", "custom", {"A": "b"}),
+    "serving[custom].local.program": Change(
+        "template", "custom", ["serve"], over={"serving.local.program": ["python"]}
+    ),
+    "serving[custom].local.directory": Change(
+        "template", "custom", "containers", over={"serving.local.program": ["python"]}
+    ),
     "artifacts.sample.path": Change("lock", "tensorrt", "samples/other"),
     "artifacts.release.path": Change("lock", "released", "build/other"),
     "artifacts.release.target": Change(

@@ -16,7 +16,8 @@ def test_the_hint_is_given_while_it_runs_and_the_shell_points_elsewhere(tmp_path
     directory = tmp_path / ".slipway" / "local"
     directory.mkdir(parents=True)
     state = {"pid": 1, "port": 4599, "url": URL, "started_at": "2026-11-24T00:00:00+00:00"}
-    state |= {"secret_access_key": "new", "engine": None, "refused": [], "without_capacity": []}
+    state |= {"secret_access_key": "new", "engine": None, "refused": []}
+    state |= {"without_capacity": [], "recorded": []}
     (directory / "state.json").write_text(json.dumps(state))
     assert unset_variables_hint(tmp_path, "local", {}) is None
     with held_lock(directory):

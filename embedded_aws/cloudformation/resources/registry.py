@@ -1,12 +1,15 @@
 """The handlers of all resource types, with each type's facts from AWS's provider schemas."""
 
+import fnmatch
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib import resources
 
 from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
+from slipway.embedded_aws.cloudformation.resources.inert import RecordedHandler
 from slipway.embedded_aws.cloudformation.template import Template
+from slipway.embedded_aws.errors import LocalAwsError
 
 
 @functools.cache
@@ -22,10 +25,20 @@ class ResourceRegistry:
 
     Args:
         handlers: one per type; each gets its required and create-only properties from the table.
+        recorded: patterns (fnmatch) of further types, whose resources are recorded without effect.
+
+    Raises:
+        LocalAwsError: a recorded type has a handler.
     """
 
-    def __init__(self, handlers: Iterable[ResourceHandler]) -> None:
+    def __init__(self, handlers: Iterable[ResourceHandler], recorded: Collection[str] = ()) -> None:
         self._handlers = {handler.type_name: handler for handler in handlers}
+        self._recorded = recorded
+        if known := sorted(self._handlers.keys() & set(recorded)):
+            raise LocalAwsError(
+                f"The embedded AWS makes resources of {', '.join(known)}: start it without "
+                f"`{' '.join(f'--record {name}' for name in known)}`."
+            )
         for type_name in provider_schemas().keys() & self._handlers:
             schema, handler = provider_schemas()[type_name], self._handlers[type_name]
             handler.required = frozenset(schema["required"])
@@ -33,8 +46,13 @@ class ResourceRegistry:
 
     def unknown_types(self, template: Template) -> list[str]:
         """Returns the types of a template that are not emulated."""
-        return sorted({item.type for item in template.resources.values()} - self._handlers.keys())
+        unknown = {item.type for item in template.resources.values()} - self._handlers.keys()
+        return sorted(name for name in unknown if not self._is_recorded(name))
 
     def get(self, type_name: str) -> ResourceHandler:
-        """Returns the handler of a type that is known to be emulated."""
-        return self._handlers[type_name]
+        """Returns the handler of a type that is known to be emulated, or is recorded."""
+        handler = self._handlers.get(type_name)
+        return RecordedHandler(type_name) if handler is None else handler
+
+    def _is_recorded(self, type_name: str) -> bool:
+        return any(fnmatch.fnmatchcase(type_name, pattern) for pattern in self._recorded)

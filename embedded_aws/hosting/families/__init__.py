@@ -47,7 +47,8 @@ def find_program(programs: Mapping[str, ContainerProgram], image: str) -> Contai
     if program is None:
         raise CannotLaunchError(
             f"No program of the embedded AWS stands for image {image}. "
-            f"Known repositories: {', '.join(sorted(programs))}."
+            f"Known repositories: {', '.join(sorted(programs))}. `serving.local` of a config names "
+            "a program for an image of your own."
         )
     told = program.tag_environment(tag)
     return replace(program, environment={**program.environment, **told}) if told else program

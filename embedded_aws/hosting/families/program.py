@@ -22,6 +22,7 @@ class ContainerProgram:
         image_python: the Python in the image that carries requests to the program. None: the image
             is not run, because Slipway's tests cannot run it.
         tag_environment: further variables, which the tag of an image implies.
+        directory: its working directory; None: the container's home.
         find_missing: returns which of Triton's back ends the program lacks on this machine.
     """
 
@@ -30,6 +31,7 @@ class ContainerProgram:
     entrypoint: tuple[str, ...] = ()
     image_python: str | None = None
     tag_environment: Callable[[str], Mapping[str, str]] = lambda _: {}
+    directory: Path | None = None
     find_missing: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
 
 

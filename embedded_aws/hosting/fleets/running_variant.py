@@ -157,7 +157,8 @@ class RunningVariant(Variant):
                 nothing running.
         """
         try:
-            launch = self._context.launcher.find(self._image)
+            declared = self._container.get("Environment", {})
+            launch = self._context.launcher.find(self._image, declared)
             model_directory = self.home / "model"
             model_directory.mkdir(parents=True)
             self._held.callback(self._remove_home, model_directory)
@@ -178,7 +179,7 @@ class RunningVariant(Variant):
         self._held.callback(self._context.logs.release, self._log)
         spec = ContainerSpec(
             name=f"slipway-{self.source.instance_id}",
-            declared=self._container.get("Environment", {}),
+            declared=declared,
             region=self._region,
             port=port,
             model_directory=model_directory,

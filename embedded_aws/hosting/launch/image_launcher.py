@@ -46,7 +46,11 @@ class ImageLauncher:
             # A supervisor may remove it at the same time.
             self._engine.run("rm", "--force", "--volumes", container)
 
-    def find(self, image: str) -> "functools.partial[ImageContainer]":
+    def find(
+        self,
+        image: str,
+        declared: Mapping[str, str],  # noqa: ARG002  # the image has its program
+    ) -> "functools.partial[ImageContainer]":
         """Returns the function that starts containers of an image.
 
         Raises:
@@ -69,7 +73,7 @@ class ImageLauncher:
 
     def check(self, image: str, backends: Sequence[str]) -> None:  # noqa: ARG002  # the image has them
         """Checks whether the engine has an image; see `find`."""
-        self.find(image)
+        self.find(image, {})
 
     def _launch(
         self,

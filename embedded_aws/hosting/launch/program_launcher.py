@@ -2,8 +2,10 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from slipway.embedded_aws.hosting.families import container_environment, find_program
+from slipway.embedded_aws.hosting.families.custom import own_program
 from slipway.embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
 from slipway.embedded_aws.hosting.launch.container_spec import ContainerSpec
 from slipway.embedded_aws.identity import Connection
@@ -13,17 +15,28 @@ from slipway.embedded_aws.processes.process import SupervisedProcess, start_prog
 class ProgramLauncher:
     """Starts the program that stands for an image."""
 
-    def __init__(self, programs: Mapping[str, ContainerProgram], connection: Connection) -> None:
+    def __init__(
+        self,
+        programs: Mapping[str, ContainerProgram],
+        connection: Connection,
+        project: Path | None = None,
+    ) -> None:
         self._programs = programs
+        self._project = project
         self._connection = connection
 
-    def find(self, image: str) -> functools.partial[SupervisedProcess]:
+    def find(self, image: str, declared: Mapping[str, str]) -> functools.partial[SupervisedProcess]:
         """Returns the function that starts the program of an image.
+
+        Args:
+            image: of the model.
+            declared: the model's Environment.
 
         Raises:
             CannotLaunchError: no program stands for the image.
         """
-        return functools.partial(self._launch, find_program(self._programs, image))
+        own = own_program(declared, self._project)
+        return functools.partial(self._launch, own or find_program(self._programs, image))
 
     def check(self, image: str, backends: Sequence[str]) -> None:
         """Checks whether the program of an image, with Triton's back ends, is on this machine.
@@ -57,7 +70,7 @@ class ProgramLauncher:
         return start_program(
             command=program.command,
             environment=environment,
-            directory=spec.home,
+            directory=program.directory or spec.home,
             on_line=on_line,
             grace_seconds=grace_seconds,
         )

@@ -21,7 +21,7 @@ PROGRAMS = {"tests/stand-in": ContainerProgram((sys.executable, str(_PROGRAM)))}
 @pytest.fixture(scope="module")
 def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
     directory: Path = tmp_path_factory.mktemp("embedded-aws")
-    with embedded_aws(directory, programs=PROGRAMS) as server:
+    with embedded_aws(directory, programs=PROGRAMS, recorded=["AWS::AppRunner::*"]) as server:
         yield server
 
 

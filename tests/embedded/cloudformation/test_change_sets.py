@@ -212,7 +212,7 @@ def test_executing_without_rollback(stacks):
         (
             {"F": {"Type": "AWS::GameLift::Fleet"}},
             r"Template format error: Unrecognized resource types: \[AWS::GameLift::Fleet\]\. "
-            r"docs/embedded-aws\.md",
+            r"docs/embedded-aws\.md .* `slipway local start --record TYPE`",
         ),
         (
             {"C": {"Type": "Custom::Thing", "Properties": {"ServiceToken": "t"}}},

@@ -417,3 +417,24 @@ def test_termination_protection(stacks):
 
 def test_deleting_no_stack_is_no_error(stacks):
     stacks.api.delete_stack(StackName="never-was")
+
+
+def test_types_that_are_recorded_on_request_are_deployed_without_effect(stacks):
+    def body(name: str) -> str:
+        service = {"Type": "AWS::AppRunner::Service", "Properties": {"ServiceName": name}}
+        arn = parameter({"Fn::GetAtt": ["Service", "ServiceArn"]})
+        return template(
+            Service=service, Arn=arn, Url=parameter({"Fn::Sub": "${Service.ServiceUrl}"})
+        )
+
+    assert stacks.create("recorded", body("one")) == "CREATE_COMPLETE"
+    listed = stacks.api.list_stack_resources(StackName="recorded")["StackResourceSummaries"]
+    found = {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in listed}
+    values = stacks.client("ssm").get_parameters(Names=[found["Arn"], found["Url"]])["Parameters"]
+    account, service = "123456789012", found["Service"]
+    assert {each["Value"] for each in values} == {
+        f"arn:aws:apprunner:eu-west-1:{account}:{service}",
+        f"{service}-ServiceUrl",
+    }
+    assert stacks.update("recorded", body("two")) == "UPDATE_COMPLETE"
+    assert stacks.delete("recorded") == "DELETE_COMPLETE"

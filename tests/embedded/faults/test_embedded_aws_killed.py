@@ -186,6 +186,7 @@ class TestKilled:
         assert started_anew == {
             "pid": bench.state.pid, "url": bench.state.url, "engine": None, "refused": [],
             "without_capacity": [],
+            "recorded": [],
             "is_new": True,
         }  # fmt: skip
         assert json.loads(bench.must("slipway", "local", "start", "--json"))["is_new"] is False

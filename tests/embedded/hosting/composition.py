@@ -48,6 +48,7 @@ def hosting(
         time_scale=time_scale,
         refused=refused,
         without_capacity=without_capacity,
+        project=Path(__file__).parent,
     )
     listener.mount("sagemaker", service.api)
     listener.mount_invocations(

@@ -1,9 +1,11 @@
 import json
+import sys
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from slipway.config.names import LOCAL_PROGRAM_VARIABLE
 from tests.embedded.hosting.conftest import Role, refused
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
@@ -266,3 +268,21 @@ def test_tags_follow_their_resource(account: Any) -> None:
     assert refused(account.sagemaker.list_tags, ResourceArn=arn) == (
         f'Could not find resource "{arn}".'
     )
+
+
+def own_image(account: Any, directory: str) -> dict[str, Any]:
+    told = {"program": [sys.executable, "stand_in.py"], "directory": directory}
+    variables = {"MODE": "ok", "MARK": "own", LOCAL_PROGRAM_VARIABLE: json.dumps(told)}
+    image = account.image.replace("tests/stand-in", "search")
+    return account.source() | {"Image": image, "Environment": variables}
+
+
+def test_a_program_of_the_project_stands_for_an_image_of_its_own(account: Any) -> None:
+    endpoint = account.serve(account.variant(account.model(**own_image(account, "."))))
+    assert json.loads(account.invoke(endpoint, "environment"))["MARK"] == "own"
+
+
+def test_a_program_whose_directory_is_missing_does_not_start(account: Any) -> None:
+    reason = account.failure(account.variant(account.model(**own_image(account, "gone"))))
+    assert "The directory of `serving.local` is missing: " in reason
+    assert reason.endswith("/gone.")

@@ -4,8 +4,25 @@ from typing import Literal
 
 from pydantic import Field
 
-from slipway.config.sections.base import Environment, Section
+from slipway.config.sections.base import Environment, ProjectPath, Section
 from slipway.config.sections.serving.dtype import Dtype
+
+
+class LocalProgram(Section):
+    """What stands for an image of your own on the embedded AWS, which pulls no image."""
+
+    program: list[str] = Field(
+        min_length=1,
+        description="Program and arguments that serve, as the image's `ENTRYPOINT`. `serve` is "
+        "added, as SageMaker adds it. The port to listen at is in `SAGEMAKER_BIND_TO_PORT`, and "
+        "the model's files are in `SM_MODEL_DIR`.",
+        examples=[["python", "server.py"]],
+    )
+    directory: ProjectPath = Field(
+        ".",
+        description="Folder of the project that the program starts in.",
+        examples=["containers/search"],
+    )
 
 
 class CustomServing(Section):
@@ -34,4 +51,10 @@ class CustomServing(Section):
         max_length=100,
         description="Variables of the container.",
         examples=[{"LOG_LEVEL": "info"}],
+    )
+    local: LocalProgram | None = Field(
+        None,
+        description="Program that serves on the embedded AWS. Without it an image of your own "
+        "serves in an account only.",
+        examples=[{"program": ["python", "server.py"]}],
     )

@@ -1,8 +1,10 @@
 """A deployment of an image of the user's own: its address, host image and memory."""
 
+import json
 from functools import cached_property
 from typing import Any
 
+from slipway.config.names import LOCAL_PROGRAM_VARIABLE
 from slipway.config.sections.serving.custom import CustomServing
 from slipway.facts.images import ImageFacts, default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
@@ -72,8 +74,12 @@ class Custom(Deployment):
         return {}
 
     def container_environment(self) -> dict[str, str]:
-        """Returns the variables that the config gives."""
-        return dict(self.serving.environment)
+        """Returns the variables that the config gives, and the embedded AWS's program."""
+        variables, local = dict(self.serving.environment), self.serving.local
+        if local is not None and self.environment.is_local:
+            told = {"directory": local.directory, "program": local.program}
+            variables[LOCAL_PROGRAM_VARIABLE] = json.dumps(told)
+        return variables
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout:
         """Returns weights in `dtype`, spread over all accelerators.
