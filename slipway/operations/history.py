@@ -91,7 +91,8 @@ def find_history(access: Access, endpoint: EndpointStatus, hours: int) -> Histor
     minutes[-1] = max(now.timestamp() - begin, _MINUTE_SECONDS) / _MINUTE_SECONDS
 
     def joined(name: str, join: Any) -> Values:
-        columns = zip(*(each[name] for each in variants), strict=True)
+        # An endpoint that failed at its creation has no variants.
+        columns = ([each[name][place] for each in variants] for place in range(count))
         known = ([value for value in column if value is not None] for column in columns)
         return [join(values) if values else None for values in known]
 

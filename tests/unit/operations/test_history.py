@@ -128,3 +128,9 @@ def test_the_requests_of_a_queue_are_counted_in_the_last_hour_too() -> None:
     watched = [endpoint("A", answers="s3://answers").watched, endpoint("A").watched]
     queued, other = find_traffic(Account(points), watched, NOW)
     assert (queued.request_count, other.request_count) == (8, 0)
+
+
+def test_an_endpoint_that_failed_at_its_creation_has_gaps_alone() -> None:
+    found = history(Account({}), endpoint())
+    assert set(found.requests) == set(found.p99_milliseconds) == {None}
+    assert len(found.plots()) == 4
