@@ -46,6 +46,9 @@ def list_models(env: AnyEnvironmentOption = None, as_json: JsonOption = False) -
         print_json({"models": [asdict(row) for row in rows], "unseen": unseen, "problems": shown})
         return
     typer.echo(as_table(rows) if rows else "No model is deployed.")
+    if any(row.is_trouble for row in rows):
+        troubled = ", ".join(dict.fromkeys(row.model for row in rows if row.is_trouble))
+        typer.echo(f"trouble: {troubled}; `slipway status NAME --env ENV` says what to do")
     for what, why in unseen.items():
         typer.echo(f"not seen: {what}: {why}", err=True)
     for problem in problems:
@@ -86,6 +89,8 @@ def _milliseconds(value: float | None) -> str:
 
 
 def _remarks(row: FleetRow) -> Iterator[str]:
+    if row.reason:
+        yield row.reason
     yield from (f"alarm {name}" for name in row.alarms)
     if row.at_maximum:
         yield "at its maximum"

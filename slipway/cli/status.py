@@ -166,7 +166,8 @@ def verdicts(found: Status) -> list[tuple[str, str]]:
     if troubles := found.troubles():
         return [("TROUBLE", trouble) for trouble in troubles]
     if found.in_progress:
-        return [("CHANGING", "a deployment is in progress")]
+        what = "it is being deleted" if found.is_being_deleted else "a deployment is in progress"
+        return [("CHANGING", what)]
     notes = [("NOTE", note) for note in found.notes()]
     return [("OK", "in service, on what its stack declares"), *notes]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.access import paged
-from slipway.deployed.calls import described_config, described_model
+from slipway.deployed.calls import described_component, described_config, described_model
 from slipway.deployed.described import Raw, containers_of, data_address
 from slipway.deployed.fields import instance_types_of
 from slipway.planning.artifact_place import artifact_label
@@ -35,25 +35,32 @@ class Served:
 
 
 def served_by(
-    sagemaker: Any, config: str, component: Raw | None = None
-) -> tuple[Served, Mapping[str, tuple[str, ...]]]:
+    sagemaker: Any, config: str, component_name: str = ""
+) -> tuple[Served, Mapping[str, tuple[str, ...]], Raw | None]:
     """Follows an endpoint configuration to its first variant's image and weights.
 
     Returns:
-        What it serves, and the instance types of each of its variants, the preferred one first.
+        What it serves, the instance types of each of its variants, the preferred one first, and
+        DescribeInferenceComponent's answer if the configuration hosts the component.
     """
     described = described_config(sagemaker, config)
     if described is None:
-        return Served(config, gone=f"endpoint config {config}"), {}
+        return Served(config, gone=f"endpoint config {config}"), {}, None
+    component = live_component(sagemaker, described, component_name) if component_name else None
     variants: list[dict[str, Any]] = described["ProductionVariants"]
     shadows: list[dict[str, Any]] = described.get("ShadowProductionVariants", [])
     types = {item["VariantName"]: instance_types_of(item) for item in (*variants, *shadows)}
     model = model_of(sagemaker, variants[0], component)
     if model is None:
         name = model_name(variants[0], component)
-        return Served(config, gone=f"model {name}" if name else None), types
+        return Served(config, gone=f"model {name}" if name else None), types, component
     container = containers_of(model)[0]
-    return Served(config, container.get("Image"), _artifact(container)), types
+    return Served(config, container.get("Image"), _artifact(container)), types, component
+
+
+def live_component(sagemaker: Any, config: Raw, name: str) -> dict[str, Any] | None:
+    """Returns DescribeInferenceComponent's answer if the configuration hosts components."""
+    return described_component(sagemaker, name) if hosts_components(config) else None
 
 
 def same_config(name: str, arn: str) -> bool:

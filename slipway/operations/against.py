@@ -53,6 +53,8 @@ def compare_with_deployed(plan: DeploymentPlan, access: Access) -> Consequences:
     host = plan.endpoint_name if plan.host else None
     found = find_status(plan.stack_name, access, plan=plan, log_line_count=0, host=host)
     if (effects := found.consequences(plan)) is None:
+        if found.obstacle is not None:
+            raise UserError([found.obstacle])
         raise UserError.of(
             Code.NOT_DEPLOYED,
             f"there is nothing to compare with: {plan.endpoint_name} does not serve",

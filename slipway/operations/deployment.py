@@ -8,7 +8,6 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from slipway.access import paged
-from slipway.codes.code import Code
 
 _STACK_TYPE = "AWS::CloudFormation::Stack"
 _BEGINNINGS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS")
@@ -48,26 +47,6 @@ class Deployment:
     def failed(self) -> bool:
         """Returns whether it failed, whether or not it was rolled back."""
         return self.status.endswith("_FAILED") or "ROLLBACK" in self.status
-
-    @property
-    def way_out(self) -> str | None:
-        """Returns what the stack needs before it can be deployed; None if it needs nothing."""
-        command = "aws cloudformation continue-update-rollback --stack-name " + self.stack
-        if self.status == "UPDATE_ROLLBACK_FAILED":
-            skip = f"`--resources-to-skip {' '.join(self.stuck)}`"
-            return (
-                "the rollback failed, and nothing can be deployed before it is finished. Remove "
-                f"the cause, then run `{command}`. If that is not possible, add {skip}, which "
-                f"leaves the resource as it is [{Code.ROLLBACK_FAILED}]"
-            )
-        # The CDK CLI deletes such a stack before it creates another.
-        if self.status == "ROLLBACK_COMPLETE" and self.is_protected:
-            return (
-                "the stack has to be deleted before the next deployment, and is protected. Run "
-                "`aws cloudformation update-termination-protection "
-                f"--no-enable-termination-protection --stack-name {self.stack}`"
-            )
-        return None
 
 
 def find_deployment(cloudformation: Any, stack: str) -> Deployment | None:

@@ -29,7 +29,6 @@ from slipway.deployed.traffic import (
 )
 from slipway.errors import UserError
 from slipway.facts.prices import instance_price_per_hour
-from slipway.operations.status.component import live_component
 from slipway.planning.artifact_place import artifact_label
 from slipway.planning.artifacts import has_source
 from slipway.planning.cost import HOURS_PER_MONTH
@@ -51,6 +50,7 @@ _EMBEDDED_CLIENTS: Final = Config(
 _MODEL_TAG: Final = "slipway:model"
 IN_SERVICE, SLEEPS, CHANGES = "in service", "sleeps", "changes"
 NOT_DEPLOYED, UNSEEN = "not deployed", "not seen"
+DELETED, NOTHING_SERVES = "is being deleted", "nothing serves"
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class FleetRow:
         state: such as `in service`, `sleeps` or `changes`; else the word of SageMaker or
             CloudFormation.
         is_trouble: whether somebody has to look.
+        reason: of the trouble, where the state does not tell it.
         serves_files: whether it serves the image and the artifact of its files.
         instances: how many run, of which type.
         at_maximum: whether its scaling can add no more.
@@ -77,6 +78,7 @@ class FleetRow:
     environment: str
     state: str
     is_trouble: bool = False
+    reason: str = ""
     serves_files: bool | None = None
     instances: str | None = None
     at_maximum: bool = False
@@ -120,16 +122,12 @@ class _Account:
             self.unseen.setdefault(what, str(error))
             return otherwise
 
-    def stacks(self, environment: Environment) -> dict[str, Raw]:
-        """Returns the stacks of an environment's models, by the models' names."""
-        found: dict[str, Raw] = {}
-        for stack in paged(self.cloudformation, "describe_stacks", "Stacks"):
-            tags = {each["Key"]: each["Value"] for each in stack.get("Tags", [])}
-            model = tags.get(_MODEL_TAG, "")
-            is_ours = environment.tags.items() <= tags.items()
-            if is_ours and stack["StackName"] == environment.stack_name(model):
-                found[model] = stack
-        return found
+    def stacks(self) -> dict[str, Raw]:
+        """Returns the account's stacks by their names, without those that never held anything."""
+        found = paged(self.cloudformation, "describe_stacks", "Stacks")
+        return {
+            each["StackName"]: each for each in found if each["StackStatus"] != "REVIEW_IN_PROGRESS"
+        }
 
     def raised(self) -> list[Raw]:
         """Returns the metric alarms in ALARM, without those that only scale."""
@@ -147,10 +145,9 @@ class _Account:
         if described is None:
             return None
         config = described["EndpointConfigName"]
-        component = live_component(self.sagemaker, config, stack_name)
+        served, types, component = served_by(self.sagemaker, config, stack_name)
         if component is None and endpoint_name != stack_name:
             return None
-        served, types = served_by(self.sagemaker, config, component)
         return _Live(described, served, types, component)
 
 
@@ -198,8 +195,8 @@ def find_fleet(project: Project, environment: Environment, access: Access) -> Fl
     with ThreadPoolExecutor(_WORKERS) as pool:
         alarms = pool.submit(account.seen, "alarms", account.raised, list[Raw]())
         maxima = pool.submit(account.seen, "scaling", account.maxima, dict[str, int]())
-        stacks = account.seen("stacks", lambda: account.stacks(environment), dict[str, Raw]())
-        names = sorted({*plans, *stacks})
+        stacks = account.seen("stacks", account.stacks, None)
+        names = sorted({*plans, *_deployed(stacks or {}, environment)})
 
         def live(name: str) -> _Live | str | None:
             stack, plan = environment.stack_name(name), plans.get(name)
@@ -215,12 +212,15 @@ def find_fleet(project: Project, environment: Environment, access: Access) -> Fl
         )
     rows = []
     for name in names:
-        there, stack = lives[name], stacks.get(name)
+        there = lives[name]
+        stack = (stacks or {}).get(environment.stack_name(name))
+        is_absent = stacks is not None and stack is None
         if isinstance(there, str):
-            is_absent = "stacks" not in account.unseen and stack is None
             row = FleetRow(name, environment.name, NOT_DEPLOYED if is_absent else there)
         else:
             row = _row(name, environment, plans.get(name), stack, there)
+            if is_absent and isinstance(there, _Live):
+                row = replace(row, is_trouble=True, reason="it has no stack")
         row = replace(row, has_file=name in project.files)
         if isinstance(there, _Live):
             traffic, idle_days = requests.get(name, (None, None))
@@ -237,6 +237,15 @@ def find_fleet(project: Project, environment: Environment, access: Access) -> Fl
             )
         rows.append(row)
     return Fleet(tuple(rows), account.unseen)
+
+
+def _deployed(stacks: Mapping[str, Raw], environment: Environment) -> Iterator[str]:
+    """Yields the models whose stacks an environment has, by the tags of the stacks."""
+    for name, stack in stacks.items():
+        tags = {each["Key"]: each["Value"] for each in stack.get("Tags", [])}
+        model = tags.get(_MODEL_TAG, "")
+        if environment.tags.items() <= tags.items() and name == environment.stack_name(model):
+            yield model
 
 
 def _plans(
@@ -277,27 +286,29 @@ def _row(
 ) -> FleetRow:
     stack_status = stack["StackStatus"] if stack is not None else ""
     is_failed = stack_status.endswith("_FAILED") or "ROLLBACK" in stack_status
+    state = stack_status if is_failed else ""
+    if not is_failed and stack_status.endswith("_IN_PROGRESS"):
+        state = DELETED if stack_status == "DELETE_IN_PROGRESS" else CHANGES
     if live is None:
-        state = stack_status or NOT_DEPLOYED
-        return FleetRow(name, environment.name, state, is_trouble=stack is not None)
+        is_gone = stack is not None and not state
+        state = state or (NOTHING_SERVES if is_gone else NOT_DEPLOYED)
+        return FleetRow(name, environment.name, state, is_trouble=is_failed or is_gone)
     described = live.component or live.described
     status = described.get("InferenceComponentStatus") or live.described["EndpointStatus"]
     count = sum(each.get("CurrentInstanceCount", 0) for each in live.variants)
+    types = dict.fromkeys(map(_first, live.types.values()))
     is_asleep = live.component is not None and not any(live.counts.values())
-    state = status
-    if stack_status.endswith("_IN_PROGRESS"):
-        state = CHANGES
-    elif is_failed:
-        state = stack_status
-    elif status == "InService":
+    if not state and status == "InService":
         state = SLEEPS if is_asleep else IN_SERVICE
+    gone = live.served.gone
     return FleetRow(
         name,
         environment.name,
-        state,
-        is_trouble=is_failed or status == "Failed" or live.served.gone is not None,
+        state or status,
+        is_trouble=is_failed or status == "Failed" or gone is not None,
+        reason=f"its {gone} was deleted" if gone else "",
         serves_files=None if plan is None else _serves(live.served, plan),
-        instances=f"{count} x {', '.join(dict.fromkeys(map(_first, live.types.values())))}",
+        instances=f"{count} x {', '.join(types) or 'unknown'}",
         usd_per_month=_cost(live, environment.region),
     )
 

@@ -12,6 +12,7 @@ from slipway.config.names import KEPT_LOGS
 from slipway.config.schema import ModelConfig
 from slipway.deployed.calls import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
+from slipway.operations.obstacles import find_obstacle, told
 from slipway.planning.artifact_place import own_place
 from slipway.planning.vpc import vpc_plan
 
@@ -169,7 +170,8 @@ def _without_role(
 
 
 def _state(stack: Deployment) -> str:
-    return f"{stack.status}: {stack.way_out}" if stack.way_out else stack.status
+    obstacle = find_obstacle(stack.stack, stack, has_endpoint=None, gone=None)
+    return f"{stack.status}: {told(obstacle)}" if obstacle else stack.status
 
 
 def _is_ours(sagemaker: Any, arn: str, tags: dict[str, str]) -> bool:

@@ -90,7 +90,7 @@ def test_every_model_and_every_stack_has_a_row(
     assert serving.traffic.p99_milliseconds is not None
     assert listed["later"] == FleetRow("later", "local", "not deployed")
     gone = listed["gone"]
-    assert (gone.state, gone.has_file, gone.is_trouble) == ("CREATE_COMPLETE", False, True)
+    assert (gone.state, gone.has_file, gone.is_trouble) == ("nothing serves", False, True)
     assert (listed["half"].state, listed["half"].has_file) == ("ROLLBACK_COMPLETE", True)
 
 

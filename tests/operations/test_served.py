@@ -50,6 +50,6 @@ def source(uri: str) -> dict[str, Any]:
     ],
 )
 def test_the_artifact_is_told_by_its_address(container: dict[str, Any], artifact: str | None):
-    served, types = served_by(SageMaker(container), "config")
+    served, types, _ = served_by(SageMaker(container), "config")
     assert (served.image, served.artifact) == ("image", artifact)
     assert types == {"a": ("ml.g5.xlarge",)}

@@ -123,8 +123,12 @@ def test_an_update_past_the_stack_shows(own: SlipwayStack) -> None:
     bare = find_status(NAME, own.access, plan=None, log_line_count=0)
     assert bare.endpoint is not None
     assert (bare.endpoint.served.image, bare.endpoint.served.artifact) == (None, None)
-    assert bare.troubles() == [deleted("endpoint config ByHand"), *after.troubles()]
+    assert bare.troubles() == [*after.troubles(), deleted("endpoint config ByHand")]
     sagemaker.delete_endpoint(EndpointName=NAME)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=NAME, WaiterConfig={"Delay": 1})
     gone = find_status(NAME, own.access, plan=None, log_line_count=0)
-    assert gone.troubles() == ["there is no endpoint: nothing is served"]
+    assert gone.troubles() == [
+        "there is no endpoint: nothing is served",
+        f"the endpoint {NAME} was deleted, and an update of its stack fails. Destroy the stack and "
+        "deploy it [SW726]",
+    ]

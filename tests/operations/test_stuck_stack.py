@@ -6,6 +6,7 @@ from typing import Any
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.operations.deployment import find_deployment
 from slipway.operations.leftovers import Leftover, find_leftovers
+from slipway.operations.obstacles import find_obstacle, told
 from slipway.operations.status import find_status
 from tests.support.accounts import access_to, embedded_aws
 from tests.support.projects import LOCAL
@@ -46,7 +47,10 @@ def test_a_failed_rollback_names_its_cause_and_the_resource_to_skip(tmp_path: Pa
         stuck = find_deployment(api, NAME)
         assert stuck is not None
         assert names(stuck.failures) == ["Policy", "Bad"]
-        assert stuck.way_out == (
+        obstacle = find_obstacle(NAME, stuck, has_endpoint=None, gone=None)
+        assert obstacle is not None
+        way_out = told(obstacle)
+        assert way_out == (
             "the rollback failed, and nothing can be deployed before it is finished. Remove the "
             "cause, then run `aws cloudformation continue-update-rollback --stack-name "
             "tiny-local`. If that is not possible, add `--resources-to-skip Policy`, which leaves "
@@ -56,15 +60,16 @@ def test_a_failed_rollback_names_its_cause_and_the_resource_to_skip(tmp_path: Pa
         assert troubles[1:] == [
             "the last deployment failed: the stack is UPDATE_ROLLBACK_FAILED",
             *stuck.failures,
-            stuck.way_out,
+            way_out,
         ]
         assert find_leftovers("tiny", LOCAL, access) == [
-            Leftover("stack", NAME, f"UPDATE_ROLLBACK_FAILED: {stuck.way_out}")
+            Leftover("stack", NAME, f"UPDATE_ROLLBACK_FAILED: {way_out}")
         ]
 
         stacks.api.continue_update_rollback(StackName=NAME, ResourcesToSkip=list(stuck.stuck))
         assert stacks.settled(NAME) == "UPDATE_ROLLBACK_COMPLETE"
         undone = find_deployment(api, NAME)
         assert undone is not None
-        assert (names(undone.failures), undone.way_out) == (["Bad"], None)
+        assert names(undone.failures) == ["Bad"]
+        assert find_obstacle(NAME, undone, has_endpoint=None, gone=None) is None
         clients.close()

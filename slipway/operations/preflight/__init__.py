@@ -7,7 +7,7 @@ Each check yields a line for what it found in order, and a problem for what is m
 - `execution_role.py`: the trust policy and the rights of an existing role.
 - `places.py`: the buckets, topics and keys that the config names.
 - `network.py`: subnets, security groups and routes.
-- `mode.py`, `scaling.py`, `quotas.py`: what is live beside the plan.
+- `stack.py`, `mode.py`, `scaling.py`, `quotas.py`: what is live beside the plan.
 """
 
 from slipway.operations.preflight.account import notes as notes

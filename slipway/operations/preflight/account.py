@@ -15,6 +15,7 @@ from slipway.operations.preflight.network import compare_network
 from slipway.operations.preflight.places import find_places
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.operations.preflight.scaling import compare_scaling
+from slipway.operations.preflight.stack import compare_stack
 from slipway.planning.artifact_place import FOUNDATION_ID
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan
 from slipway.planning.vpc import SECURITY_GROUP_ID
@@ -102,6 +103,7 @@ def _findings(
     if plan.vpc is not None:
         yield from compare_network(plan, plan.vpc, access, made_group)
     yield from find_places(plan, access)
+    yield from compare_stack(plan, access)
     yield from compare_mode(plan, access)
     yield from compare_scaling(plan, access)
     yield from compare_quotas(plan, access)

@@ -41,7 +41,7 @@ def compare_quotas(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
     }
     live_types: Mapping[str, tuple[str, ...]] = {}
     if described:
-        _, live_types = served_by(sagemaker, described["EndpointConfigName"])
+        _, live_types, _ = served_by(sagemaker, described["EndpointConfigName"])
     needs = {
         name: _instances(plan, live, live_types, name)
         for name in dict.fromkeys(

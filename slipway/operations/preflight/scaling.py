@@ -36,7 +36,7 @@ def compare_scaling(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
     described = describe_endpoint(sagemaker, plan.endpoint_name)
     if described is None:
         return
-    _, live = served_by(sagemaker, described["EndpointConfigName"])
+    _, live, _ = served_by(sagemaker, described["EndpointConfigName"])
     registered = _registered(access, plan.endpoint_name, list(live))
     planned = {variant.name: variant.instance_types for variant in plan.variants}
     resources = set(_stack_resources(access.client("cloudformation"), plan.stack_name))

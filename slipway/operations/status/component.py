@@ -5,14 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from slipway.access import Access
-from slipway.deployed.calls import (
-    component_names,
-    described_component,
-    described_config,
-    scaling_items,
-)
+from slipway.deployed.calls import component_names, scaling_items
 from slipway.deployed.described import Raw
-from slipway.deployed.served import hosts_components
 
 
 @dataclass(frozen=True)
@@ -41,14 +35,6 @@ class Component:
     def is_asleep(self) -> bool:
         """Returns whether the next request finds no copy."""
         return self.current_copies == 0 and self.status == "InService"
-
-
-def live_component(sagemaker: Any, config_name: str, name: str) -> dict[str, Any] | None:
-    """Returns DescribeInferenceComponent's answer for an endpoint that hosts one, or None."""
-    config = described_config(sagemaker, config_name)
-    if config is None or not hosts_components(config):
-        return None
-    return described_component(sagemaker, name)
 
 
 def other_components(sagemaker: Any, described: Raw) -> tuple[str, ...]:

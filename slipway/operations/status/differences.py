@@ -30,8 +30,8 @@ from slipway.deployed.scaling import (
     take_target,
     target_field,
 )
-from slipway.deployed.served import mode_of, model_of
-from slipway.operations.status.component import live_component, target_of
+from slipway.deployed.served import live_component, mode_of, model_of
+from slipway.operations.status.component import target_of
 from slipway.planning.asynchronous import WAKE_POLICY
 from slipway.planning.component import ComponentPlan
 from slipway.planning.consequences import as_text
@@ -84,7 +84,7 @@ def find_differences(
     config = described_config(sagemaker, config_name)
     if config is None:
         return ()
-    component = live_component(sagemaker, config_name, plan.stack_name)
+    component = live_component(sagemaker, config, plan.stack_name)
     model = model_of(sagemaker, config["ProductionVariants"][0], component)
     if model is None:
         return ()

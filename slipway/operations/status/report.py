@@ -26,11 +26,11 @@ from slipway.deployed.traffic import (
     find_traffic,
     watched_metrics,
 )
-from slipway.errors import UserError
+from slipway.errors import Problem, UserError
 from slipway.operations.deployment import Deployment, find_deployment
+from slipway.operations.obstacles import find_obstacle, told
 from slipway.operations.status.component import (
     Component,
-    live_component,
     other_components,
     read_component,
 )
@@ -150,9 +150,26 @@ class Status:
             or (self.endpoint and self.endpoint.status in _CHANGING)
         )
 
+    @property
+    def is_being_deleted(self) -> bool:
+        """Returns whether the stack or the endpoint goes away."""
+        status = self.endpoint.status if self.endpoint else None
+        return self._stack_status == "DELETE_IN_PROGRESS" or status == "Deleting"
+
     def troubles(self) -> list[str]:
         """Returns the problems that need attention, worst first; empty if all is well."""
-        return [*self._endpoint_troubles(), *self._stack_troubles(), *self._alarm_troubles()]
+        endpoint, stack = self._endpoint_troubles(), self._stack_troubles()
+        obstacle = [told(self.obstacle)] if self.obstacle else []
+        return [*endpoint, *stack, *obstacle, *self._alarm_troubles()]
+
+    @property
+    def obstacle(self) -> Problem | None:
+        """Returns why nothing can be deployed as it is; None if something can."""
+        endpoint, stack = self.endpoint, self.deployment
+        name = stack.stack if stack else endpoint.name if endpoint else ""
+        gone = endpoint.served.gone if endpoint and not self.in_progress else None
+        has_endpoint = None if self.host else endpoint is not None
+        return find_obstacle(name, stack, has_endpoint=has_endpoint, gone=gone)
 
     def notes(self) -> list[str]:
         """Returns remarks that need no action."""
@@ -204,13 +221,16 @@ class Status:
     def _endpoint_troubles(self) -> Iterator[str]:
         if self.endpoint is None:
             name = f" {self.host}" if self.host else ""
-            yield f"there is no endpoint{name}: nothing is served"
+            if not self.in_progress:  # not made yet, or deleted already
+                yield f"there is no endpoint{name}: nothing is served"
             return
         if self.host and self.endpoint.component is None:
             yield f"no inference component of it is on {self.host}: nothing is served"
         status, reason = self.endpoint.status, self.endpoint.failure_reason
         if status not in ("InService", *_CHANGING):
-            yield f"the endpoint is {status}: {reason or 'SageMaker gives no reason'}"
+            is_told = reason is not None and self._stack_tells(reason)
+            why = "" if is_told else f": {reason or 'SageMaker gives no reason'}"
+            yield f"the endpoint is {status}{why}"
         elif reason and not self._stack_tells(reason) and self._is_recent(self.endpoint.changed):
             yield f"the last change of the endpoint failed: {reason}"
         component = self.endpoint.component
@@ -222,12 +242,6 @@ class Status:
             if not self._stack_tells(reason) and self._is_recent(component.changed):
                 yield f"the last change of the inference component failed: {reason}"
         served, declared = self.endpoint.served, self.declared
-        if served.gone is not None and not self.in_progress:
-            yield (
-                f"its {served.gone} was deleted, so that updates of the endpoint and new instances "
-                "can fail. Make it again under this name, or destroy the stack and deploy it "
-                f"[{Code.SERVED_DELETED}]"
-            )
         if declared is not None and served.config != declared.config and not self.in_progress:
             yield (
                 f"it serves {served.config}, not the {declared.config} that its stack declares: "
@@ -248,18 +262,15 @@ class Status:
         )
 
     def _stack_troubles(self) -> Iterator[str]:
-        if self.deployment is None:
-            yield "there is no stack: the endpoint is not managed by one"
-        elif self.deployment.failed and not self._undone_without_loss:
+        if self.deployment is not None and self.deployment.failed and not self._undone_without_loss:
+            operation = "deletion" if self.deployment.status == "DELETE_FAILED" else "deployment"
             what = "is being undone" if self.deployment.in_progress else "failed"
             # What is undone completely; after `--no-rollback` the failed state is still there.
             if self.deployment.status.endswith("ROLLBACK_COMPLETE"):
                 what = "failed and was undone"
-            yield f"the last deployment {what}: the stack is {self.deployment.status}"
+            yield f"the last {operation} {what}: the stack is {self.deployment.status}"
             yield from self.deployment.failures
             yield from map(str, self.trips)
-            if self.deployment.way_out is not None:
-                yield self.deployment.way_out
 
     def _alarm_troubles(self) -> Iterator[str]:
         for alarm in self.alarms:
@@ -376,8 +387,7 @@ def _endpoint(
 ) -> EndpointStatus:
     name = described["EndpointName"]
     config = described["EndpointConfigName"]
-    component = live_component(sagemaker, config, component_name)
-    served, types = served_by(sagemaker, config, component)
+    served, types, component = served_by(sagemaker, config, component_name)
     live = [
         *described.get("ProductionVariants", ()),
         *described.get("ShadowProductionVariants", ()),
