@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.log_text import readable
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
@@ -20,6 +19,7 @@ from slipway.cli.output import (
 )
 from slipway.codes.code import Code
 from slipway.errors import UserError
+from slipway.operations.log_text import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.log_text import readable
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
@@ -22,6 +21,7 @@ from slipway.cli.output import (
     current_project,
     print_json,
 )
+from slipway.operations.log_text import readable
 
 if TYPE_CHECKING:
     from slipway.deployed.traffic import Traffic

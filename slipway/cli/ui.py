@@ -42,10 +42,10 @@ def ui(
 def command_words() -> Wording:
     """Returns what the other commands print."""
     from slipway.cli.list_ import FLEET_HEAD, fleet_cells
-    from slipway.cli.log_text import readable
     from slipway.cli.plan_text import plan_rows
     from slipway.cli.review_text import review_rows
     from slipway.cli.status import status_rows, verdicts
+    from slipway.operations.log_text import readable
     from slipway.ui.wording import Wording
 
     return Wording(FLEET_HEAD, fleet_cells, plan_rows, verdicts, status_rows, review_rows, readable)

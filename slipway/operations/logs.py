@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -77,10 +77,12 @@ def find_groups(logs: Any, stack_name: str) -> list[str]:
     return found
 
 
-def read_log(logs: Any, group: str, since: datetime) -> Iterator[LogEvent]:
-    """Yields the lines of a group since a time, in the order of their times."""
+def read_log(
+    logs: Any, group: str, since: datetime, streams: Sequence[str] = ()
+) -> Iterator[LogEvent]:
+    """Yields the lines of a group since a time, or of some streams, in the order of their times."""
     start = int(since.timestamp() * 1000)
-    for event in _events(logs, group, start):
+    for event in _events(logs, group, start, streams):
         yield _line(event, group)
 
 
@@ -108,8 +110,12 @@ def follow_log(
         wait(POLL_SECONDS)
 
 
-def _events(logs: Any, group: str, start_milliseconds: int) -> list[dict[str, Any]]:
-    arguments = {"logGroupName": group, "startTime": start_milliseconds}
+def _events(
+    logs: Any, group: str, start_milliseconds: int, streams: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    arguments: dict[str, Any] = {"logGroupName": group, "startTime": start_milliseconds}
+    if streams:
+        arguments["logStreamNames"] = list(streams)
     found = paged(logs, "filter_log_events", "events", **arguments)
     return sorted(found, key=lambda event: event["timestamp"])
 

@@ -36,7 +36,7 @@ from slipway.operations.status.component import (
 )
 from slipway.operations.status.differences import Difference, find_differences
 from slipway.operations.status.log_lines import LogLine, last_lines
-from slipway.operations.status.rollback_causes import Trip, find_trips
+from slipway.operations.status.rollback_causes import Trip, find_cause, find_trips
 from slipway.planning.artifact_place import artifact_label
 from slipway.planning.consequences import Consequences, consequences_of
 from slipway.planning.described_alarms import scales
@@ -128,6 +128,7 @@ class Status:
             last; a stream is one instance's container.
         host: the endpoint of another model that the copies run on; None for an endpoint of its own.
         traffic: requests of the last hour; None where CloudWatch may not be asked.
+        cause: the first error that the instances of an undone rollout logged.
     """
 
     planned: Planned | None
@@ -141,6 +142,7 @@ class Status:
     log_lines: tuple[LogLine, ...]
     host: str | None = None
     traffic: Traffic | None = None
+    cause: str | None = None
 
     @property
     def in_progress(self) -> bool:
@@ -271,6 +273,8 @@ class Status:
             yield f"the last {operation} {what}: the stack is {self.deployment.status}"
             yield from self.deployment.failures
             yield from map(str, self.trips)
+            if self.cause is not None:
+                yield f"the new instances' log has: {self.cause}"
 
     def _alarm_troubles(self) -> Iterator[str]:
         for alarm in self.alarms:
@@ -322,6 +326,10 @@ def find_status(
         lines = tuple(last_lines(access.client("logs"), group, log_line_count))
     cloudwatch = access.client("cloudwatch")
     alarms = list(endpoint_alarms(cloudwatch, name))
+    trips, cause = tuple[Trip, ...](), None
+    if updated and deployment and "ROLLBACK" in deployment.status:
+        trips = tuple(find_trips(cloudwatch, updated, alarms, deployment.changed))
+        cause = find_cause(access.client("logs"), group, trips, deployment.changed)
     return Status(
         planned=(
             Planned(plan.image.uri, artifact_label(plan.artifact.root, plan.artifact.digest))
@@ -351,11 +359,8 @@ def find_status(
             )
             for item in alarms
         ),
-        trips=(
-            tuple(find_trips(cloudwatch, updated, alarms, deployment.changed))
-            if updated and deployment and "ROLLBACK" in deployment.status
-            else ()
-        ),
+        trips=trips,
+        cause=cause,
         log_group=group,
         log_lines=lines,
         host=host,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from slipway.cli.log_text import readable
+from slipway.operations.log_text import readable
 from slipway.operations.logs import find_groups
 
 
