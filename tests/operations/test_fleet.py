@@ -1,13 +1,16 @@
 """`slipway list`: every model of an environment, whatever state it is in."""
 
+import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSResponse, HeadersDict
 from botocore.exceptions import ClientError
 
 from slipway.access import Access
@@ -160,6 +163,49 @@ def test_what_is_refused_is_named_and_the_rest_is_there(
         assert set(found.unseen) == unseen
         assert all("AccessDenied" in why for why in found.unseen.values())
         assert MODEL in rows(found)
+
+
+class Throttling(Access):
+    """Access whose calls are throttled at first, as AWS answers: botocore tries again."""
+
+    calls: Counter[str]
+
+    def client(self, service: str, config: Any = None) -> Any:
+        client = super().client(service, config)
+
+        def throttle(request: Any, event_name: str, **_: Any) -> AWSResponse | None:
+            operation = event_name.rpartition(".")[2]
+            self.calls[operation] += 1
+            if operation not in ("DescribeEndpoint", "DescribeStacks") or self.calls[operation] > 1:
+                return None
+            body = b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
+            if operation == "DescribeStacks":
+                body = b"<E><Error><Code>Throttling</Code><Message>slow</Message></Error></E>"
+            raw = RawResponse(body)
+            return AWSResponse(request.url, 400, HeadersDict(), raw)
+
+        client.meta.events.register("before-send", throttle)
+        return client
+
+
+class RawResponse(io.BytesIO):
+    """A body as botocore reads it."""
+
+    def stream(self) -> Iterator[bytes]:
+        yield self.read()
+
+
+def test_throttling_is_waited_out(stack: SlipwayStack, project: Project) -> None:
+    access = Throttling(LOCAL.region, connection_to(stack.stacks.aws.connection.url).variables())
+    access.calls = Counter()
+    found = find_fleet(project, LOCAL, access)
+    assert found.unseen == {}
+    assert rows(found)[MODEL].state == "in service"
+    # One for each model, and the one that was throttled.
+    assert access.calls["DescribeEndpoint"] == len(found.rows) + 1
+    assert access.calls["DescribeStacks"] == 2
+    # Of the only endpoint.
+    assert access.calls["DescribeEndpointConfig"] == access.calls["DescribeModel"] == 1
 
 
 def test_the_dashboard_of_the_stack_shows_its_alarms(stack: SlipwayStack) -> None:
