@@ -17,6 +17,12 @@ from typing import Any, Final
 
 _SECONDS: Final = 60.0
 _CONDITION_SECONDS: Final = 0.05
+# What Chromium says of a call into a document that goes away.
+_NAVIGATING: Final = (
+    "Inspected target navigated",
+    "Execution context was destroyed",
+    "context with",
+)
 
 
 class Browser:
@@ -76,17 +82,37 @@ class Browser:
         return found["result"].get("value")
 
     def wait(self, condition: str) -> None:
-        """Waits until an expression is true in the page; raises `TimeoutError` with its text."""
+        """Waits until an expression is true in the page; raises `TimeoutError` with its text.
+
+        Between two pages there is no document, or not the whole of one: a failure is not true yet.
+        """
         end = time.monotonic() + _SECONDS
-        while not self.evaluate(f"Boolean({condition})"):
+        guarded = f"(() => {{ try {{ return Boolean({condition}) }} catch {{ return false }} }})()"
+        while not self._is_true(guarded):
             if time.monotonic() > end:
-                text = self.evaluate("document.body.innerText")
+                text = self.evaluate("document.body?.innerText")
                 raise TimeoutError(f"never true: {condition}; the page says:\n{text}")
             time.sleep(_CONDITION_SECONDS)
+
+    def _is_true(self, expression: str) -> bool:
+        try:
+            return bool(self.evaluate(expression))
+        except RuntimeError as error:
+            if any(each in str(error) for each in _NAVIGATING):
+                return False
+            raise
 
     def open(self, address: str) -> None:
         """Goes to an address."""
         self.call("Page.navigate", url=address)
+
+    def go(self, path: str, ready: str) -> None:
+        """Goes to a page of the same site, and waits until it has what a selector names.
+
+        The old document stays for a while, and may have the same.
+        """
+        self.evaluate(f"window.isLeft = true; location.assign({json.dumps(path)})")
+        self.wait(f"!window.isLeft && document.querySelector({json.dumps(ready)})")
 
     def click(self, selector: str) -> None:
         """Clicks the middle of an element with the mouse."""

@@ -91,8 +91,7 @@ def _pages(project: Path) -> Iterator[str]:
 
 def _take(page: Browser, name: str, path: str, ready: str, scheme: str, width: int) -> None:
     page.look(width, scheme)
-    page.evaluate(f"location.assign('{path}')")
-    page.wait(f"location.pathname === '{path}' && document.querySelector('{ready}')")
+    page.go(path, ready)
     page.wait("!document.body.innerText.includes('Looking')")
     picture = page.screenshot(*_MOST_PIXELS[width])
     (FOLDER / f"ui-{name}-{scheme}-{width}.png").write_bytes(picture)

@@ -72,10 +72,13 @@ def serving(account: Account, root: Path) -> Iterator[tuple[str, uvicorn.Server]
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
-        eventually(lambda: server.started)
-        yield f"http://127.0.0.1:{port}/?token={TOKEN}", server
-        server.should_exit = True
-        thread.join(30)
+        try:
+            eventually(lambda: server.started)
+            yield f"http://127.0.0.1:{port}/?token={TOKEN}", server
+        finally:
+            # Without this a failure would leave a thread that Python waits for at its end.
+            server.should_exit = True
+            thread.join(30)
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +150,7 @@ def test_no_width_and_no_scheme_needs_to_be_scrolled_sideways(page: Browser, add
     for path, ready in (
         ("/", ".fleet"), ("/review", "#review h2"), (f"/models/{MODEL}", "#plan table"),
     ):  # fmt: skip
-        page.evaluate(f"location.assign('{path}')")
-        page.wait(f"location.pathname === '{path}' && document.querySelector('{ready}')")
+        page.go(path, ready)
         for width in (1400, 500):
             for scheme in ("light", "dark"):
                 page.look(width, scheme)
