@@ -307,7 +307,7 @@ def _row(
         state or status,
         is_trouble=is_failed or status == "Failed" or gone is not None,
         reason=f"its {gone} was deleted" if gone else "",
-        serves_files=None if plan is None else _serves(live.served, plan),
+        serves_files=None if plan is None or gone else _serves(live.served, plan),
         instances=f"{count} x {', '.join(types) or 'unknown'}",
         usd_per_month=_cost(live, environment.region),
     )

@@ -57,11 +57,12 @@ class Told:
 
 
 STATES = {
-    "updating": Told(
-        "changes", "CHANGING", ("a deployment is in progress",), Code.STACK_AT_REST
-    ),
+    # Its container ignores SIGTERM for 36 s.
     "deleting": Told(
         "is being deleted", "CHANGING", ("it is being deleted",), Code.STACK_AT_REST
+    ),
+    "updating": Told(
+        "changes", "CHANGING", ("a deployment is in progress",), Code.STACK_AT_REST
     ),
     "stuck": Told(
         "UPDATE_ROLLBACK_FAILED",
@@ -196,13 +197,24 @@ def stage(stack: SlipwayStack) -> None:
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SlipwayStack, Project]]:
     texts = {name: config_text(name) for name in STATES}
     root = write_project(tmp_path_factory.mktemp("project"), texts, published=list(STATES))
-    with slipway_stack(tmp_path_factory.mktemp("states"), time_scale=0.1) as stack:
+    with slipway_stack(tmp_path_factory.mktemp("states"), time_scale=0.3) as stack:
         stage(stack)
         yield stack, Project(root)
 
 
-def test_the_list_marks_each_and_says_why(staged: tuple[SlipwayStack, Project]) -> None:
+def test_the_list_marks_each_and_says_why(
+    staged: tuple[SlipwayStack, Project], monkeypatch: pytest.MonkeyPatch, slipway_command: Any
+) -> None:
     stack, project = staged
+    monkeypatch.chdir(project.root)
+    monkeypatch.setattr("slipway.access.open_access", lambda *_: stack.access)
+    code, text, errors = slipway_command("list", "--env", "local")
+    assert (code, errors) == (0, "")
+    *table, last = text.splitlines()
+    wrong = sorted(name for name, told in STATES.items() if told.verdict == "TROUBLE")
+    assert last == (f"trouble: {', '.join(wrong)}; `slipway status NAME --env ENV` says what to do")
+    (line,) = (line for line in table if line.startswith("no-stack "))
+    assert line.endswith("it has no stack")
     rows = {row.model: row for row in find_fleet(project, LOCAL, stack.access).rows}
     assert {name: row.state for name, row in rows.items()} == {
         name: told.state for name, told in sorted(STATES.items())
@@ -211,6 +223,9 @@ def test_the_list_marks_each_and_says_why(staged: tuple[SlipwayStack, Project]) 
         assert rows[name].is_trouble == (told.verdict == "TROUBLE"), name
         assert rows[name].reason.startswith(told.reason), name
         assert bool(rows[name].reason) == bool(told.reason), name
+    # What it serves is unknown, and not other files.
+    assert rows["no-config"].serves_files is rows["no-model"].serves_files is None
+    assert rows["no-stack"].serves_files is False
 
 
 @pytest.mark.parametrize("name", STATES)

@@ -67,9 +67,11 @@ def test_a_failed_create_that_is_kept_shows_its_log(stack: SlipwayStack) -> None
     status = find_status(NAME, stack.access, plan=None, log_line_count=5)
     assert status.endpoint is not None
     assert status.endpoint.status == "Failed"
-    first, second, *_ = status.troubles()
-    assert first.startswith("the endpoint is Failed: The primary container for production variant")
+    first, second, reason, way_out = status.troubles()
+    assert first == "the endpoint is Failed"
     assert second == "the last deployment failed: the stack is CREATE_FAILED"
+    assert "The primary container for production variant" in reason
+    assert way_out.endswith(f"`aws cloudformation delete-stack --stack-name {NAME}` [SW725]")
     assert "cannot load the model: no such layer" in [line.text for line in status.log_lines]
     assert stack.running() == []
     assert stack.delete() == "DELETE_COMPLETE"
