@@ -11,7 +11,7 @@ import typer
 from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
-from slipway.planning.review import NEW, REMOVED, UNKNOWN
+from slipway.planning.review import NEW, REMOVED, RENAMED, UNKNOWN
 
 if TYPE_CHECKING:
     from slipway.operations.reviewing import ChangeReview
@@ -88,10 +88,11 @@ def _with_base(
     from slipway.operations.templates import templates_difference
 
     diffs, problems = {}, list[Problem]()
-    with project_at(project, ref) as base:
+    with project_at(project, ref, is_run=templates) as base:
         found = review_change(project, base, ref, names, env)
-        # Of a new or a removed model, the whole template differs.
-        compared = [each for each in found.models if each.verdict not in (NEW, REMOVED, UNKNOWN)]
+        # Under one name only, the whole template differs.
+        partial = (NEW, REMOVED, RENAMED, UNKNOWN)
+        compared = [each for each in found.models if each.verdict not in partial]
         for name in dict.fromkeys(each.environment for each in compared) if templates else ():
             models = [each.model for each in compared if each.environment == name]
             try:

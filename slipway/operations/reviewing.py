@@ -13,8 +13,11 @@ from slipway.errors import Problem, UserError, did_you_mean
 from slipway.operations.against import compare_with_deployed
 from slipway.planning.artifacts import has_source
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.review import UNKNOWN, ModelReview, review
+from slipway.planning.review import ModelReview, review, without_base
 from slipway.project import NAMES_HOST, Project
+
+# The least share of lines that a renamed model keeps.
+_RENAMED_SHARE = 0.8
 
 
 @dataclass(frozen=True)
@@ -47,28 +50,36 @@ def review_change(
     Raises:
         UserError: a pattern matches nothing, or a side has no valid environments.
     """
+    former = _former_names(project, base)
     names = _selected(sorted({*base.files, *project.files}), patterns)
+    # One entry for a renamed model, whichever of its names was asked for.
+    current = {old: new for new, old in former.items()}
+    names = sorted({current.get(name, name) for name in names})
     touched = [name for name in names if not _is_same(project, base, name)]
     # A host's endpoint has the copies of its guests, and a guest needs its host.
     sides = (project, base)
-    if any(NAMES_HOST in _text(s, n) or s.naming(n) for s in sides for n in touched):
+    both = {*touched, *(former.get(name, name) for name in touched)}
+    if any(NAMES_HOST in _text(s, n) or s.naming(n) for s in sides for n in both):
         touched = names
     found: list[ModelReview] = []
     problems: dict[Problem, None] = {}
     for name in touched:
-        for there in _environments(project, base, name, environment):
+        old = former.get(name, name)
+        for there in _environments(project, base, name, old, environment):
             try:
                 after = _plan(project, name, there)
             except UserError as error:
                 problems.update(dict.fromkeys(error.problems))
                 continue
             try:
-                reviewed = review(_plan(base, name, there), after)
+                reviewed = review(_plan(base, old, there), after)
             except UserError as error:
                 first = error.problems[0]
-                place = f"{first.location.path}: " if first.location else ""
-                reason = f"the base has no valid plan: {place}{first.message}"
-                reviewed = ModelReview(name, there, UNKNOWN, reason)
+                told = f"{first.location.path}: " if first.location else ""
+                is_removed = name not in project.files or there not in project.environment_names
+                reviewed = without_base(
+                    name, old, there, f"{told}{first.message}", is_removed=is_removed
+                )
             if reviewed is not None:
                 found.append(reviewed)
     return ChangeReview(ref, tuple(found), tuple(problems))
@@ -127,6 +138,34 @@ def _selected(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
     return [n for n in names if not patterns or any(fnmatch.fnmatchcase(n, p) for p in patterns)]
 
 
+def _former_names(project: Project, base: Project) -> Mapping[str, str]:
+    """Returns the names in the base of models that are renamed, by their names now.
+
+    Git does not tell: nearly the same lines under another name are the same model.
+    """
+    olds, news = (
+        {name: _lines(side.texts.get(name, b"")) for name in side.files if name not in other.files}
+        for side, other in ((base, project), (project, base))
+    )
+    alike = [
+        (2 * len(lines & others) / (len(lines) + len(others)), name, other)
+        for name, lines in news.items()
+        for other, others in olds.items()
+        if lines and others
+    ]
+    found: dict[str, str] = {}
+    for share, name, other in sorted(alike, reverse=True):
+        if share >= _RENAMED_SHARE and name not in found and other not in found.values():
+            found[name] = other
+    return found
+
+
+def _lines(text: bytes) -> frozenset[bytes]:
+    """Returns the lines that tell models apart: starters have the same comments."""
+    lines = (line.strip() for line in text.splitlines())
+    return frozenset(each for each in lines if each and not each.startswith((b"#", b"name:")))
+
+
 def _is_same(project: Project, base: Project, name: str) -> bool:
     """Returns whether nothing that a plan is made of differs."""
     sides = (project, base)
@@ -153,7 +192,9 @@ def _text(project: Project, name: str) -> bytes:
     return project.texts.get(name, b"")
 
 
-def _environments(project: Project, base: Project, name: str, environment: str | None) -> list[str]:
+def _environments(
+    project: Project, base: Project, name: str, old: str, environment: str | None
+) -> list[str]:
     """Returns the environments that deploy a model on one side at least."""
     if environment is not None:
         project.environment(environment)  # says which there are
@@ -162,7 +203,7 @@ def _environments(project: Project, base: Project, name: str, environment: str |
     with contextlib.suppress(UserError):  # the base's plans have the report
         known += base.environment_names if _has_environments(base) else []
     names = dict.fromkeys(known)
-    found = [each for each in names if deploys(project, name, each) or deploys(base, name, each)]
+    found = [each for each in names if deploys(project, name, each) or deploys(base, old, each)]
     # What a team deploys counts more than a laptop and the checks.
     return [each for each in found if each not in (LOCAL, CI)] or found[:1]
 

@@ -10,7 +10,7 @@ from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan
 from slipway.planning.statements import Key, Statement
 
-NEW, REMOVED, UNKNOWN = "new", "removed", "unknown"
+NEW, REMOVED, RENAMED, UNKNOWN = "new", "removed", "renamed", "unknown"
 # An account's key and security groups are the same before and after, whatever their names are.
 _CONTEXT = RoleContext("aws", Key("the artifact key"), ("the foundation's",))
 
@@ -44,8 +44,8 @@ class ModelReview:
     Args:
         model: name of the config.
         environment: name of the environment.
-        verdict: the strongest consequence of a deploy, or `new`, `removed`, or `unknown` where the
-            base has no valid plan.
+        verdict: the strongest consequence of a deploy, or `new`, `removed`, `renamed`, or `unknown`
+            where the base has no valid plan.
         reason: what the verdict means, as half a sentence.
         consequences: of each edit; None unless both sides have a plan.
         cost_before: cost of the instances; None without a plan.
@@ -74,14 +74,15 @@ class ModelReview:
     @property
     def is_destructive(self) -> bool:
         """Returns whether requests fail for a while, or a stack has to be destroyed."""
-        return self.verdict in (Consequence.GAP, Consequence.DESTROY, REMOVED)
+        return self.verdict in (Consequence.GAP, Consequence.DESTROY, REMOVED, RENAMED)
 
 
 def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> ModelReview | None:
     """Compares the plans of one model in one environment; None where nothing differs.
 
     Args:
-        before: the plan of the base; None where the base deploys no such model.
+        before: the plan of the base, under the name of then; None where the base deploys no such
+            model.
         after: the plan of the change; None where it deploys no such model.
     """
     plan = after or before
@@ -91,9 +92,7 @@ def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> Model
     old_cost = before.cost.instances if before is not None else None
     new_cost = after.cost.instances if after is not None else None
     if after is None:
-        reason = (
-            f"its stack stays and is billed until `slipway destroy {model} --env {environment}`"
-        )
+        reason = _removed(model, environment)
         return ModelReview(model, environment, REMOVED, reason, None, old_cost, new_cost)
     changes, reach = _changes(_told(before), _told(after)), _reach(before, after)
     warnings = tuple(each.message for each in after.warnings)
@@ -105,10 +104,33 @@ def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> Model
     found = consequences(before, after)
     if found.verdict is None:
         return None
+    verdict, reason = str(found.verdict), found.summary
+    if before.config.name != model:
+        verdict, reason = RENAMED, _renamed(before.config.name, model)
     return ModelReview(
-        model, environment, found.verdict, found.summary, found, old_cost, new_cost, changes, reach,
-        warnings,
-    )  # fmt: skip
+        model, environment, verdict, reason, found, old_cost, new_cost, changes, reach, warnings
+    )
+
+
+def without_base(
+    model: str, former: str, environment: str, error: str, *, is_removed: bool
+) -> ModelReview:
+    """Returns the review of a model whose base, under its former name, has no valid plan.
+
+    If its file or its environment is removed, a stack may stay, whatever its plan was.
+    """
+    verdict = REMOVED if is_removed else RENAMED if former != model else UNKNOWN
+    meant = {REMOVED: _removed(model, environment), RENAMED: _renamed(former, model)}
+    told = (meant.get(verdict), f"the base has no valid plan: {error}")
+    return ModelReview(model, environment, verdict, "; ".join(filter(None, told)))
+
+
+def _renamed(former: str, model: str) -> str:
+    return f"{former} -> {model}, destroy and create (the endpoint's name changes)"
+
+
+def _removed(model: str, environment: str) -> str:
+    return f"its stack stays and is billed until `slipway destroy {model} --env {environment}`"
 
 
 def _fleet(plan: DeploymentPlan) -> str:

@@ -79,6 +79,11 @@ def renamed(root: Path) -> None:
         path.rename(path.with_name(path.name.replace(MODEL, "other", 1)))
 
 
+def with_another_suffix(root: Path) -> None:
+    path = root / "model_configs" / f"{MODEL}.yaml"
+    path.rename(path.with_suffix(".yml"))
+
+
 def added(root: Path) -> None:
     other = config_text("other", ("  sample:\n    path: samples/tiny\n", ""))
     (root / "model_configs" / "other.yaml").write_text(other, "utf-8")
@@ -120,7 +125,7 @@ KINDS: Mapping[str, Kind] = {
     "removed": Kind(
         removed, "removed", config(("description: A model to test with\n", "")), "in place"
     ),
-    "renamed": Kind(renamed, "removed", file(LOCK, ("\n}", "\n}\n"))),
+    "renamed": Kind(renamed, "renamed", with_another_suffix),
     "added": Kind(
         added, "new", file("environments.yaml", ("production:", "# comment\nproduction:"))
     ),

@@ -14,6 +14,7 @@ import pytest
 
 from slipway.planning.consequences import Consequence, consequences
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.review import RENAMED, review
 from slipway.stacks.assembly import plan_stack
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, model_config
@@ -277,5 +278,9 @@ def test_edits_do_what_the_plan_says(base: str, stack: SlipwayStack, template: T
             assert consequences(old, alone).verdict is each.expected, name
             assert consequences(alone, old).verdict is each.expected, name
         assert consequences(old, new).verdict is each.expected
+        if old.config.name != new.config.name:
+            reviewed = review(old, new)
+            assert reviewed is not None
+            assert (reviewed.verdict, reviewed.is_destructive) == (RENAMED, True)
         done = deploy(stack, template(each.after), old, new)
         assert done is each.expected, f"{', '.join(each.edits) or 'the way back'} of {base}"

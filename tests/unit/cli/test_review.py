@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from slipway.cli.review_text import as_markdown
+from slipway.operations.against import project_at
 from slipway.operations.reviewing import ChangeReview
 from slipway.planning.review import ModelReview, Reach
+from slipway.project import Project
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
 from tests.support.repositories import commit, git, make_repository
 from tests.support.shared_endpoints import guest_text, host_text
@@ -105,6 +107,92 @@ def test_a_base_without_a_valid_plan_is_unknown_and_no_error(project: Path, slip
     code, text, _ = slipway_command("review", "--base", "HEAD")
     assert code == 0
     assert "verdict  unknown: the base has no valid plan: " in text
+
+
+def test_a_removal_is_destructive_whatever_its_base_was(project: Path, slipway_command: Any):
+    write(project, ("family: gpt2", "family: gpt2\n  no_such_field: 1"))
+    commit(project)
+    for path in (project / "model_configs").glob(f"{MODEL}.*"):
+        path.unlink()
+    code, text, error = slipway_command("review", "--base", "HEAD")
+    assert code == 1
+    assert text.startswith(
+        "tiny in `production`\n  verdict  removed: its stack stays and is billed"
+    )
+    assert "; the base has no valid plan: model_configs/tiny.yaml: unknown field" in text
+    assert "[SW458]" in error
+    assert slipway_command("review", "--base", "HEAD", "--allow-destructive")[0] == 0
+
+
+def test_an_environment_taken_away_is_a_removal_too(project: Path, slipway_command: Any):
+    write(project, ("family: gpt2", "family: gpt2\n  no_such_field: 1"))
+    commit(project)
+    write(project)
+    kept = ENVIRONMENTS.partition("production:")[0]
+    (project / "environments.yaml").write_text(kept, "utf-8")
+    code, printed, _ = slipway_command("review", "--base", "HEAD", "--json")
+    found = {(each["model"], each["environment"]): each for each in json.loads(printed)["models"]}
+    assert code == 1
+    assert {each["verdict"] for each in found.values()} == {"removed"}
+
+
+def rename(project: Path, name: str, *edits: tuple[str, str]) -> None:
+    for path in (project / "model_configs").glob(f"{MODEL}.*"):
+        path.rename(path.with_name(path.name.replace(MODEL, name)))
+    write(project, *edits, name=name)
+
+
+def test_a_renamed_model_is_one_entry(project: Path, slipway_command: Any):
+    rename(project, "small", LARGER)
+    for names in ((), ("small",), (MODEL,)):
+        code, text, error = slipway_command("review", *names, "--base", "HEAD")
+        assert code == 1
+        assert text.startswith("small in `production`\n  verdict        renamed: tiny -> small, ")
+        assert text.count("verdict") == 1
+        assert "endpoint.instances: ml.g4dn.xlarge -> ml.g4dn.2xlarge" in text
+        assert "small in `production`: renamed, tiny -> small, destroy and create" in error
+    assert slipway_command("review", "--base", "HEAD", "--allow-destructive")[0] == 0
+
+
+def test_another_model_in_the_place_of_one_is_no_rename(project: Path, slipway_command: Any):
+    edits = [("gpt2", "t5"), ("124439808", "60506624"), ("sm75", "sm86"), LARGER]
+    edits += [("max_batch_size: 8", "max_batch_size: 4"), ("samples/tiny", "samples/small")]
+    rename(project, "small", *edits)
+    code, printed, _ = slipway_command("review", "--base", "HEAD", "--json")
+    verdicts = [(each["model"], each["verdict"]) for each in json.loads(printed)["models"]]
+    assert (code, (MODEL, "removed") in verdicts) == (1, True)
+    assert "renamed" not in dict(verdicts).values()
+
+
+def test_a_renamed_model_without_a_valid_base_is_destructive(project: Path, slipway_command: Any):
+    write(project, ("family: gpt2", "family: gpt2\n  no_such_field: 1"))
+    commit(project)
+    rename(project, "small")
+    code, text, _ = slipway_command("review", "--base", "HEAD")
+    assert code == 1
+    assert (
+        "renamed: tiny -> small, destroy and create (the endpoint's name changes); the base has"
+        in text
+    )
+    assert "; the base has no valid plan: " in text
+
+
+def test_large_files_of_the_base_take_no_room(project: Path):
+    large, source = project / "samples" / "tiny" / "model.bin", project / "containers" / "lmi"
+    for path in (large, source / "handler" / "table.bin"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"1" * 11_000_000)
+    (project / "link.bin").symlink_to("/dev/null")
+    commit(project)
+    large.unlink()
+    now = Project(project)
+    with project_at(now, "HEAD") as base:
+        there = (base.root / large.relative_to(project)).stat()
+        assert (there.st_size, there.st_blocks) == (11_000_000, 0)
+        assert base.image_digest("lmi") == now.image_digest("lmi")
+        assert (base.root / "link.bin").readlink() == Path("/dev/null")
+    with project_at(now, "HEAD", is_run=True) as base:
+        assert (base.root / large.relative_to(project)).read_bytes()[-1:] == b"1"
 
 
 @pytest.mark.usefixtures("project")
