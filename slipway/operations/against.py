@@ -3,16 +3,23 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from slipway.access import Access
 from slipway.codes.code import Code
+from slipway.config.names import CONFIG_DIRECTORY
 from slipway.errors import UserError
 from slipway.git import commit_of, unpack
+from slipway.image_sources import IMAGE_SOURCES
 from slipway.operations.status import find_status
 from slipway.planning.consequences import Consequences, consequences
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
+
+# Samples and weights are larger, and a plan needs only their sizes.
+_LARGEST_BYTES = 10_000_000
+_READ_WHOLE = (f"{CONFIG_DIRECTORY}/", *chain.from_iterable(IMAGE_SOURCES.values()))
 
 
 def compare_with_commit(
@@ -35,8 +42,13 @@ def compare_with_commit(
 
 
 @contextmanager
-def project_at(project: Project, ref: str) -> Iterator[Project]:
+def project_at(project: Project, ref: str, *, is_run: bool = False) -> Iterator[Project]:
     """Gives a project as it was at a branch, a tag or a commit.
+
+    Args:
+        project: the project as it is.
+        ref: the branch, the tag or the commit.
+        is_run: whether its app.py runs, which may read any file. Plans read no large ones.
 
     Raises:
         UserError: git has no such commit.
@@ -44,7 +56,10 @@ def project_at(project: Project, ref: str) -> Iterator[Project]:
     commit = commit_of(project.root, ref)
     with tempfile.TemporaryDirectory(prefix="slipway-base-") as folder:
         # With `./`, git takes the project, which may be a folder of a repository.
-        unpack(project.root, f"{commit}:./", Path(folder))
+        unpack(
+            project.root, f"{commit}:./", Path(folder),
+            lambda path, size: is_run or size <= _LARGEST_BYTES or path.startswith(_READ_WHOLE),
+        )  # fmt: skip
         yield Project(Path(folder))
 
 
