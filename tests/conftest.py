@@ -1,5 +1,6 @@
 """Options of the whole test run."""
 
+import os
 import signal
 
 import pytest
@@ -18,6 +19,10 @@ pytest_plugins = [
 # interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests read what commands print, whatever the user's shell or the CI system asks for.
+for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
+    os.environ.pop(name, None)
 
 # Tests that send hundreds of requests send thousands in a deep run, and with
 # `--hypothesis-profile=deep`.

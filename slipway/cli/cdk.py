@@ -98,7 +98,7 @@ def _say_verdict(
     except UserError as error:
         if [each.code for each in error.problems] != [Code.NOT_DEPLOYED]:
             raise
-        typer.echo(f"deploy  new: {plan.endpoint_name} does not serve yet\n")
+        typer.echo(as_lines([("deploy", f"new: {plan.endpoint_name} does not serve yet")]) + "\n")
         return None
     typer.echo(as_lines(list(found.as_rows())) + "\n")
     return found.verdict

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
 
+from slipway.cli.colours import heading, state
 from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
 from slipway.config.names import CI
 from slipway.errors import UserError
@@ -50,9 +52,9 @@ def list_models(env: AnyEnvironmentOption = None, as_json: JsonOption = False) -
         troubled = ", ".join(dict.fromkeys(row.model for row in rows if row.is_trouble))
         typer.echo(f"trouble: {troubled}; `slipway status NAME --env ENV` says what to do")
     for what, why in unseen.items():
-        typer.echo(f"not seen: {what}: {why}", err=True)
+        typer.echo(state(f"not seen: {what}: {why}", sys.stderr), err=True)
     for problem in problems:
-        typer.echo(f"not seen: {problem.message} [{problem.code}]", err=True)
+        typer.echo(state(f"not seen: {problem.message} [{problem.code}]", sys.stderr), err=True)
 
 
 def _look(project: Project, name: str) -> Fleet:
@@ -105,10 +107,14 @@ def as_table(rows: Sequence[FleetRow]) -> str:
     lines = [FLEET_HEAD, *(fleet_cells(row) for row in rows)]
     columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
-    return "\n".join(
+    shown = (
         "  ".join(
-            cell.rjust(width) if column[0] in _RIGHT else cell.ljust(width)
+            cell.rjust(width)
+            if column[0] in _RIGHT
+            # Colours have no width.
+            else (state(cell) if column[0] == "state" else cell) + " " * (width - len(cell))
             for cell, width, column in zip(line, widths, columns, strict=True)
         ).rstrip()
         for line in zip(*columns, strict=True)
     )
+    return "\n".join((heading(next(shown)), *shown))

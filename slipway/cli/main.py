@@ -18,6 +18,7 @@ import typer
 import slipway
 from slipway.cli import local
 from slipway.cli.cdk import deploy, destroy, diff
+from slipway.cli.colours import is_forced
 from slipway.cli.dashboard import dashboard
 from slipway.cli.explain import explain
 from slipway.cli.iam import iam
@@ -86,6 +87,8 @@ def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
+    if is_forced():
+        context.color = True  # else Typer takes colours out of pipes
     if version:
         typer.echo(slipway.__version__)
         raise typer.Exit

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slipway.cli.colours import heading, state
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import UserError
@@ -46,6 +47,8 @@ AnyEnvironmentOption = Annotated[
     ),
 ]
 DEFAULT_ENVIRONMENT = LOCAL
+# Labels whose values begin with a state.
+_STATES = frozenset({"alarm", "deploy", "endpoint", "scaling", "stack", "verdict"})
 ANSWER_IS_NO = 3
 """Exit code of a command that worked and found something else than its name asks for."""
 
@@ -100,13 +103,23 @@ def print_error(error: UserError, *, as_json: bool) -> None:
     if as_json:
         print_json({"problems": [problem.as_json() for problem in error.problems]})
     else:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{state(str(error), sys.stderr)}\n")
 
 
 def as_lines(rows: Sequence[tuple[str, str]]) -> str:
     """Returns labels and values, one pair a line."""
     width = max(len(label) for label, _ in rows)
-    return "\n".join(f"{label:<{width}}  {value}" for label, value in rows)
+    return "\n".join(
+        # Colours have no width.
+        f"{_label(label)}{' ' * (width - len(label))}  "
+        f"{state(value) if label.strip() in _STATES else value}"
+        for label, value in rows
+    )
+
+
+def _label(text: str) -> str:
+    shown = state(text)
+    return heading(text) if shown == text else shown
 
 
 def human_size(size_bytes: float) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from slipway.cli.colours import heading
 from slipway.errors import UserError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def print_overview() -> None:
     runs = _embedded_aws_runs(project)
     typer.echo(f"{project.root}: {models}{rest}")
     typer.echo(f"The embedded AWS is {'running' if runs else 'not running'}.")
-    typer.echo(f"\nNext: {_next_step(names, runs=runs)}")
+    typer.echo(f"\n{heading('Next:')} {_next_step(names, runs=runs)}")
     typer.echo(_HELP)
 
 

@@ -2,6 +2,7 @@
 
 import typer
 
+from slipway.cli.colours import state
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
@@ -43,6 +44,6 @@ def preflight(
         print_json({"checks": checks, "notes": told})
     else:
         for passed in checks:
-            typer.echo(f"ok  {passed}")
+            typer.echo(state(f"ok  {passed}"))
         for note in told:
-            typer.echo(f"note  {note}")
+            typer.echo(state(f"note  {note}"))

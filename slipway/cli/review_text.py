@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from slipway.cli.colours import heading
 from slipway.cli.costs import figures
 from slipway.cli.output import as_lines
 from slipway.operations.reviewing import ChangeReview
@@ -28,12 +29,12 @@ def as_text(review: ChangeReview, templates: Mapping[str, str]) -> str:
     parts = [_model(each) for each in review.models]
     if not (parts or review.problems):
         parts = [_NO_CHANGE]
-    parts += [f"templates of `{name}`\n{diff}" for name, diff in templates.items()]
+    parts += [f"{heading(f'templates of `{name}`')}\n{diff}" for name, diff in templates.items()]
     return "\n\n".join(parts)
 
 
 def _model(review: ModelReview) -> str:
-    title = f"{review.model} in `{review.environment}`"
+    title = heading(f"{review.model} in `{review.environment}`")
     rows = [("verdict", f"{review.verdict}: {review.reason}"), *review_rows(review)]
     rows += [("warning", each) for each in review.warnings]
     return f"{title}\n{as_lines([(f'  {name}', value) for name, value in rows])}"

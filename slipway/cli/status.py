@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slipway.cli.colours import heading, state
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
@@ -81,7 +82,7 @@ def print_status(
 ) -> None:
     """Prints a status for people: the verdict, what is served, the alarms, the log's last lines."""
     for line in _verdict(found):
-        typer.echo(line)
+        typer.echo(state(line))
     typer.echo()
     rows = status_rows(found, unplanned, consequences)
     widest = max((len(alarm.state) for alarm in found.alarms), default=0)
@@ -157,7 +158,7 @@ def _print_log(found: Status) -> None:
     for line in found.log_lines:
         if line.stream != stream:
             stream = line.stream
-            typer.echo(f"\n{found.log_group} {stream}")
+            typer.echo(f"\n{heading(f'{found.log_group} {stream}')}")
         typer.echo(f"  {line.at:%H:%M:%S} {readable(line.text)}")
 
 
