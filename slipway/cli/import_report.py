@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from slipway.cli.new_configs import next_steps, planned
+from slipway.cli.new_configs import NEXT, next_steps, numbered, planned
 from slipway.cli.output import print_json, reported, write_file
 from slipway.codes.code import Code
 from slipway.config.names import ENVIRONMENTS_FILE
@@ -51,7 +51,10 @@ def finish(
             typer.echo(f"{target.shown} written; correct what is wrong in it:", err=True)
         _echo_settings(draft, added, err=True)
         raise
-    steps = [*made.first, *next_steps(config, target.environments), *made.then]
+    steps = next_steps(config, target.environments)
+    titles = list(steps)
+    steps[titles[0]][:0] = made.first
+    steps[titles[-1]] += made.then
     if as_json:
         print_json(_report(draft, text, added, target, steps=steps))
         return
@@ -63,8 +66,7 @@ def finish(
     guesses = f", with {count} guess{'es' if count != 1 else ''} to review" if count else ""
     typer.echo(f"{target.shown} written{guesses}.")
     _echo_settings(draft, added)
-    for step in steps:
-        typer.echo(step)
+    typer.echo("\n".join(numbered(steps)))
 
 
 def _echo_settings(draft: Draft, added: Mapping[str, str], *, err: bool = False) -> None:
@@ -85,7 +87,7 @@ def _report(
     added: Mapping[str, str],
     target: Target,
     *,
-    steps: Sequence[str] = (),
+    steps: Mapping[str, Sequence[str]] | None = None,
     problems: Sequence[Problem] = (),
 ) -> dict[str, Any]:
     """Returns the report as JSON; the keys are part of the command line's contract."""
@@ -100,7 +102,11 @@ def _report(
         "left_out": [dataclasses.asdict(setting) for setting in draft.left_out],
         "changed": [dataclasses.asdict(setting) for setting in draft.changed],
         "added": dict(added),
-        "next": list(steps),
+        "next": [
+            step if title == NEXT else f"{title}: {step}"
+            for title, each in (steps or {}).items()
+            for step in each
+        ],
         "problems": [problem.as_json() for problem in problems],
     }
 

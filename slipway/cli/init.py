@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.new_configs import QUESTIONS, WEIGHTS_FORMS, flag, new_file, next_steps, planned
+from slipway.cli.new_configs import (
+    QUESTIONS,
+    WEIGHTS_FORMS,
+    flag,
+    new_file,
+    next_steps,
+    numbered,
+    planned,
+)
 from slipway.cli.output import current_project, write_file
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, did_you_mean
@@ -127,8 +135,8 @@ def init(
     except UserError:
         typer.echo(f"{shown} written; correct what is wrong in it:", err=True)
         raise
-    step, *more = next_steps(config, environments)
-    typer.echo("\n".join([*first.told, f"{shown} written. {step}", *more]))
+    steps = numbered(next_steps(config, environments))
+    typer.echo("\n".join([*first.told, f"{shown} written.", *steps]))
 
 
 def _known(container: str) -> Starter:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from slipway.cli.colours import heading
 from slipway.codes.code import Code
 from slipway.config.names import CI, CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
 from slipway.errors import Problem, UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from slipway.config.environments import Environment
     from slipway.config.schema import ModelConfig
     from slipway.project import Project
 
+NEXT: Final = "Next"
 WEIGHTS_FORMS: Final = "hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory"
 QUESTIONS: Final = {
     "family": "Architecture of the network",
@@ -80,12 +82,18 @@ def planned(project: Project, name: str, environments: Sequence[Environment]) ->
     return project.config(name, environments[0].name).config
 
 
-def next_steps(config: ModelConfig, environments: Sequence[Environment]) -> list[str]:
-    """Returns what can be done with a new config: on this machine, and in an account."""
+def next_steps(config: ModelConfig, environments: Sequence[Environment]) -> dict[str, list[str]]:
+    """Returns what can be done with a new config, by where: each step a command or a sentence."""
     here = _on_this_machine(config, environments)
-    if here is None:
-        return [_next_step(config, environments)]
-    return [here, _next_step(config, environments, begins="In an account")]
+    steps = _next_steps(config, environments)
+    return {"On this machine": here, "In an account": steps} if here else {NEXT: steps}
+
+
+def numbered(steps: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yields the lines that show steps."""
+    for title, each in steps.items():
+        yield heading(f"{title}:")
+        yield from (f"  {number}. {step}" for number, step in enumerate(each, 1))
 
 
 def flag(name: str) -> str:
@@ -93,10 +101,7 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _next_step(
-    config: ModelConfig, environments: Sequence[Environment], begins: str = "Next"
-) -> str:
-    """Returns a sentence about what can be done with the file today."""
+def _next_steps(config: ModelConfig, environments: Sequence[Environment]) -> list[str]:
     from slipway.planning.artifacts import has_source
     from slipway.planning.families import deployment_of
 
@@ -110,40 +115,40 @@ def _next_step(
         if environment.is_local and family is None:
             # Only a real account runs an image that Slipway did not build.
             reason = "the embedded AWS does not run this image"
-        else:
-            publish, deploy = _environment_options(environment)
-            name, image, account = config.name, "", ""
-            if environment.name == CI:
-                publish, deploy = " --env NAME", " -c env=NAME"
-                account = (
-                    f"add an environment `NAME` with your account to {ENVIRONMENTS_FILE}, then "
-                )
-            if family is not None and not environment.is_local:
-                image = f"`cdk deploy image-{family}{deploy}` once, then "
-            return (
-                f"{begins}: {account}{image}`slipway publish {name}{publish}`, then "
-                f"`cdk deploy {name}{deploy}`."
-            )
+            continue
+        publish, deploy = _environment_options(environment)
+        steps = []
+        if environment.name == CI:
+            publish, deploy = " --env NAME", " -c env=NAME"
+            steps = [f"Add an environment `NAME` with your account to {ENVIRONMENTS_FILE}."]
+        if family is not None and not environment.is_local:
+            steps.append(f"cdk deploy image-{family}{deploy}  # once")
+        return [
+            *steps,
+            f"slipway publish {config.name}{publish}",
+            f"cdk deploy {config.name}{deploy}",
+        ]
     option = _environment_options(sourced[0].environment)[0] if sourced else ""
-    return f"{begins}: `slipway plan {config.name} --allow-unpublished{option}` shows it; {reason}."
+    return [f"slipway plan {config.name} --allow-unpublished{option}  # shows it; {reason}"]
 
 
-def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -> str | None:
-    """Returns how the embedded AWS serves a checkpoint that it could compile; else None."""
+def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -> list[str]:
+    """Returns how the embedded AWS serves a checkpoint that it could compile; else nothing."""
     from slipway.planning.artifacts import has_source
     from slipway.planning.families import deployment_of
 
     local = next((each for each in environments if each.is_local), None)
     if local is None or config.artifacts.compile is None:
-        return None
+        return []
     deployment = deployment_of(config, local)
     if has_source(deployment) or deployment.image_family is None:
-        return None
-    return (
-        f"On this machine: `make export` once, as compiling needs PyTorch; set `artifacts: "
-        f"release` for `{local.name}` in {ENVIRONMENTS_FILE}; then `slipway publish "
-        f"{config.name}` and `cdk deploy {config.name}`."
-    )
+        return []
+    return [
+        "make export  # once, because compiling needs PyTorch",
+        f"Set `artifacts: release` for `{local.name}` in {ENVIRONMENTS_FILE}.",
+        f"slipway publish {config.name}",
+        f"cdk deploy {config.name}",
+    ]
 
 
 def _environment_options(environment: Environment) -> tuple[str, str]:

@@ -156,15 +156,15 @@ class LiveEndpoint:
                 continue
             if self.described.environment == each.name:
                 return (
-                    f"Then: {old} is this model's own endpoint. `cdk diff {name} -c "
+                    f"{old} is this model's own endpoint. `cdk diff {name} -c "
                     f"env={each.name}` shows what the file would change.",
                 )
             return (
-                f"Then: `{each.name}` cannot deploy it while {old} is there, because the new "
+                f"`{each.name}` cannot deploy it while {old} is there, because the new "
                 "endpoint has that name. Import it under another NAME.",
             )
         return (
-            f"Then: {old} goes on as it is, since an endpoint keeps its name. Send "
+            f"{old} goes on as it is, since an endpoint keeps its name. Send "
             f"{name}-ENVIRONMENT the same requests, and change the clients over. Then run `aws "
             f"sagemaker delete-endpoint --endpoint-name {old}`.",
         )
@@ -178,7 +178,7 @@ def copy_steps(call: Call, folder: str) -> tuple[str, ...]:
     command = f"aws s3 cp --recursive {data} {folder}"
     if not data.endswith("/"):
         command = f"mkdir -p {folder} && aws s3 cp {data} - | tar xz -C {folder}"
-    return (f"First: `{command}`.",)
+    return (command,)
 
 
 def read_live(name: str, region: str | None, given: KnownFacts) -> LiveEndpoint:

@@ -94,7 +94,7 @@ def test_an_endpoint_becomes_a_config(command: Command, monkeypatch: pytest.Monk
     code, output, errors = command("slipway import chat --endpoint")
     assert (code, errors) == (0, "")
     assert output.startswith("model_configs/chat.yaml written, with ")
-    assert f"Then: {NAME} goes on as it is" in output
+    assert f". {NAME} goes on as it is" in output
 
 
 def test_a_folder_with_a_checkpoint_becomes_a_config(command: Command, tmp_path: Path) -> None:

@@ -186,8 +186,8 @@ def test_awss_triton_image_serves_a_repository(run, written, tag, instance, back
     assert "artifacts" not in content
     assert content["tags"] == {"a": "b"}
     assert (
-        "First: `mkdir -p build/chat && aws s3 cp s3://acme-models/resnet/model.tar.gz - | tar xz "
-        "-C build/chat`.\n"
+        "  1. mkdir -p build/chat && aws s3 cp s3://acme-models/resnet/model.tar.gz - | tar xz "
+        "-C build/chat\n"
     ) in output
     changed = (
         f"Changed: Image={TRITON_IMAGE}:25.09-py3-cpu: 25.09-py3 now, which runs without a GPU"

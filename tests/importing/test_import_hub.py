@@ -83,8 +83,7 @@ def test_the_hub_says_the_network_the_commit_and_the_size(run, hub, config):
     assert (code, errors) == (0, "")
     assert config.read_text("utf-8").startswith(WRITTEN)
     assert output.startswith("model_configs/chat.yaml written, with 11 guesses to review.\n")
-    assert output.endswith("Next: `slipway publish chat --env production`, then `cdk deploy chat "
-                           "-c env=production`.\n")  # fmt: skip
+    assert output.endswith("  2. cdk deploy chat -c env=production\n")
 
 
 def test_a_named_commit_is_no_guess(run, hub, config):

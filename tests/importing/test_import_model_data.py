@@ -119,7 +119,7 @@ def test_a_package_has_the_settings_of_an_lmi_container(run, written, tmp_path, 
     handlers = {path.name: path.read_bytes() for path in tmp_path.glob("handlers/chat/*")}
     assert handlers == ({"model.py": HANDLER} if address.endswith(".gz") else {})
     assert not list(tmp_path.rglob("outside.py"))
-    assert "Then: chat-old goes on as it is" in output
+    assert ". chat-old goes on as it is" in output
 
 
 def test_slipways_own_lmi_image_is_built_again(run, written, tmp_path):

@@ -57,7 +57,7 @@ def test_a_repository_of_the_hub_leaves_the_latency_alone_to_be_said(run, hub, t
     assert (code, errors) == (0, "")
     assert output.startswith(
         f"{REPOSITORY}@main is commit {REVISION} now.\nml.g6.xlarge {PROPOSED}\n"
-        "model_configs/chat.yaml written. Next: `slipway publish chat --env production`"
+        "model_configs/chat.yaml written.\nNext:\n  1. slipway publish chat --env production\n"
     )
     content = written()
     model = content["model"]

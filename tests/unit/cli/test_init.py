@@ -15,11 +15,14 @@ from tests.unit.cli.first_configs import ENVIRONMENTS, FLAGS, written
 
 REVISION = "a09a35458c702b33eeacc393d103063234e8bc28"
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
-ACCOUNT = "add an environment `NAME` with your account to environments.yaml, then "
-ON_THIS_MACHINE = (
-    "On this machine: `make export` once, as compiling needs PyTorch; set `artifacts: release` for "
-    "`local` in environments.yaml; then `slipway publish search` and `cdk deploy search`.\n"
-)
+ACCOUNT = "Add an environment `NAME` with your account to environments.yaml."
+ON_THIS_MACHINE = """\
+On this machine:
+  1. make export  # once, because compiling needs PyTorch
+  2. Set `artifacts: release` for `local` in environments.yaml.
+  3. slipway publish search
+  4. cdk deploy search
+"""
 WEIGHTS = {
     f"hub:openai-community/gpt2@{REVISION}": {
         "source": "hub", "repository": "openai-community/gpt2", "revision": REVISION,
@@ -73,8 +76,8 @@ def test_flags_make_a_valid_config(run, tmp_path):
     code, output, _ = run("search", *FLAGS)
     assert (code, output) == (
         0,
-        "model_configs/search.yaml written. Next: `slipway publish search`, then "
-        "`cdk deploy search`.\n",
+        "model_configs/search.yaml written.\nNext:\n  1. slipway publish search\n"
+        "  2. cdk deploy search\n",
     )
     plan = Project(tmp_path).plan("search", LOCAL, allow_unpublished=True)
     assert plan.variants[0].instance_type == "ml.g4dn.xlarge"
@@ -121,13 +124,12 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
     # What it says next is true.
     code, _, errors = slipway("plan", "search", "--env", "ci")
     assert code == 1
-    image = f"`cdk deploy image-{starter[0]} -c env=NAME` once, then "
+    image = f"cdk deploy image-{starter[0]} -c env=NAME  # once\n"
     image *= starter[0] in ("neuron", "tensorrt", "triton") and "--repository" not in starter[4]
     begins = f"{ON_THIS_MACHINE}In an account" if image else "Next"
-    assert output == (
-        f"model_configs/search.yaml written. {begins}: {ACCOUNT}{image}`slipway publish search "
-        "--env NAME`, then `cdk deploy search -c env=NAME`.\n"
-    )
+    steps = f"{ACCOUNT}\n{image}slipway publish search --env NAME\ncdk deploy search -c env=NAME"
+    numbered = [f"  {number}. {step}\n" for number, step in enumerate(steps.splitlines(), 1)]
+    assert output == f"model_configs/search.yaml written.\n{begins}:\n{''.join(numbered)}"
     assert "--env ci" not in errors
     assert "To publish, add an environment with your account to environments.yaml" in errors
 
@@ -214,8 +216,8 @@ def test_a_custom_image(run, tmp_path):
     code, output, _ = run("own", "--container", "custom", "--image-uri", IMAGE, *FLAGS)
     assert (code, output) == (
         0,
-        "model_configs/own.yaml written. Next: `slipway plan own --allow-unpublished` shows it; "
-        "the embedded AWS does not run this image.\n",
+        "model_configs/own.yaml written.\nNext:\n  1. slipway plan own --allow-unpublished  "
+        "# shows it; the embedded AWS does not run this image\n",
     )
     plan = Project(tmp_path).plan("own", LOCAL, allow_unpublished=True)
     assert plan.image.uri == IMAGE
@@ -227,15 +229,15 @@ def test_a_custom_image_and_a_real_environment_that_deploys_samples(run, tmp_pat
     )
     _, output, _ = run("own", "--container", "custom", "--image-uri", IMAGE, *FLAGS)
     assert output == (
-        f"model_configs/own.yaml written. Next: {ACCOUNT}`slipway publish own --env NAME`, then "
-        "`cdk deploy own -c env=NAME`.\n"
+        f"model_configs/own.yaml written.\nNext:\n  1. {ACCOUNT}\n"
+        "  2. slipway publish own --env NAME\n  3. cdk deploy own -c env=NAME\n"
     )
 
 
 def test_a_sample_and_weights_together(run, tmp_path):
     code, output, _ = run("search", *FLAGS, "--weights", "build/search")
     assert code == 0
-    assert "Next: `slipway publish search`, then `cdk deploy search`." in output
+    assert "Next:\n  1. slipway publish search\n  2. cdk deploy search\n" in output
     assert set(written(tmp_path)["artifacts"]) == {"sample", "weights", "compile"}
 
 
@@ -272,7 +274,7 @@ def test_a_local_checkpoint_says_its_family_parameters_and_shape(run, tmp_path):
     options = ("--weights", "mine", "--instance", "ml.g4dn.xlarge", "--latency-milliseconds", "600")
     code, output, _ = run("search", *options)
     assert code == 0
-    assert f"model_configs/search.yaml written. {ON_THIS_MACHINE}" in output
+    assert f"model_configs/search.yaml written.\n{ON_THIS_MACHINE}" in output
     assert written(tmp_path)["model"] == {
         "family": "gpt2", "architecture": "GPT2LMHeadModel", "parameters": 2222560, "layers": 5,
         "hidden_size": 160, "attention_heads": 5, "positions": 128, "vocabulary_size": 4096,
@@ -361,7 +363,7 @@ def test_on_this_machine_is_not_said_where_local_deploys_releases(run, tmp_path)
         ENVIRONMENTS.replace("artifacts: sample", "artifacts: release"), encoding="utf-8"
     )
     _, output, _ = run("search", *FLAGS[:6], "--weights", "build/search", *FLAGS[8:])
-    assert output.endswith("Next: `slipway publish search`, then `cdk deploy search`.\n")
+    assert output.endswith("Next:\n  1. slipway publish search\n  2. cdk deploy search\n")
 
 
 def test_options_of_another_family_are_not_passed_over(run, tmp_path):
@@ -412,6 +414,6 @@ def test_an_environment_of_an_account_is_proposed_before_that_of_ci(run, tmp_pat
     )
     _, output, _ = run("own", "--container", "custom", "--image-uri", IMAGE, *FLAGS)
     assert output == (
-        "model_configs/own.yaml written. Next: `slipway publish own --env live`, then "
-        "`cdk deploy own -c env=live`.\n"
+        "model_configs/own.yaml written.\nNext:\n  1. slipway publish own --env live\n"
+        "  2. cdk deploy own -c env=live\n"
     )
