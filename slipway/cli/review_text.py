@@ -13,6 +13,11 @@ from slipway.planning.review import Change, ModelReview
 MARK = "<!-- slipway review -->"
 """Begins a comment, so that a job finds the one to update."""
 
+_CODE = re.compile(r"(`[^`|]+`)")
+# Characters of Markdown. An underscore within a word is none; some are at the beginning alone.
+_ACTIVE = re.compile(r"^[#>+-]|[\\`|*~$\[\]]|(?<![^\W_])_|_(?![^\W_])")
+# Before a name or a number they make links and send messages, unless something invisible follows.
+_LINKED = re.compile(r"(?<!\w)@(?=\w)|#(?=\d)")
 _NO_CHANGE = "No model's deployment changes."
 _NOT_SET = "not set"
 # Of an artifact's address, as many digits of its digest as tell two apart.
@@ -72,25 +77,26 @@ def _usd(cost: UsdPerMonth) -> str:
 
 def as_markdown(review: ChangeReview, templates: Mapping[str, str]) -> str:
     """Returns the review as a comment: a table of models, then what is behind each."""
-    lines = [MARK, f"### Compared with {review.base}", ""]
+    lines = [MARK, f"### Compared with {_literal(review.base)}", ""]
     if not (review.models or review.problems):
         lines += [_NO_CHANGE, ""]
     if review.models:
         lines += ["| model | environment | verdict | USD a month, expected |", "| --- " * 4 + "|"]
     for each in review.models:
-        verdict = f"**{each.verdict}**: {_cell(each.reason)}"
+        verdict = f"**{each.verdict}**: {_literal(each.reason)}"
         cells = (f"`{each.model}`", each.environment, verdict, _expected(each))
         lines.append(f"| {' | '.join(cells)} |")
     for each in review.models:
-        lines += ["", f"#### {each.model} in {each.environment}", ""]
-        lines += ["| | |", "| --- | --- |"]
-        lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in review_rows(each)]
-        lines += [f"| warning | {_cell(warning)} |" for warning in each.warnings]
+        rows = [*review_rows(each), *(("warning", warning) for warning in each.warnings)]
+        if rows:
+            lines += ["", f"#### {each.model} in {each.environment}", ""]
+            lines += ["| kind | change |", "| --- | --- |"]
+            lines += [f"| {_literal(name)} | {_literal(value)} |" for name, value in rows]
     for problem in review.problems:
-        lines += ["", f"- {problem}".replace("<", "&lt;").replace("\n", "\n  ")]
+        lines += ["", f"- {'<br>'.join(map(_literal, str(problem).splitlines()))}"]
     for name, diff in templates.items():
         lines += ["", f"<details><summary>Templates of {name}</summary>", ""]
-        # A template has no run of so many backticks.
+        # No line begins with backticks: each has the mark of a diff, and JSON has no line breaks.
         lines += ["````diff", diff.rstrip("\n"), "````", "", "</details>"]
     return "\n".join(lines)
 
@@ -105,6 +111,15 @@ def _expected(review: ModelReview) -> str:
     return " -> ".join(dict.fromkeys(known)) or "unknown"
 
 
-def _cell(text: str) -> str:
-    """Returns text that stays in its cell as it is: no HTML, no emphasis."""
-    return re.sub(r"([\\|*])", r"\\\1", text).replace("<", "&lt;").replace("\n", " ")
+def _literal(text: str) -> str:
+    """Returns text that a page shows as it is, on one line, with its `commands` as code.
+
+    Values of a config may have Markdown, HTML, and names of users and issues.
+    """
+    parts = _CODE.split(" ".join(text.split()))
+    return "".join(part if number % 2 else _escaped(part) for number, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    text = _ACTIVE.sub(r"\\\g<0>", text.replace("&", "&amp;").replace("<", "&lt;"))
+    return _LINKED.sub(r"\g<0>&#8203;", text)

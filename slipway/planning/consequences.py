@@ -126,7 +126,7 @@ def _join_sections(olds: dict[str, Any], news: dict[str, Any]) -> None:
             news[section] = [
                 f"{name.removeprefix(f'{section}.')} {as_text(value)}"
                 for name, value in values.items()
-                if value is not None
+                if as_text(value) is not None
             ]
 
 
@@ -249,7 +249,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def as_text(value: Any) -> str | None:
     """Returns a setting's value as people read it; None where it is not set."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, map(as_text, value))) or None
+        return ", ".join(filter(None, map(as_text, value))) or None
     if isinstance(value, Mapping):
         return " ".join(filter(None, map(as_text, value.values())))
     if isinstance(value, bool):

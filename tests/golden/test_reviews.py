@@ -4,17 +4,26 @@
 `pytest tests/golden --update-golden` writes the file anew.
 """
 
+import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from markdown_it import MarkdownIt
 
 from slipway.cli.review_text import as_markdown, as_text
+from slipway.codes.code import Code
+from slipway.errors import Kind as ProblemKind
+from slipway.errors import Problem
 from slipway.operations.reviewing import ChangeReview, review_change
+from slipway.planning.consequences import consequences_of
+from slipway.planning.review import ModelReview
 from slipway.project import Project
-from tests.support.projects import ENVIRONMENTS, config_text, write_project
+from tests.support.plans import plan_for
+from tests.support.projects import ENVIRONMENTS, config_text, model_config, write_project
 
 GOLDEN = Path(__file__).parent / "reviews.txt"
 MODEL = "tiny"
@@ -226,3 +235,29 @@ def test_a_comment_has_a_row_for_each_model_and_stays_in_its_cells(tmp_path: Pat
     assert "| `tiny` | production | **in place**: the fleet stays |" in text
     assert "a \\| &lt;b>bold&lt;/b>" in text
     assert "<details><summary>Templates of production</summary>\n\n````diff\n-a\n+b\n````" in text
+
+
+HOSTILE = (
+    "a | b <img src=x onerror=y> <!-- c --> *d* **e** _f_ __g__ ~~h~~ ~i~ `j` ``k`` l` $m$ "
+    "[n](https://example.com) ![o](p) &lt; &amp; @team @org/team #12 o/r#34 \\| \\` q\\"
+)
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "# a\r# b\n- c\u2028> d", "`|` | `a|b`", "``a``b`"])
+def test_text_of_a_config_stays_text_in_a_comment(text: str, tmp_path: Path):
+    found = reviewed(tmp_path, lambda _: None)
+    effects = consequences_of([("description", "old", text)], plan_for(model_config(name=MODEL)))
+    review = ModelReview(MODEL, "production", "in place", text, effects, warnings=(text,))
+    problem = Problem(Code.NO_PROJECT, ProblemKind.STATE, text, "remedy")
+    found = replace(found, base=text, models=(review,), problems=(problem,))
+    renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    html = renderer.render(as_markdown(found, {})).removeprefix("<!-- slipway review -->\n")
+    page = ElementTree.fromstring(f"<page>{html}</page>".replace("<br>", " "))  # noqa: S314  # own
+    assert {each.tag for each in page.iter()} - {"code"} == {
+        *("page", "h3", "h4", "table", "thead", "tbody", "tr", "th", "td", "strong", "ul", "li"),
+    }
+    shown = "".join(page.itertext())
+    # GitHub would link them.
+    assert not re.search(r"(?<!\w)@\w|#\d", shown)
+    plain = " ".join(text.split()).replace("`", "")
+    assert shown.replace("\u200b", "").replace("`", "").count(plain) == 4 + ("\n" not in text)
