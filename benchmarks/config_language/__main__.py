@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.config_language.configs import find_templates, write_project
+from benchmarks.config_language.configs import change_one, find_templates, write_project
 from benchmarks.config_language.design import GOAL_CONFIGS, tasks
 from benchmarks.config_language.report import page, result
 from benchmarks.config_language.session import measure
@@ -25,6 +25,7 @@ def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
         project = Path(folder)
         run.say(f"making {options.configs} configs")
         first = write_project(project, find_templates(ROOT), options.configs, options.seed)
+        change_one(project, next(iter(first.values())))
         trials = measure(
             tasks(options.configs, first.items()),
             project,

@@ -8,6 +8,7 @@ a number that is large enough in the template stays large enough.
 import random
 import re
 import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,6 +115,20 @@ def write_project(
         if template.lock is not None:
             (configs / f"{name}.lock.json").write_text(template.lock, "utf-8")
     return first
+
+
+def change_one(folder: Path, name: str) -> None:
+    """Commits a project, and changes the description of one of its configs."""
+    settings = ("user.name=benchmark", "user.email=benchmark@example.com", "commit.gpgsign=false")
+    options = [word for each in settings for word in ("-c", each)]
+    for step in (["init"], ["add", "--all"], ["commit", "--message=base"]):
+        subprocess.run(  # noqa: S603  # no shell
+            ["git", "-C", str(folder), *options, *step],  # noqa: S607  # the user's git
+            check=True,
+            capture_output=True,
+        )
+    path = folder / CONFIG_DIRECTORY / f"{name}.yaml"
+    path.write_text(_DESCRIPTION.sub(r"\1, changed", path.read_text("utf-8"), count=1), "utf-8")
 
 
 def _name_line(name: str) -> re.Pattern[str]:

@@ -8,13 +8,17 @@ from benchmarks.report import counted
 GOAL_CONFIGS = 1000
 """Size of the project that the goals of `slipway validate` are about."""
 
+GOAL_CONFIGS_OF_REVIEW = 500
+"""The least size of a project that the goal of `slipway review` is about."""
+
 
 @dataclass(frozen=True)
 class Task:
     """The work of one fresh process.
 
     Args:
-        key: its name in the results: `import`, `validate`, or `plan` and a template's name.
+        key: its name in the results: `import`, `validate`, `review`, or `plan` and a template's
+            name.
         arguments: arguments of the probe.
         output: beginning of its standard output after its work is done.
     """
@@ -67,12 +71,16 @@ def measures(config_count: int, templates: Iterable[str]) -> list[Measure]:
     """Returns the rows of the result."""
     command = f"`slipway validate`, {counted(config_count, 'config')}"
     seconds, peak_bytes = (2.0, 150e6) if config_count == GOAL_CONFIGS else (None, None)
+    review = f"`slipway review` of one changed file among {counted(config_count, 'config')}"
+    review_seconds = 5.0 if config_count >= GOAL_CONFIGS_OF_REVIEW else None
     after_import = f"{command}, after the import"
     both_imports = "import of the command line and of what reads configs"
     return [
         Measure("validate", "task_seconds", after_import, SECONDS, seconds),
         Measure("validate", "peak_memory_bytes", f"{command}: peak memory", MEGABYTES, peak_bytes),
         Measure("validate", "process_seconds", f"{command}, the whole process", SECONDS),
+        Measure("review", "process_seconds", review, SECONDS, review_seconds),
+        Measure("review", "processor_seconds", f"{review}: processor time", SECONDS),
         Measure("import", "import_seconds", "import of the command line", SECONDS, 0.3),
         Measure("validate", "import_seconds", both_imports, SECONDS),
         *(
@@ -89,10 +97,16 @@ def measures(config_count: int, templates: Iterable[str]) -> list[Measure]:
 
 
 def tasks(config_count: int, planned: Iterable[tuple[str, str]]) -> list[Task]:
-    """Returns the tasks; `planned` has each template with the config to plan."""
+    """Returns the tasks; `planned` has each template with the config to plan.
+
+    The first of them is the changed one.
+    """
+    planned = list(planned)
+    changed = planned[0][1]
     valid = f"{config_count} model config{'' if config_count == 1 else 's'} valid"
     return [
         Task("validate", ("validate",), valid),
+        Task("review", ("review",), f"{changed} in `benchmark`\n  verdict   in place: "),
         Task("import", ("import",), "{"),
         *(Task(f"plan {template}", ("plan", name), name) for template, name in planned),
     ]

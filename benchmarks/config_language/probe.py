@@ -1,6 +1,6 @@
 """Runs in each fresh process: imports Slipway's command line, does one task, prints readings.
 
-    python -P probe.py import | validate | plan NAME
+    python -P probe.py import | validate | review | plan NAME
 
 The last line of standard output is JSON. No module that Slipway needs may be imported here before
 its import has been timed.
@@ -23,7 +23,9 @@ def main(task: str, *names: str) -> None:
 
     imported = time.perf_counter()
     if task == "validate":
-        _validate(slipway.cli.main.main)
+        _run(slipway.cli.main.main, "validate")
+    elif task == "review":
+        _run(slipway.cli.main.main, "review", "--base", "HEAD")
     elif task == "plan":
         _plan(names[0])
     readings = {"import_seconds": imported - started}
@@ -36,9 +38,9 @@ def main(task: str, *names: str) -> None:
     print(json.dumps(readings))
 
 
-def _validate(run_command) -> None:  # type: ignore[no-untyped-def]  # typing is not imported yet
-    """Runs `slipway validate` as the shell would, but in this process."""
-    sys.argv = ["slipway", "validate"]
+def _run(run_command, *arguments: str) -> None:  # type: ignore[no-untyped-def]  # typing is not imported yet
+    """Runs a command as the shell would, but in this process."""
+    sys.argv = ["slipway", *arguments]
     try:
         run_command()
     except SystemExit as ended:

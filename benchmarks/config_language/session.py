@@ -35,7 +35,11 @@ def run_probe(task: Task, project: Path, variables: Mapping[str, str]) -> Readin
             f"{output}"
         )
     readings: dict[str, float] = json.loads(output.splitlines()[-1])
-    return {**readings, "process_seconds": timing.seconds}
+    return {
+        **readings,
+        "process_seconds": timing.seconds,
+        "processor_seconds": timing.processor_seconds,
+    }
 
 
 def measure(

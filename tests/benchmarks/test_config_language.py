@@ -11,6 +11,7 @@ import yaml
 from benchmarks.config_language import session
 from benchmarks.config_language.configs import (
     Template,
+    change_one,
     find_templates,
     variation,
     write_project,
@@ -44,6 +45,7 @@ def document(*validate_seconds: float, configs: int = 1000, megabytes: float = 4
                 "import_seconds": 0.2,
                 "peak_memory_bytes": megabytes * 1e6,
                 "process_seconds": 0.25 + seconds,
+                "processor_seconds": 0.2 + seconds,
                 **({} if task.key == "import" else {"task_seconds": seconds}),
             },
         )
@@ -66,13 +68,16 @@ def test_the_goals_are_about_a_thousand_configs():
         "validate task_seconds": 2.0,
         "validate peak_memory_bytes": 150e6,
         "validate process_seconds": None,
+        "review process_seconds": 5.0,
+        "review processor_seconds": None,
         "import import_seconds": 0.3,
         "validate import_seconds": None,
         "plan tiny task_seconds": 0.05,
         "plan custom task_seconds": 0.05,
     }
-    smaller = [measure.goal for measure in measures(999, ["tiny", "custom"])]
-    assert smaller == [None, None, None, 0.3, None, 0.05, 0.05]
+    for configs, review_seconds in ((999, 5.0), (499, None)):
+        smaller = [measure.goal for measure in measures(configs, ["tiny", "custom"])]
+        assert smaller == [None, None, None, review_seconds, None, 0.3, None, 0.05, 0.05]
 
 
 @pytest.mark.parametrize(
@@ -95,9 +100,9 @@ def test_a_goal_is_met_below_its_limit(seconds, verdict):
 
 
 def test_the_verdict_in_one_line():
-    assert verdict_line(document(1.0, 1.0, 1.0)) == "**All 5 goals met**, by every trial."
+    assert verdict_line(document(1.0, 1.0, 1.0)) == "**All 6 goals met**, by every trial."
     assert verdict_line(document(3.0, 3.0, 3.0, megabytes=150)) == (
-        "**3 of 5 goals met.** `slipway validate`, 1,000 configs, after the import: not met; "
+        "**4 of 6 goals met.** `slipway validate`, 1,000 configs, after the import: not met; "
         "`slipway validate`, 1,000 configs: peak memory: not met."
     )
     assert verdict_line(document(1.0, configs=1)) == (
@@ -130,17 +135,17 @@ def test_the_committed_result_follows_from_its_trials():
 def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
     templates = [each for each in find_templates(ROOT) if each.name == "custom"]
-    write_project(folder, templates, 2, seed=1)
+    change_one(folder, write_project(folder, templates, 2, seed=1)["custom"])
     return folder
 
 
 def test_a_fresh_process_says_what_each_task_took(project):
     variables = probe_variables(os.environ)
-    validate, load, first_plan = (
+    validate, review, load, first_plan = (
         run_probe(task, project, variables) for task in tasks(2, [("custom", "custom-0000")])
     )
     assert "task_seconds" not in load
-    for readings in (validate, first_plan):
+    for readings in (validate, review, first_plan):
         assert readings["task_seconds"] > 0
         assert readings["import_seconds"] + readings["task_seconds"] < readings["process_seconds"]
     # An interpreter with pydantic, and no more than a small machine has.
@@ -193,11 +198,11 @@ def test_the_first_round_is_not_read_and_begins_with_the_plans(monkeypatch, tmp_
     monkeypatch.setattr(session, "run_probe", run)
     said: list[str] = []
     trials = measure(tasks(9, PLANNED), tmp_path, trials=2, seed=1, say=said.append)
-    assert ran[:4] == ["plan custom", "plan tiny", "import", "validate"]
-    assert [trial.cell.key for trial in trials] == ran[4:]
-    assert sorted(ran[4:8]) == sorted(ran[8:]) == sorted(ran[:4])
+    assert ran[:5] == ["plan custom", "plan tiny", "import", "review", "validate"]
+    assert [trial.cell.key for trial in trials] == ran[5:]
+    assert sorted(ran[5:10]) == sorted(ran[10:]) == sorted(ran[:5])
     assert said[0] == "not timed: plan custom"
-    assert said[-1] == f"8/8  round 2 of 2   1.00 s  {ran[-1]}  (0 min left)"
+    assert said[-1] == f"10/10  round 2 of 2   1.00 s  {ran[-1]}  (0 min left)"
 
 
 def write(root, name: str, text: str, *, lock: str | None = None) -> None:
