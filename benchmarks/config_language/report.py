@@ -12,11 +12,13 @@ from benchmarks.trials import Trial
 
 # Any: JSON.
 def result(design: Mapping[str, Any], trials: Sequence[Trial[Task, Readings]]) -> dict[str, Any]:
-    """Returns a row for each measure, and every trial."""
+    """Returns a row for each measure of a task that ran, and every trial."""
+    ran = {trial.cell.key for trial in trials}  # an older result lacks newer tasks
     return {
         "measures": [
             _row(measure, trials)
             for measure in measures(design["config_count"], design["templates"])
+            if measure.task in ran
         ],
         "trials": [
             {

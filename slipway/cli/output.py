@@ -31,12 +31,25 @@ def model_names() -> list[str]:
         return []
 
 
+def _environment_names() -> list[str]:
+    try:
+        return current_project().environment_names
+    except UserError:
+        return []
+
+
 ModelArgument = Annotated[
     str, typer.Argument(help="Name of the model.", autocompletion=model_names)
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 EnvironmentOption = Annotated[
-    str, typer.Option("--env", help="Environment in environments.yaml.", envvar="SLIPWAY_ENV")
+    str,
+    typer.Option(
+        "--env",
+        help="Environment in environments.yaml.",
+        envvar="SLIPWAY_ENV",
+        autocompletion=_environment_names,
+    ),
 ]
 AnyEnvironmentOption = Annotated[
     str | None,
@@ -44,6 +57,7 @@ AnyEnvironmentOption = Annotated[
         "--env",
         help="Environment in environments.yaml. Default: those that deploy the model.",
         envvar="SLIPWAY_ENV",
+        autocompletion=_environment_names,
     ),
 ]
 DEFAULT_ENVIRONMENT = LOCAL

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
+from slipway.cli.output import (
+    AnyEnvironmentOption,
+    JsonOption,
+    current_project,
+    model_names,
+    print_json,
+)
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.review import NEW, REMOVED, RENAMED, UNKNOWN
@@ -20,7 +26,10 @@ if TYPE_CHECKING:
 
 def review(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Names of models, or patterns. Default: all.")
+        list[str] | None,
+        typer.Argument(
+            help="Names of models, or patterns. Default: all.", autocompletion=model_names
+        ),
     ] = None,
     base: Annotated[
         str | None,

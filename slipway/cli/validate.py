@@ -14,6 +14,7 @@ from slipway.cli.output import (
     AnyEnvironmentOption,
     JsonOption,
     current_project,
+    model_names,
     print_json,
     write_file,
 )
@@ -29,7 +30,10 @@ _NAMED = 4
 def validate(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Models, or patterns such as 'bert-*'. Default: all models."),
+        typer.Argument(
+            help="Models, or patterns such as 'bert-*'. Default: all models.",
+            autocompletion=model_names,
+        ),
     ] = None,
     env: AnyEnvironmentOption = None,
     sarif: Annotated[

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from slipway.cli.journeys import JOURNEYS
 from slipway.cli.main import app
@@ -69,11 +70,34 @@ def test_without_a_command_it_says_the_state_and_the_next_step(
     assert "Next: slipway init NAME --weights DIRECTORY\n" in slipway_command()[1]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_completes_the_names_of_models(shell: str, tmp_path: Path) -> None:
+def test_every_name_of_a_model_and_of_an_environment_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path, {"ranker": config_text("ranker")})
+    group = get_command(app)
+    for name, command in group.commands.items():
+        context = command.make_context(name, [], resilient_parsing=True)
+        for parameter in command.params:
+            wanted = {"name": "ranker", "names": "ranker", "env": "local"}.get(parameter.name)
+            if wanted and not (parameter.name == "name" and name in JOURNEYS["Write a config"]):
+                found = [each.value for each in parameter.shell_complete(context, "")]
+                assert wanted in found, f"{name}: {parameter.name}"
+
+
+@pytest.mark.parametrize(
+    ("shell", "typed", "wanted"),
+    [
+        ("bash", "slipway plan r", ("ranker", "reader")),
+        ("zsh", "slipway review r", ("ranker", "reader")),
+        ("fish", "slipway plan ranker --env ", ("local", "production")),
+    ],
+)
+def test_a_shell_completes_names(
+    shell: str, typed: str, wanted: tuple[str, ...], tmp_path: Path
+) -> None:
     write_project(tmp_path, {name: config_text(name) for name in ("ranker", "reader")})
     count_start("python")
-    typed = "slipway plan r"
     done = subprocess.run(
         [Path(sys.executable).parent / "slipway"],
         cwd=tmp_path,
@@ -88,5 +112,4 @@ def test_a_shell_completes_the_names_of_models(shell: str, tmp_path: Path) -> No
         capture_output=True,
         text=True,
     )
-    assert "ranker" in done.stdout
-    assert "reader" in done.stdout
+    assert all(each in done.stdout for each in wanted)
