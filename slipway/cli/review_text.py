@@ -1,7 +1,8 @@
 """A review for people: as text, and as the comment of a merge request."""
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from slipway.cli.colours import heading
 from slipway.cli.costs import figures
@@ -18,6 +19,8 @@ _CODE = re.compile(r"(`[^`|]+`)")
 _ACTIVE = re.compile(r"^[#>+-]|[\\`|*~$\[\]]|(?<![^\W_])_|_(?![^\W_])")
 # Before a name or a number they make links and send messages, unless something invisible follows.
 _LINKED = re.compile(r"(?<!\w)@(?=\w)|#(?=\d)")
+# GitHub refuses a longer one than 65,536: https://github.com/orgs/community/discussions/27190.
+_COMMENT_CHARACTERS = 65_000
 _NO_CHANGE = "No model's deployment changes."
 _NOT_SET = "not set"
 # Of an artifact's address, as many digits of its digest as tell two apart.
@@ -86,19 +89,32 @@ def as_markdown(review: ChangeReview, templates: Mapping[str, str]) -> str:
         verdict = f"**{each.verdict}**: {_literal(each.reason)}"
         cells = (f"`{each.model}`", each.environment, verdict, _expected(each))
         lines.append(f"| {' | '.join(cells)} |")
+    # A block each: a comment has whole ones.
     for each in review.models:
         rows = [*review_rows(each), *(("warning", warning) for warning in each.warnings)]
         if rows:
-            lines += ["", f"#### {each.model} in {each.environment}", ""]
-            lines += ["| kind | change |", "| --- | --- |"]
-            lines += [f"| {_literal(name)} | {_literal(value)} |" for name, value in rows]
+            table = [f"| {_literal(name)} | {_literal(value)} |" for name, value in rows]
+            title = f"\n#### {each.model} in {each.environment}\n"
+            lines.append("\n".join([title, "| kind | change |", "| --- | --- |", *table]))
     for problem in review.problems:
-        lines += ["", f"- {'<br>'.join(map(_literal, str(problem).splitlines()))}"]
+        lines.append(f"\n- {'<br>'.join(map(_literal, str(problem).splitlines()))}")
     for name, diff in templates.items():
-        lines += ["", f"<details><summary>Templates of {name}</summary>", ""]
         # No line begins with backticks: each has the mark of a diff, and JSON has no line breaks.
-        lines += ["````diff", diff.rstrip("\n"), "````", "", "</details>"]
-    return "\n".join(lines)
+        folded = f"````diff\n{diff.rstrip()}\n````"
+        lines.append(f"\n<details><summary>Templates of {name}</summary>\n\n{folded}\n\n</details>")
+    return _within_a_comment(lines)
+
+
+def _within_a_comment(blocks: Sequence[str]) -> str:
+    """Returns the blocks that a comment of GitHub has room for, and says how many it has not."""
+    sizes = itertools.accumulate(len(block) + 1 for block in blocks)
+    kept = sum(size <= _COMMENT_CHARACTERS for size in sizes)
+    if kept == len(blocks):
+        return "\n".join(blocks)
+    left_out = (
+        f"\n{len(blocks) - kept} more parts are too long for a comment: see `slipway review`."
+    )
+    return "\n".join([*blocks[:kept], left_out])
 
 
 def _expected(review: ModelReview) -> str:

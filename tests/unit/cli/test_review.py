@@ -279,6 +279,20 @@ def test_rights_keep_their_asterisks_in_markdown():
     assert shown in as_markdown(found, {})
 
 
+def test_a_comment_is_no_longer_than_github_takes():
+    models = tuple(
+        ModelReview(f"m{n}", "e", "ok", "why", warnings=("w" * 500,)) for n in range(200)
+    )
+    text = as_markdown(ChangeReview("main", models, ()), {"e": "+a\n"})
+    assert len(text) < 65_536
+    # Whole parts alone: the table of every model, and what is behind the first ones.
+    assert text.count("| **ok**: why |") == 200
+    kept = text.count("| warning | ")
+    assert text.endswith(
+        f"\n\n{201 - kept} more parts are too long for a comment: see `slipway review`."
+    )
+
+
 def test_a_guest_that_loses_its_host_is_told(project: Path, slipway_command: Any):
     folder = project / "model_configs"
     (folder / f"{MODEL}.yaml").write_text(host_text(MODEL), "utf-8")
