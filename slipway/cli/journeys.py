@@ -9,6 +9,7 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
     "Write a config": {
         "init": "slipway init ranker --weights models/ranker",
         "import": "slipway import ranker --endpoint ranker-prod",
+        "fit": "slipway fit ranker --rate 2 --p99 20000",
         "triton-repository": "slipway triton-repository ranker --graph model.onnx",
     },
     "Check it": {

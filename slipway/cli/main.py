@@ -21,6 +21,7 @@ from slipway.cli.cdk import deploy, destroy, diff
 from slipway.cli.colours import is_forced
 from slipway.cli.dashboard import dashboard
 from slipway.cli.explain import explain
+from slipway.cli.fit import fit
 from slipway.cli.iam import iam
 from slipway.cli.import_ import import_config
 from slipway.cli.init import init
@@ -63,6 +64,7 @@ app.command()(review)
 app.command()(schema)
 app.command()(explain)
 app.command()(init)
+app.command()(fit)
 app.command("import")(import_config)
 app.command()(triton_repository)
 app.command()(publish)

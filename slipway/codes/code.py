@@ -285,6 +285,9 @@ class Code(StrEnum):
     IMPORT_GONE = "SW664"
     IMPORT_NO_PACKAGE = "SW665"
     NO_CDK = "SW669"
+    FIT_TRAFFIC = "SW691"
+    FIT_UNKNOWN = "SW692"
+    FIT_NOTHING = "SW693"
 
     # A running endpoint.
     NOT_DEPLOYED = "SW701"

@@ -1,0 +1,257 @@
+"""`slipway fit`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
+from slipway.codes.code import Code
+from slipway.errors import Kind, Problem, UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from slipway.config.environments import Environment
+    from slipway.config.schema import ModelConfig
+    from slipway.facts.instances import InstanceFacts
+    from slipway.project import Project
+    from slipway.sizing.ranking import Goal, LeftOut, Ranked
+    from slipway.sizing.traffic import Traffic
+
+    OnType = Callable[[str], ModelConfig]
+
+_MOST: Final = 1e6
+
+
+def fit(
+    name: Annotated[str | None, typer.Argument(help="Name of the model.")] = None,
+    hub: Annotated[
+        str | None, typer.Option(help="In place of NAME: OWNER/NAME[@REVISION] on the Hub.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Requests a second.")] = None,
+    traffic: Annotated[
+        Path | None, typer.Option(help="In place of --rate: CSV file of times of requests.")
+    ] = None,
+    p99: Annotated[
+        float | None, typer.Option("--p99", help="Limit of the 99th percentile, in ms.")
+    ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(help="Of a prompt and of an answer. Default: the config's limits."),
+    ] = None,
+    instances: Annotated[
+        str | None, typer.Option("--instances", help="Types to compare. Default: all with GPUs.")
+    ] = None,
+    env: AnyEnvironmentOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rank instance types for a model and its traffic: latency, count and cost, before any deploy.
+
+    Times are predicted from public measurements of other models, each with its band.
+    """
+    from slipway.cli.fit_text import describe
+    from slipway.importing.instances import reference
+    from slipway.sizing.candidates import ways_of
+    from slipway.sizing.ranking import Ranked, rank
+
+    project = current_project()
+    types = _checked(name, hub, rate, traffic, p99, tokens, instances)
+    names = [env] if env else list(project.environment_names)
+    environment = reference([project.environment(each) for each in names])
+    config, on = _of_hub(hub) if hub else _own(project, str(name), environment)
+    volume = _traffic(rate, traffic)
+    goal = _goal(config, environment, volume, (p99 or 0.0) / 1000, _tokens(tokens))
+    found = rank(ways_of(on, environment, types, goal), goal)
+    if not any(isinstance(each, Ranked) for each in found):
+        raise _nothing(found, goal)
+    if as_json:
+        print_json(_as_json(found, goal))
+    else:
+        typer.echo(describe(found, goal))
+
+
+def _own(project: Project, name: str, environment: Environment) -> tuple[ModelConfig, OnType]:
+    """Returns a config of the project, and a function that returns it on another type."""
+    from slipway.sizing.candidates import on_type
+
+    config = project.config(name, environment.name).config
+    return config, lambda instance_type: on_type(config, instance_type)
+
+
+def _of_hub(hub: str) -> tuple[ModelConfig, OnType]:
+    """Returns the same of the config that `slipway init` would write for a checkpoint."""
+    from slipway.cli.init_checkpoint import FirstConfig
+    from slipway.config.schema import ModelConfig
+    from slipway.config.starter import first_content
+    from slipway.importing.checkpoints import named_hub_place
+    from slipway.sizing.ranking import LARGEST_BATCH
+
+    first = FirstConfig("fit", "lmi", named_hub_place(hub))
+    facts, place = first.place.facts, first.place
+    if facts.family is None or facts.parameters is None:
+        raise _unknown(place.unread or f"the files of {hub} tell no network")
+    unused = ("sample", "framework", "task", "repository", "image_uri")
+    given: dict[str, Any] = {
+        **dict.fromkeys(unused),
+        "family": facts.family,
+        "parameters": facts.parameters,
+        "latency_milliseconds": 1,
+        "weights": place.section,
+    }
+
+    def on(instance_type: str) -> ModelConfig:
+        content = first_content(first.answers({**given, "instance": instance_type}))
+        # The batch is what fits, not what a first config begins with.
+        content["serving"]["max_rolling_batch_size"] = LARGEST_BATCH
+        return ModelConfig.model_validate(content)
+
+    return on("ml.g5.12xlarge"), on
+
+
+def _goal(
+    config: ModelConfig,
+    environment: Environment,
+    traffic: Traffic,
+    p99_seconds: float,
+    tokens: tuple[int, int] | None,
+) -> Goal:
+    """Returns what is asked, with the config's limits where no tokens are given."""
+    from slipway.planning.families import deployment_of
+    from slipway.sizing.candidates import network_of
+    from slipway.sizing.network import UnknownShapeError
+    from slipway.sizing.ranking import Goal
+
+    try:
+        network_of(deployment_of(config, environment))
+    except UnknownShapeError as error:
+        raise _unknown(str(error)) from None
+    limits = (getattr(config.serving, f"max_{each}_tokens") for each in ("input", "new"))
+    prompt, answer = tokens or limits
+    if prompt is None or answer is None:
+        raise _wrong("the config limits no lengths of texts", "Add `--tokens IN,OUT`.")
+    most = config.model.positions
+    if most is not None and prompt + answer > most:
+        raise _wrong(
+            f"{prompt} and {answer} tokens are more than the network's {most} positions",
+            "Ask for fewer in `--tokens`.",
+        )
+    return Goal(traffic, p99_seconds, prompt, answer, environment.region)
+
+
+def _checked(
+    name: str | None,
+    hub: str | None,
+    rate: float | None,
+    traffic: Path | None,
+    p99: float | None,
+    tokens: str | None,
+    instances: str | None,
+) -> list[InstanceFacts]:
+    """Returns the types to compare.
+
+    Raises:
+        UserError: every option that is missing, wrong, or contradicts another one.
+    """
+    from slipway.facts.instances import instance_types
+
+    types = instance_types()
+    named = [each.strip() for each in instances.split(",")] if instances else []
+    wrong = {
+        "NAME or `--hub` says which model": (name is None) == (hub is None) and "Give one of them.",
+        "`--rate` or `--traffic` says how many requests come": (rate is None) == (traffic is None)
+        and "Give one of them.",
+        f"`--rate {rate}` is not above 0 and below a million": rate is not None
+        and not 0 < rate < _MOST
+        and "Give it in requests a second.",
+        "`--p99` needs a limit above 0": not 0 < (p99 or 0) < math.inf
+        and "Give it in milliseconds.",
+        f"`--tokens {tokens}` is not two numbers above 0": tokens is not None
+        and _tokens(tokens) is None
+        and "Write `--tokens 500,100`.",
+        **{
+            f"there is no instance type {each!r}": did_you_mean(each, types)
+            or "Write it as `ml.g5.2xlarge`, and separate types by commas."
+            for each in named
+            if each not in types
+        },
+    }
+    problems = [_option(message, remedy) for message, remedy in wrong.items() if remedy]
+    if problems:
+        raise UserError(problems)
+    return [types[each] for each in named or types if named or types[each].accelerator]
+
+
+def _tokens(text: str | None) -> tuple[int, int] | None:
+    parts = (text or "").split(",")
+    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+        return None
+    prompt, answer = map(int, parts)
+    return (prompt, answer) if prompt > 0 and answer > 0 else None
+
+
+def _traffic(rate: float | None, file: Path | None) -> Traffic:
+    from slipway.sizing.traffic import Traffic, read_traffic
+
+    if rate is not None:
+        return Traffic(rate, rate, f"{rate:g} requests a second")
+    path = Path(str(file))
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            return read_traffic(lines, str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise UserError.of(
+            Code.FIT_TRAFFIC, f"{path} cannot be read: {reason}", "Name a CSV file of times."
+        ) from None
+
+
+def _option(message: str, remedy: str) -> Problem:
+    return Problem(Code.WRONG_OPTIONS, Kind.VALUE, message, remedy)
+
+
+def _wrong(message: str, remedy: str) -> UserError:
+    return UserError([_option(message, remedy)])
+
+
+def _unknown(reason: str) -> UserError:
+    return UserError.of(
+        Code.FIT_UNKNOWN,
+        f"nothing can be predicted: {reason}",
+        "Deploy it once and measure it; docs/sizing.md says what `fit` knows.",
+    )
+
+
+def _nothing(found: Sequence[Ranked | LeftOut], goal: Goal) -> UserError:
+    """Returns the error of a goal that no type holds, with the fastest type and all reasons."""
+    left_out: list[Any] = list(found)
+    timed = [each for each in left_out if each.seconds is not None]
+    reasons = "; ".join(dict.fromkeys(f"{each.instance_type}: {each.reason}" for each in left_out))
+    remedy = "Name other types in `--instances`, or serve a smaller or quantised model."
+    if timed:
+        fastest = min(timed, key=lambda each: each.seconds)
+        reasons = (
+            f"of {len(left_out)} types, {fastest.instance_type} is the fastest: {fastest.reason}"
+        )
+        remedy = "Raise `--p99`, ask for fewer tokens, or serve a smaller model."
+    limit = f"a p99 of {1000 * goal.p99_seconds:g} ms"
+    return UserError.of(Code.FIT_NOTHING, f"no instance type holds {limit}: {reasons}", remedy)
+
+
+def _as_json(found: Sequence[Ranked | LeftOut], goal: Goal) -> dict[str, Any]:
+    from slipway.sizing.ranking import LeftOut
+
+    rows = [(isinstance(each, LeftOut), asdict(each)) for each in found]
+    for _, row in rows:
+        if row.get("price") is not None:
+            row["price"]["as_of"] = row["price"]["as_of"].isoformat()
+    return {
+        "goal": asdict(goal),
+        "ranked": [row for is_left_out, row in rows if not is_left_out],
+        "left_out": [row for is_left_out, row in rows if is_left_out],
+    }

@@ -1,0 +1,8 @@
+"""Predicts latency and cost of a model on an instance type, from measurements on other models.
+
+`network` says what a token reads and computes. `latency` turns it into seconds by a roofline whose
+constants are fitted (`facts/sizing.json`, `benchmarks/sizing`). `queueing` adds the wait of
+requests, `ranking` compares instance types. Nothing here reads a file but facts.
+
+A measurement of one's own model would replace `facts.band_of` and scale `latency.request_times`.
+"""

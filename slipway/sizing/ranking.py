@@ -1,0 +1,320 @@
+"""Compares instance types for a model and its traffic."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from slipway.facts.instances import InstanceFacts
+from slipway.facts.prices import Price, instance_price_per_hour
+from slipway.planning.cost import HOURS_PER_MONTH
+from slipway.planning.memory_estimate import MemoryEstimate
+from slipway.sizing.facts import Band, band_of, constants, gpu_of, unmeasured
+from slipway.sizing.latency import Load, Server, Times, request_times
+from slipway.sizing.network import Network
+from slipway.sizing.queueing import Answers, answers, capacity, holds
+from slipway.sizing.traffic import Traffic
+
+LEVELS: Final = (1, 2, 4, 8, 16, 32, 64)
+LARGEST_BATCH: Final = 64
+"""Requests that a copy answers at a time, where no config limits them."""
+_MOST_INSTANCES: Final = 10_000
+_SECONDS_PER_MONTH: Final = HOURS_PER_MONTH * 3600
+_MILLION: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is asked of a fleet.
+
+    Args:
+        traffic: its requests.
+        p99_seconds: limit of the 99th percentile of their times.
+        input_tokens: of a prompt.
+        output_tokens: of an answer.
+        region: whose prices count.
+    """
+
+    traffic: Traffic
+    p99_seconds: float
+    input_tokens: int
+    output_tokens: int
+    region: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to serve a model on an instance type.
+
+    Args:
+        instance: the type.
+        degree: GPUs of a copy.
+        engine: of the container.
+        network: of the model, as it is stored.
+        memory: estimate with one request in the batch.
+        most_requests: of a batch, by the config.
+    """
+
+    instance: InstanceFacts
+    degree: int
+    engine: str
+    network: Network
+    memory: MemoryEstimate
+    most_requests: int = LARGEST_BATCH
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number with its band: the lowest, the expected and the highest; None where unknown."""
+
+    low: float | None
+    expected: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Level:
+    """One copy with so many clients that always wait for an answer."""
+
+    concurrency: int
+    first_token_seconds: Range
+    token_seconds: Range
+    tokens_per_second: Range
+    basis: str
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """An instance type that holds the traffic.
+
+    Args:
+        instance_type: its name.
+        degree: GPUs of a copy.
+        copies: copies on an instance.
+        largest_batch: requests that a copy answers at a time.
+        memory: what lies on one GPU with that batch, in GiB: weights, cache, the rest, and the
+            part that the engine may use.
+        instances: how many hold the traffic.
+        first_token_seconds: at the load of the traffic.
+        token_seconds: at the load of the traffic.
+        p99_seconds: of a request, waiting included.
+        levels: throughput of one copy by concurrency.
+        usd_per_month: of these instances.
+        usd_per_million_requests: at the mean rate.
+        usd_per_million_tokens: of answers, at the mean rate.
+        price: of one instance; None where no source says.
+        basis: whether times were measured nearby or are extrapolated.
+    """
+
+    instance_type: str
+    degree: int
+    copies: int
+    largest_batch: int
+    memory: dict[str, float]
+    instances: Range
+    first_token_seconds: Range
+    token_seconds: Range
+    p99_seconds: Range
+    levels: tuple[Level, ...]
+    usd_per_month: Range
+    usd_per_million_requests: Range
+    usd_per_million_tokens: Range
+    price: Price | None
+    basis: str
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """An instance type that is not ranked, and why, as half a sentence.
+
+    Args:
+        seconds: one request alone, where that is too long.
+    """
+
+    instance_type: str
+    reason: str
+    seconds: float | None = None
+
+
+def rank(
+    ways: Iterable[tuple[str, Sequence[Candidate] | str]], goal: Goal
+) -> list[Ranked | LeftOut]:
+    """Returns types by cost, types without a price behind them, and then those left out.
+
+    Args:
+        ways: each type with its candidates, or with the reason for having none.
+        goal: what is asked.
+    """
+    found = [_best(name, each, goal) for name, each in ways]
+    ranked = [each for each in found if isinstance(each, Ranked)]
+    left_out = [each for each in found if isinstance(each, LeftOut)]
+    return [*sorted(ranked, key=_order), *sorted(left_out, key=lambda each: each.instance_type)]
+
+
+def _order(ranked: Ranked) -> tuple[bool, float, float]:
+    usd = ranked.usd_per_month.expected
+    instances = ranked.instances.expected or 0.0
+    return (usd is None, usd if usd is not None else instances, ranked.p99_seconds.expected or 0.0)
+
+
+def _best(name: str, ways: Sequence[Candidate] | str, goal: Goal) -> Ranked | LeftOut:
+    if isinstance(ways, str):
+        return LeftOut(name, ways)
+    found = [_judge(each, goal) for each in ways]
+    ranked = [each for each in found if isinstance(each, Ranked)]
+    if ranked:
+        return min(ranked, key=_order)
+    # The reason of the way that comes nearest to an answer.
+    left_out = [each for each in found if isinstance(each, LeftOut)]
+    return min(left_out, key=lambda each: (each.seconds is None, each.seconds or 0.0))
+
+
+def _judge(candidate: Candidate, goal: Goal) -> Ranked | LeftOut:
+    name, gpu = candidate.instance.name, gpu_of(candidate.instance.name)
+    if gpu is None:
+        return LeftOut(name, f"no measurement is on {candidate.instance.accelerator_title}")
+    server = Server(gpu, candidate.degree, candidate.engine)
+    unknown = unmeasured(server)
+    if unknown is not None:
+        return LeftOut(name, unknown)
+    batch = _largest_batch(candidate)
+    if batch == 0:
+        memory = candidate.memory
+        return LeftOut(name, f"one request needs more memory than {memory.room}: {memory.parts}")
+    return _Judged(candidate, server, goal, batch).ranked()
+
+
+def _largest_batch(candidate: Candidate) -> int:
+    """Returns the requests whose cache fits beside the weights; 0 if none does."""
+    memory = candidate.memory
+    room = memory.available_gib - memory.weights_gib - memory.overhead_gib
+    each = memory.cache_gib or 0.0
+    if room < each or room <= 0:
+        return 0
+    return min(candidate.most_requests, int(room / each) if each else candidate.most_requests)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    candidate: Candidate
+    server: Server
+    goal: Goal
+    batch: int
+
+    def ranked(self) -> Ranked | LeftOut:
+        candidate, goal = self.candidate, self.goal
+        alone, band = self._times(1), self._band(1)
+        if alone.request > goal.p99_seconds:
+            reason = (
+                f"one request alone takes {_seconds(alone.request)} "
+                f"({_seconds(alone.request / band.factor)} to "
+                f"{_seconds(alone.request * band.factor)}, {band.basis})"
+            )
+            return LeftOut(candidate.instance.name, reason, alone.request)
+        counts = [self._count(scale) for scale in (1 / band.factor, 1.0, band.factor)]
+        count = counts[1]
+        if count is None:
+            reason = f"no number of instances up to {_MOST_INSTANCES:,} holds the traffic"
+            return LeftOut(candidate.instance.name, reason, alone.request)
+        held = self._answers(count, 1.0)
+        assert held is not None  # noqa: S101  # `_count` found it
+        load = max(1, min(self.batch, math.ceil(held.requests)))
+        times, at_load = self._times(load), self._band(load)
+        memory = candidate.memory
+        requests = goal.traffic.mean * _SECONDS_PER_MONTH / _MILLION
+        return Ranked(
+            instance_type=candidate.instance.name,
+            degree=candidate.degree,
+            copies=memory.copies,
+            largest_batch=self.batch,
+            memory={
+                "weights_gib": memory.weights_gib,
+                "cache_gib": round((memory.cache_gib or 0.0) * self.batch, 3),
+                "rest_gib": memory.overhead_gib,
+                "available_gib": memory.available_gib,
+            },
+            instances=Range(*counts),
+            first_token_seconds=_around(times.first_token, at_load),
+            token_seconds=_around(times.per_token, at_load),
+            p99_seconds=_around(held.p99_seconds, at_load),
+            levels=tuple(self._levels()),
+            usd_per_month=self._usd(counts, 1.0),
+            usd_per_million_requests=self._usd(counts, requests),
+            usd_per_million_tokens=self._usd(counts, requests * goal.output_tokens),
+            price=self._price,
+            basis=at_load.basis,
+        )
+
+    def _levels(self) -> Iterator[Level]:
+        for concurrency in LEVELS:
+            if concurrency > self.batch:
+                return
+            times, band = self._times(concurrency), self._band(concurrency)
+            tokens = concurrency * self.goal.output_tokens / times.request
+            yield Level(
+                concurrency,
+                _around(times.first_token, band),
+                _around(times.per_token, band),
+                _around(tokens, band),
+                band.basis,
+            )
+
+    @property
+    def _price(self) -> Price | None:
+        return instance_price_per_hour(self.candidate.instance.name, self.goal.region)
+
+    def _usd(self, counts: Sequence[int | None], per: float) -> Range:
+        if self._price is None:
+            return Range(None, None, None)
+        month = self._price.usd * HOURS_PER_MONTH / per
+        return Range(*(None if count is None else round(count * month, 4) for count in counts))
+
+    def _times(self, concurrency: int) -> Times:
+        load = Load(concurrency, self.goal.input_tokens, self.goal.output_tokens)
+        return request_times(self.candidate.network, self.server, load, constants())
+
+    def _band(self, concurrency: int) -> Band:
+        return band_of(self.candidate.network, self.server, concurrency)
+
+    def _answers(self, instances: int, scale: float) -> Answers | None:
+        rate = self.goal.traffic.peak / (instances * self.candidate.memory.copies)
+        return answers(rate, [each * scale for each in self._closed_loop])
+
+    @cached_property
+    def _closed_loop(self) -> list[float]:
+        return [self._times(number).request for number in range(1, self.batch + 1)]
+
+    def _count(self, scale: float) -> int | None:
+        """Returns the fewest instances that hold the limit if times are so many times as long."""
+        seconds = [each * scale for each in self._closed_loop]
+        if seconds[0] > self.goal.p99_seconds:
+            return None
+
+        def is_enough(count: int) -> bool:
+            rate = self.goal.traffic.peak / (count * self.candidate.memory.copies)
+            return holds(rate, seconds, self.goal.p99_seconds)
+
+        per_instance = capacity(seconds) * self.candidate.memory.copies
+        low = max(1, math.floor(self.goal.traffic.peak / per_instance))
+        high = low
+        while not is_enough(high):
+            low, high = high + 1, high * 2
+            if high > _MOST_INSTANCES:
+                return None
+        return _first(is_enough, low, high)
+
+
+def _first(is_enough: Callable[[int], bool], low: int, high: int) -> int:
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
+    return high
+
+
+def _around(value: float, band: Band) -> Range:
+    return Range(value / band.factor, value, value * band.factor)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value >= 1 else f"{1000 * value:.0f} ms"

@@ -1,0 +1,207 @@
+"""`slipway fit`: what it ranks, what it leaves out, and what it refuses."""
+
+import json
+
+import pytest
+
+from tests.support.pages import ROOT
+from tests.support.projects import write_project
+from tests.unit.cli.first_configs import ENVIRONMENTS
+
+GOAL = ("--rate", "2", "--p99", "20000", "--tokens", "500,200")
+TWO = ("--instances", "ml.g6e.xlarge,ml.g5.2xlarge")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, slipway_command):
+    texts = {
+        name: (ROOT / "model_configs" / f"{name}.yaml").read_text("utf-8")
+        for name in ("qwen3-8b", "qwen3-30b-a3b-fp8", "qwen3-embedding", "bert-qa-inf2")
+    }
+    texts["drafted"] = texts["qwen3-8b"].replace("qwen3-8b", "drafted", 1)
+    texts["drafted"] = texts["drafted"].replace(
+        "  options:\n", '  options:\n    speculative_config: "{}"\n'
+    )
+    texts["shapeless"] = texts["qwen3-8b"].replace("qwen3-8b", "shapeless", 1)
+    texts["shapeless"] = texts["shapeless"].replace("  vocabulary_size: 151936\n", "")
+    monkeypatch.chdir(write_project(tmp_path, texts, environments=ENVIRONMENTS))
+    return lambda *arguments: slipway_command("fit", *arguments)
+
+
+def fitted(run, *arguments):
+    code, output, errors = run("qwen3-8b", *arguments, "--json")
+    assert (code, errors) == (0, "")
+    return json.loads(output)
+
+
+def messages(run, *arguments):
+    code, output, _ = run(*arguments, "--json")
+    assert code == 1
+    return [each["message"] for each in json.loads(output)["problems"]]
+
+
+def test_types_are_ranked_by_cost_with_bands(run):
+    found = fitted(run, *GOAL, *TWO)
+    assert [each["instance_type"] for each in found["ranked"]] == ["ml.g6e.xlarge", "ml.g5.2xlarge"]
+    first = found["ranked"][0]
+    for name in ("instances", "p99_seconds", "token_seconds", "usd_per_month"):
+        value = first[name]
+        assert 0 < value["low"] <= value["expected"] <= value["high"]
+    assert first["p99_seconds"]["expected"] <= 20
+    assert first["basis"] == "extrapolated"
+    assert first["usd_per_month"]["expected"] == pytest.approx(
+        first["price"]["usd"] * 730 * first["instances"]["expected"]
+    )
+    # 2 requests a second, 730 hours: 5.256 million requests of 200 tokens.
+    a_million = first["usd_per_month"]["expected"] / 5.256
+    assert first["usd_per_million_requests"]["expected"] == pytest.approx(a_million, rel=1e-3)
+    assert first["usd_per_million_tokens"]["expected"] == pytest.approx(a_million / 200, rel=1e-3)
+
+
+def test_throughput_grows_with_the_clients(run):
+    levels = fitted(run, *GOAL, *TWO)["ranked"][0]["levels"]
+    assert [each["concurrency"] for each in levels] == [1, 2, 4, 8, 16]
+    rates = [each["tokens_per_second"]["expected"] for each in levels]
+    assert rates == sorted(rates)
+
+
+def test_more_traffic_needs_more_instances(run):
+    counts = [
+        fitted(run, "--rate", rate, *GOAL[2:], *TWO)["ranked"][0]["instances"]["expected"]
+        for rate in ("1", "10", "100")
+    ]
+    assert counts[0] < counts[1] < counts[2]
+
+
+def test_each_type_has_a_place_or_a_reason(run):
+    found = fitted(run, *GOAL)
+    reasons = {each["instance_type"]: each["reason"] for each in found["left_out"]}
+    assert reasons["ml.g4dn.xlarge"] == "no measurement is on NVIDIA T4 (sm75)"
+    assert reasons["ml.inf2.xlarge"] == "no measurement is on AWS Inferentia2"
+    assert {each["instance_type"] for each in found["ranked"]}.isdisjoint(reasons)
+    assert {"ml.g5.xlarge", "ml.p5e.48xlarge"} <= {e["instance_type"] for e in found["ranked"]}
+
+
+def test_a_type_without_a_price_is_ranked_last_and_says_so(run):
+    types = "ml.p5e.48xlarge,ml.g6e.xlarge"
+    code, output, _ = run("qwen3-8b", *GOAL, "--instances", types)
+    assert code == 0
+    assert output.index("ml.g6e.xlarge") < output.index("ml.p5e.48xlarge")
+    assert "cost                unknown: no published price in us-east-1" in output
+
+
+def test_memory_is_what_plan_counts(run, slipway_command):
+    memory = fitted(run, *GOAL, "--instances", "ml.g5.2xlarge")["ranked"][0]["memory"]
+    _, output, _ = slipway_command(
+        "plan", "qwen3-8b", "--env", "ci", "--allow-unpublished", "--json"
+    )
+    planned = json.loads(output)["memory"]
+    assert memory["weights_gib"] == planned["weights_gib"]
+    assert memory["available_gib"] == planned["available_gib"]
+    # 16 requests of 700 tokens, where the plan has 16 of 1,536.
+    assert memory["cache_gib"] == pytest.approx(planned["cache_gib"] * 700 / 1536, rel=0.02)
+
+
+def test_a_model_that_is_too_large_says_by_how_much(run):
+    types = "ml.g6e.xlarge,ml.g5.xlarge"
+    code, output, _ = run("qwen3-30b-a3b-fp8", *GOAL, "--instances", types, "--json")
+    found = json.loads(output)
+    assert code == 0
+    assert [each["instance_type"] for each in found["ranked"]] == ["ml.g6e.xlarge"]
+    assert [each["reason"] for each in found["left_out"]] == [
+        "30,532,122,624 weights in fp8 take 29.1 GiB; ml.g5.xlarge has 22.4 GiB (NVIDIA A10G), of "
+        "which vLLM takes 90 %"
+    ]
+
+
+def test_the_text_names_the_goal_the_band_and_the_reasons(run):
+    code, output, _ = run("qwen3-8b", *GOAL, "--instances", "ml.g6e.xlarge,ml.g4dn.xlarge")
+    lines = output.splitlines()
+    assert code == 0
+    assert lines[0] == (
+        "For 2 requests a second, prompts of 500 tokens and answers of 200, 99 of 100 within "
+        "20000 ms."
+    )
+    assert "1. ml.g6e.xlarge, extrapolated" in lines
+    assert "- ml.g4dn.xlarge: no measurement is on NVIDIA T4 (sm75)" in lines
+
+
+def test_the_lengths_are_the_configs_limits_where_none_are_given(run):
+    assert fitted(run, *GOAL[:4], *TWO)["goal"]["input_tokens"] == 1024
+
+
+def test_a_trace_sizes_for_its_busiest_minute(run, tmp_path):
+    (tmp_path / "times.csv").write_text("".join(f"{each / 5}\n" for each in range(600)))
+    goal = fitted(run, "--traffic", "times.csv", *GOAL[2:], *TWO)["goal"]["traffic"]
+    assert goal["peak"] == pytest.approx(5.0, rel=0.02)
+
+
+def test_every_wrong_option_is_named_at_once(run):
+    assert messages(run, "--rate", "-1", "--tokens", "5", "--instances", "ml.g5.1xlarge") == [
+        "NAME or `--hub` says which model",
+        "`--rate -1.0` is not above 0 and below a million",
+        "`--p99` needs a limit above 0",
+        "`--tokens 5` is not two numbers above 0",
+        "there is no instance type 'ml.g5.1xlarge'",
+    ]
+
+
+def test_a_rate_and_a_trace_are_one_too_many(run):
+    assert messages(run, "qwen3-8b", *GOAL, "--traffic", "times.csv") == [
+        "`--rate` or `--traffic` says how many requests come"
+    ]
+
+
+def test_a_missing_model_is_named(run):
+    assert messages(run, "qwen3-9b", *GOAL) == ["no model config matches 'qwen3-9b'"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "times.csv cannot be read: No such file or directory"),
+        (b"\xff\xfe\xfa", "times.csv cannot be read: it is no text"),
+        (b"0\n-5\n", "the time -5 is not 0 or more"),
+        (b"0\n7\n3\n", "the time 3 is before the one above it, 7"),
+        (b"0\nsoon\n", "'soon' is no time in seconds"),
+        (b"", "the file has no two requests at different times"),
+    ],
+)
+def test_a_trace_that_cannot_be_used_is_refused(run, tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "times.csv").write_bytes(content)
+    assert messages(run, "qwen3-8b", "--traffic", "times.csv", *GOAL[2:]) == [message]
+
+
+def test_a_limit_that_nothing_holds_names_the_fastest_type(run):
+    (message,) = messages(run, "qwen3-8b", "--rate", "2", "--p99", "100", "--tokens", "500,200")
+    assert message.startswith(
+        "no instance type holds a p99 of 100 ms: of 70 types, ml.p5e.48xlarge is the fastest: "
+    )
+
+
+def test_types_that_were_never_measured_hold_nothing(run):
+    (message,) = messages(run, "qwen3-8b", *GOAL, "--instances", "ml.g4dn.xlarge")
+    assert message == (
+        "no instance type holds a p99 of 20000 ms: ml.g4dn.xlarge: no measurement is on NVIDIA T4 "
+        "(sm75)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("qwen3-embedding", "no measurement is of models that write no text"),
+        ("bert-qa-inf2", "no measurement is of the container `neuron`"),
+        ("drafted", "no measurement is of speculative decoding with this draft"),
+        ("shapeless", "`model` does not give vocabulary_size"),
+    ],
+)
+def test_what_was_never_measured_is_unknown(run, name, reason):
+    assert messages(run, name, *GOAL) == [f"nothing can be predicted: {reason}"]
+
+
+def test_texts_longer_than_the_network_are_refused(run):
+    assert messages(run, "qwen3-8b", *GOAL[:4], "--tokens", "40000,1000") == [
+        "40000 and 1000 tokens are more than the network's 40960 positions"
+    ]

@@ -1,0 +1,40 @@
+"""Traces of requests: the busiest minute, the mean, and what is refused."""
+
+import pytest
+
+from slipway.errors import UserError
+from slipway.sizing.traffic import read_traffic
+
+
+def test_the_busiest_minute_and_the_mean_count():
+    quiet = [str(second) for second in range(0, 600, 10)]
+    busy = [f"{600 + each / 2}" for each in range(120)]
+    found = read_traffic(["seconds", *quiet, *busy], "times.csv")
+    assert found.peak == pytest.approx(2.0, rel=0.02)
+    assert found.mean == pytest.approx(180 / 659.5)
+    assert found.source == "180 requests of times.csv in 660 s, at the busiest minute"
+
+
+def test_a_gap_is_a_time_without_requests():
+    found = read_traffic(["0", "1", "2", "86400"], "times.csv")
+    assert found.mean == pytest.approx(4 / 86_400)
+    assert found.peak == pytest.approx(3 / 60)
+
+
+def test_every_wrong_line_is_reported():
+    lines = ["time,tokens", "0,5", "-1,5", "8,5", "7.5,5", "later,5", "nan,5", "9,5", ""]
+    with pytest.raises(UserError) as refused:
+        read_traffic(lines, "times.csv")
+    assert [(each.location.line, each.message) for each in refused.value.problems] == [
+        (3, "the time -1 is not 0 or more"),
+        (5, "the time 7.5 is before the one above it, 8"),
+        (6, "'later' is no time in seconds"),
+        (7, "the time nan is not 0 or more"),
+        (9, "'' is no time in seconds"),
+    ]
+
+
+@pytest.mark.parametrize("lines", [[], ["seconds"], ["3"], ["3", "3"]])
+def test_two_different_times_are_needed(lines):
+    with pytest.raises(UserError, match="no two requests at different times"):
+        read_traffic(lines, "times.csv")
