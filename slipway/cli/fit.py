@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from slipway.config.schema import ModelConfig
     from slipway.facts.instances import InstanceFacts
     from slipway.project import Project
-    from slipway.sizing.ranking import Goal, LeftOut, Ranked
+    from slipway.sizing.ranking import Goal, Ranking
     from slipway.sizing.traffic import Traffic
 
     OnType = Callable[[str], ModelConfig]
@@ -58,7 +57,7 @@ def fit(
     from slipway.cli.fit_text import describe
     from slipway.importing.instances import reference
     from slipway.sizing.candidates import ways_of
-    from slipway.sizing.ranking import Ranked, rank
+    from slipway.sizing.ranking import rank
 
     project = current_project()
     types = _checked(name, hub, rate, traffic, p99, tokens, instances)
@@ -68,12 +67,12 @@ def fit(
     volume = _traffic(rate, traffic)
     goal = _goal(config, environment, volume, (p99 or 0.0) / 1000, _tokens(tokens))
     found = rank(ways_of(on, environment, types, goal), goal)
-    if not any(isinstance(each, Ranked) for each in found):
-        raise _nothing(found, goal)
+    if not found.ranked:
+        raise _nothing(found)
     if as_json:
-        print_json(_as_json(found, goal))
+        print_json(asdict(found))
     else:
-        typer.echo(describe(found, goal))
+        typer.echo(describe(found))
 
 
 def _own(project: Project, name: str, environment: Environment) -> tuple[ModelConfig, OnType]:
@@ -227,31 +226,16 @@ def _unknown(reason: str) -> UserError:
     )
 
 
-def _nothing(found: Sequence[Ranked | LeftOut], goal: Goal) -> UserError:
-    """Returns the error of a goal that no type holds, with the fastest type and all reasons."""
-    left_out: list[Any] = list(found)
-    timed = [each for each in left_out if each.seconds is not None]
-    reasons = "; ".join(dict.fromkeys(f"{each.instance_type}: {each.reason}" for each in left_out))
-    remedy = "Name other types in `--instances`, or serve a smaller or quantised model."
+def _nothing(found: Ranking) -> UserError:
+    """Returns the error of a goal that no type holds: the fastest type, or all reasons."""
+    timed = [(each.seconds, each) for each in found.left_out if each.seconds is not None]
     if timed:
-        fastest = min(timed, key=lambda each: each.seconds)
-        reasons = (
-            f"of {len(left_out)} types, {fastest.instance_type} is the fastest: {fastest.reason}"
-        )
+        _, fastest = min(timed, key=lambda pair: pair[0])
+        of = f"of {len(found.left_out)} types, {fastest.instance_type} is the fastest"
+        why = f"{of}: {fastest.reason}"
         remedy = "Raise `--p99`, ask for fewer tokens, or serve a smaller model."
-    limit = f"a p99 of {1000 * goal.p99_seconds:g} ms"
-    return UserError.of(Code.FIT_NOTHING, f"no instance type holds {limit}: {reasons}", remedy)
-
-
-def _as_json(found: Sequence[Ranked | LeftOut], goal: Goal) -> dict[str, Any]:
-    from slipway.sizing.ranking import LeftOut
-
-    rows = [(isinstance(each, LeftOut), asdict(each)) for each in found]
-    for _, row in rows:
-        if row.get("price") is not None:
-            row["price"]["as_of"] = row["price"]["as_of"].isoformat()
-    return {
-        "goal": asdict(goal),
-        "ranked": [row for is_left_out, row in rows if not is_left_out],
-        "left_out": [row for is_left_out, row in rows if is_left_out],
-    }
+    else:
+        why = "; ".join(f"{each.instance_type}: {each.reason}" for each in found.left_out)
+        remedy = "Name other types in `--instances`, or serve a smaller or quantised model."
+    limit = f"a p99 of {1000 * found.goal.p99_seconds:g} ms"
+    return UserError.of(Code.FIT_NOTHING, f"no instance type holds {limit}: {why}", remedy)

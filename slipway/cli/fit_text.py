@@ -3,54 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import indent
 from typing import Final
 
 from slipway.cli.output import as_lines
-from slipway.sizing.ranking import Goal, LeftOut, Range, Ranked
+from slipway.sizing.ranking import Goal, LeftOut, Range, Ranked, Ranking
 
 _DETAILED: Final = 5
 
 
-def describe(found: Sequence[Ranked | LeftOut], goal: Goal) -> str:
+def describe(found: Ranking) -> str:
     """Returns the goal, the cheapest types in detail, the others, and why types are left out."""
-    traffic = goal.traffic
+    goal, traffic = found.goal, found.goal.traffic
     at = "" if traffic.peak == traffic.mean else f" ({traffic.peak:.3g} a second)"
     lines = [
         f"For {traffic.source}{at}, prompts of {goal.input_tokens} tokens and answers of "
-        f"{goal.output_tokens}, 99 of 100 within {_milliseconds(goal.p99_seconds)}.",
+        f"{goal.output_tokens}, 99 of 100 within {1000 * goal.p99_seconds:g} ms.",
         "Predicted from measurements of other models, with the band in brackets.",
     ]
-    ranked = [each for each in found if isinstance(each, Ranked)]
-    for place, each in enumerate(ranked[:_DETAILED], start=1):
-        lines += ["", f"{place}. {each.instance_type}, {each.basis}", _indented(each, goal)]
-    if ranked[_DETAILED:]:
-        lines += ["", "Behind them:", as_lines([_in_short(each) for each in ranked[_DETAILED:]])]
-    left_out = [each for each in found if isinstance(each, LeftOut)]
-    if left_out:
-        lines += ["", "Left out:", *_reasons(left_out)]
+    for place, each in enumerate(found.ranked[:_DETAILED], start=1):
+        rows = as_lines(list(_rows(each, goal)))
+        lines += ["", f"{place}. {each.instance_type}, {each.basis}", indent(rows, "   ")]
+    if others := found.ranked[_DETAILED:]:
+        lines += ["", "Behind them:", as_lines([_in_short(each) for each in others])]
+    if found.left_out:
+        lines += ["", "Left out:", *_reasons(found.left_out)]
     return "\n".join(lines)
 
 
 def _in_short(each: Ranked) -> tuple[str, str]:
     cost = "no published price"
-    if each.price is not None:
+    if each.usd_per_hour is not None:
         cost = f"{_range(each.usd_per_month, '{:,.0f}')} USD a month"
     count, p99 = _range(each.instances, "{:.0f}"), _range(each.p99_seconds, "{:.0f}", 1000)
     return each.instance_type, f"instances {count}, p99 {p99} ms, {cost}, {each.basis}"
 
 
-def _indented(each: Ranked, goal: Goal) -> str:
-    text = as_lines(list(_rows(each, goal)))
-    return "\n".join(f"   {line}" for line in text.splitlines())
-
-
 def _rows(each: Ranked, goal: Goal) -> Iterator[tuple[str, str]]:
     gpus = f"{each.degree} GPUs" if each.degree > 1 else "1 GPU"
     copies = f"{each.copies} copies" if each.copies > 1 else "1 copy"
-    yield (
-        "instances",
-        f"{_range(each.instances, '{:.0f}')}, {copies} on each over {gpus}",
-    )
+    yield "instances", f"{_range(each.instances, '{:.0f}')}, {copies} on each over {gpus}"
     memory = each.memory
     yield (
         "GPU memory",
@@ -65,14 +57,14 @@ def _rows(each: Ranked, goal: Goal) -> Iterator[tuple[str, str]]:
         f"{level.tokens_per_second.expected:.0f} at {level.concurrency}" for level in each.levels
     )
     yield "tokens/s of a copy", f"{levels} clients"
-    if each.price is None:
+    if each.usd_per_hour is None:
         yield "cost", f"unknown: no published price in {goal.region}"
         return
     yield (
         "cost",
         f"{_range(each.usd_per_month, '{:,.0f}')} USD a month; a million requests "
         f"{_range(each.usd_per_million_requests, '{:,.2f}')}, a million tokens "
-        f"{_range(each.usd_per_million_tokens, '{:,.2f}')} (price of {each.price.as_of})",
+        f"{_range(each.usd_per_million_tokens, '{:,.2f}')} (price of {each.price_as_of})",
     )
 
 
@@ -83,7 +75,6 @@ def _range(value: Range, form: str, scale: float = 1.0) -> str:
     )
     if expected == low == high:
         return expected
-    # Where times are at the upper end of their band, no number of instances may hold the limit.
     return f"{expected} [{low} to {high}]"
 
 
@@ -94,7 +85,3 @@ def _reasons(left_out: Sequence[LeftOut]) -> Iterator[str]:
         types.setdefault(each.reason, []).append(each.instance_type)
     for reason, names in types.items():
         yield f"- {', '.join(names)}: {reason}"
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{1000 * seconds:g} ms"

@@ -12,7 +12,8 @@ from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
 from slipway.planning.quantization import stored_weights
 from slipway.planning.resolve import known_problems
-from slipway.sizing.facts import gpu_of
+from slipway.sizing.facts import gpu_of, unmeasured
+from slipway.sizing.latency import Server
 from slipway.sizing.network import Network, UnknownShapeError
 from slipway.sizing.ranking import LARGEST_BATCH, Candidate, Goal
 
@@ -72,24 +73,26 @@ def _candidates(
 ) -> list[Candidate] | str:
     """Returns the candidates of a type, one a tensor parallel degree; or why there are none."""
     accelerator, serving = instance.accelerator, config.serving
-    if accelerator is None or gpu_of(instance.name) is None or not isinstance(serving, LmiServing):
+    gpu = gpu_of(instance.name)
+    if accelerator is None or gpu is None or not isinstance(serving, LmiServing):
         return f"no measurement is on {instance.accelerator_title}"
     found: list[Candidate] = []
-    problems: list[Problem] = []
+    reasons = ["nothing says what memory it takes"]
     most = serving.max_rolling_batch_size or LARGEST_BATCH
     for degree in range(1, accelerator.count + 1):
         if accelerator.count % degree:
             continue
         deployment = _deployment(config, serving, environment, degree, goal)
-        own = list(_problems(known_problems(deployment)))
+        server = Server(gpu, degree, engine_of(serving, deployment))
+        wrong = [each.message for each in _problems(known_problems(deployment))]
+        wrong += filter(None, [unmeasured(server)])
         # How many requests fit follows from one request.
         memory = estimate(deployment.with_serving(max_rolling_batch_size=1), instance)
-        if own or memory is None:
-            problems += own
-            continue
-        engine, network = engine_of(serving, deployment), network_of(deployment)
-        found.append(Candidate(instance, degree, engine, network, memory, most))
-    return found or (problems[-1].message if problems else "nothing says what memory it takes")
+        if wrong or memory is None:
+            reasons += wrong
+        else:
+            found.append(Candidate(instance.name, server, network_of(deployment), memory, most))
+    return found or reasons[-1]
 
 
 def _deployment(

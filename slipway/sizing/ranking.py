@@ -1,16 +1,16 @@
 """Compares instance types for a model and its traffic."""
 
+import bisect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from slipway.facts.instances import InstanceFacts
 from slipway.facts.prices import Price, instance_price_per_hour
 from slipway.planning.cost import HOURS_PER_MONTH
 from slipway.planning.memory_estimate import MemoryEstimate
-from slipway.sizing.facts import Band, band_of, constants, gpu_of, unmeasured
+from slipway.sizing.facts import Band, band_of, constants
 from slipway.sizing.latency import Load, Server, Times, request_times
 from slipway.sizing.network import Network
 from slipway.sizing.queueing import Answers, answers, capacity, holds
@@ -48,20 +48,26 @@ class Candidate:
     """One way to serve a model on an instance type.
 
     Args:
-        instance: the type.
-        degree: GPUs of a copy.
-        engine: of the container.
+        instance_type: its name.
+        server: one copy.
         network: of the model, as it is stored.
         memory: estimate with one request in the batch.
         most_requests: of a batch, by the config.
     """
 
-    instance: InstanceFacts
-    degree: int
-    engine: str
+    instance_type: str
+    server: Server
     network: Network
     memory: MemoryEstimate
     most_requests: int = LARGEST_BATCH
+
+    @property
+    def batch(self) -> int:
+        """Returns the requests whose cache fits beside the weights; 0 if none does."""
+        memory, most = self.memory, self.most_requests
+        room = memory.available_gib - memory.weights_gib - memory.overhead_gib
+        each = memory.cache_gib or 0.0
+        return 0 if room < each else min(most, int(room / each)) if each else most
 
 
 @dataclass(frozen=True)
@@ -98,12 +104,14 @@ class Ranked:
         instances: how many hold the traffic.
         first_token_seconds: at the load of the traffic.
         token_seconds: at the load of the traffic.
-        p99_seconds: of a request, waiting included.
+        p99_seconds: of a request on so many instances, waiting included. The slow end is None where
+            the queue would grow for ever.
         levels: throughput of one copy by concurrency.
         usd_per_month: of these instances.
         usd_per_million_requests: at the mean rate.
         usd_per_million_tokens: of answers, at the mean rate.
-        price: of one instance; None where no source says.
+        usd_per_hour: of one instance; None where no source says.
+        price_as_of: the day of that price.
         basis: whether times were measured nearby or are extrapolated.
     """
 
@@ -120,7 +128,8 @@ class Ranked:
     usd_per_month: Range
     usd_per_million_requests: Range
     usd_per_million_tokens: Range
-    price: Price | None
+    usd_per_hour: float | None
+    price_as_of: str | None
     basis: str
 
 
@@ -137,19 +146,25 @@ class LeftOut:
     seconds: float | None = None
 
 
-def rank(
-    ways: Iterable[tuple[str, Sequence[Candidate] | str]], goal: Goal
-) -> list[Ranked | LeftOut]:
-    """Returns types by cost, types without a price behind them, and then those left out.
+@dataclass(frozen=True)
+class Ranking:
+    """Types by cost, those without a price last; and the types that are left out."""
+
+    goal: Goal
+    ranked: tuple[Ranked, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def rank(ways: Iterable[tuple[str, Sequence[Candidate] | str]], goal: Goal) -> Ranking:
+    """Returns the ranking of types.
 
     Args:
         ways: each type with its candidates, or with the reason for having none.
         goal: what is asked.
     """
     found = [_best(name, each, goal) for name, each in ways]
-    ranked = [each for each in found if isinstance(each, Ranked)]
-    left_out = [each for each in found if isinstance(each, LeftOut)]
-    return [*sorted(ranked, key=_order), *sorted(left_out, key=lambda each: each.instance_type)]
+    ranked = sorted((each for each in found if isinstance(each, Ranked)), key=_order)
+    return Ranking(goal, tuple(ranked), tuple(e for e in found if isinstance(e, LeftOut)))
 
 
 def _order(ranked: Ranked) -> tuple[bool, float, float]:
@@ -161,95 +176,66 @@ def _order(ranked: Ranked) -> tuple[bool, float, float]:
 def _best(name: str, ways: Sequence[Candidate] | str, goal: Goal) -> Ranked | LeftOut:
     if isinstance(ways, str):
         return LeftOut(name, ways)
-    found = [_judge(each, goal) for each in ways]
-    ranked = [each for each in found if isinstance(each, Ranked)]
-    if ranked:
+    found = [_Judged(each, goal).ranked() for each in ways]
+    if ranked := [each for each in found if isinstance(each, Ranked)]:
         return min(ranked, key=_order)
     # The reason of the way that comes nearest to an answer.
-    left_out = [each for each in found if isinstance(each, LeftOut)]
+    left_out = (each for each in found if isinstance(each, LeftOut))
     return min(left_out, key=lambda each: (each.seconds is None, each.seconds or 0.0))
-
-
-def _judge(candidate: Candidate, goal: Goal) -> Ranked | LeftOut:
-    name, gpu = candidate.instance.name, gpu_of(candidate.instance.name)
-    if gpu is None:
-        return LeftOut(name, f"no measurement is on {candidate.instance.accelerator_title}")
-    server = Server(gpu, candidate.degree, candidate.engine)
-    unknown = unmeasured(server)
-    if unknown is not None:
-        return LeftOut(name, unknown)
-    batch = _largest_batch(candidate)
-    if batch == 0:
-        memory = candidate.memory
-        return LeftOut(name, f"one request needs more memory than {memory.room}: {memory.parts}")
-    return _Judged(candidate, server, goal, batch).ranked()
-
-
-def _largest_batch(candidate: Candidate) -> int:
-    """Returns the requests whose cache fits beside the weights; 0 if none does."""
-    memory = candidate.memory
-    room = memory.available_gib - memory.weights_gib - memory.overhead_gib
-    each = memory.cache_gib or 0.0
-    if room < each or room <= 0:
-        return 0
-    return min(candidate.most_requests, int(room / each) if each else candidate.most_requests)
 
 
 @dataclass(frozen=True)
 class _Judged:
     candidate: Candidate
-    server: Server
     goal: Goal
-    batch: int
 
     def ranked(self) -> Ranked | LeftOut:
-        candidate, goal = self.candidate, self.goal
-        alone, band = self._times(1), self._band(1)
-        if alone.request > goal.p99_seconds:
-            reason = (
-                f"one request alone takes {_seconds(alone.request)} "
-                f"({_seconds(alone.request / band.factor)} to "
-                f"{_seconds(alone.request * band.factor)}, {band.basis})"
-            )
-            return LeftOut(candidate.instance.name, reason, alone.request)
-        counts = [self._count(scale) for scale in (1 / band.factor, 1.0, band.factor)]
-        count = counts[1]
-        if count is None:
+        name, memory = self.candidate.instance_type, self.candidate.memory
+        batch, goal = self.candidate.batch, self.goal
+        if batch == 0:
+            parts = f"one request needs more memory than {memory.room}: {memory.parts}"
+            return LeftOut(name, parts)
+        alone, band = self._times(1).request, self._band(1)
+        scales = (1 / band.factor, 1.0, band.factor)
+        if alone > goal.p99_seconds:
+            low, middle, high = (_seconds(alone * scale) for scale in scales)
+            reason = f"one request alone takes {middle} ({low} to {high}, {band.basis})"
+            return LeftOut(name, reason, alone)
+        counts = [self._count(scale) for scale in scales]
+        held = [self._answers(counts[1] or _MOST_INSTANCES, scale) for scale in scales]
+        if counts[1] is None or held[1] is None:
             reason = f"no number of instances up to {_MOST_INSTANCES:,} holds the traffic"
-            return LeftOut(candidate.instance.name, reason, alone.request)
-        held = self._answers(count, 1.0)
-        assert held is not None  # noqa: S101  # `_count` found it
-        load = max(1, min(self.batch, math.ceil(held.requests)))
-        times, at_load = self._times(load), self._band(load)
-        memory = candidate.memory
+            return LeftOut(name, reason, alone)
+        load = max(1, min(batch, math.ceil(held[1].requests)))
+        times, band = self._times(load), self._band(load)
+        price = instance_price_per_hour(name, goal.region)
         requests = goal.traffic.mean * _SECONDS_PER_MONTH / _MILLION
         return Ranked(
-            instance_type=candidate.instance.name,
-            degree=candidate.degree,
+            instance_type=name,
+            degree=self.candidate.server.degree,
             copies=memory.copies,
-            largest_batch=self.batch,
+            largest_batch=batch,
             memory={
                 "weights_gib": memory.weights_gib,
-                "cache_gib": round((memory.cache_gib or 0.0) * self.batch, 3),
+                "cache_gib": round((memory.cache_gib or 0.0) * batch, 3),
                 "rest_gib": memory.overhead_gib,
                 "available_gib": memory.available_gib,
             },
             instances=Range(*counts),
-            first_token_seconds=_around(times.first_token, at_load),
-            token_seconds=_around(times.per_token, at_load),
-            p99_seconds=_around(held.p99_seconds, at_load),
+            first_token_seconds=_around(times.first_token, band),
+            token_seconds=_around(times.per_token, band),
+            p99_seconds=Range(*(None if each is None else each.p99_seconds for each in held)),
             levels=tuple(self._levels()),
-            usd_per_month=self._usd(counts, 1.0),
-            usd_per_million_requests=self._usd(counts, requests),
-            usd_per_million_tokens=self._usd(counts, requests * goal.output_tokens),
-            price=self._price,
-            basis=at_load.basis,
+            usd_per_month=_usd(price, counts, 1.0),
+            usd_per_million_requests=_usd(price, counts, requests),
+            usd_per_million_tokens=_usd(price, counts, requests * goal.output_tokens),
+            usd_per_hour=price.usd if price else None,
+            price_as_of=price.as_of.isoformat() if price else None,
+            basis=band.basis,
         )
 
     def _levels(self) -> Iterator[Level]:
-        for concurrency in LEVELS:
-            if concurrency > self.batch:
-                return
+        for concurrency in (level for level in LEVELS if level <= self.candidate.batch):
             times, band = self._times(concurrency), self._band(concurrency)
             tokens = concurrency * self.goal.output_tokens / times.request
             yield Level(
@@ -260,22 +246,12 @@ class _Judged:
                 band.basis,
             )
 
-    @property
-    def _price(self) -> Price | None:
-        return instance_price_per_hour(self.candidate.instance.name, self.goal.region)
-
-    def _usd(self, counts: Sequence[int | None], per: float) -> Range:
-        if self._price is None:
-            return Range(None, None, None)
-        month = self._price.usd * HOURS_PER_MONTH / per
-        return Range(*(None if count is None else round(count * month, 4) for count in counts))
-
     def _times(self, concurrency: int) -> Times:
         load = Load(concurrency, self.goal.input_tokens, self.goal.output_tokens)
-        return request_times(self.candidate.network, self.server, load, constants())
+        return request_times(self.candidate.network, self.candidate.server, load, constants())
 
     def _band(self, concurrency: int) -> Band:
-        return band_of(self.candidate.network, self.server, concurrency)
+        return band_of(self.candidate.network, self.candidate.server, concurrency)
 
     def _answers(self, instances: int, scale: float) -> Answers | None:
         rate = self.goal.traffic.peak / (instances * self.candidate.memory.copies)
@@ -283,7 +259,7 @@ class _Judged:
 
     @cached_property
     def _closed_loop(self) -> list[float]:
-        return [self._times(number).request for number in range(1, self.batch + 1)]
+        return [self._times(number).request for number in range(1, self.candidate.batch + 1)]
 
     def _count(self, scale: float) -> int | None:
         """Returns the fewest instances that hold the limit if times are so many times as long."""
@@ -296,20 +272,20 @@ class _Judged:
             return holds(rate, seconds, self.goal.p99_seconds)
 
         per_instance = capacity(seconds) * self.candidate.memory.copies
-        low = max(1, math.floor(self.goal.traffic.peak / per_instance))
-        high = low
+        low = high = max(1, math.floor(self.goal.traffic.peak / per_instance))
         while not is_enough(high):
             low, high = high + 1, high * 2
             if high > _MOST_INSTANCES:
                 return None
-        return _first(is_enough, low, high)
+        # The first of the range that is enough.
+        return low + bisect.bisect_left(range(low, high), x=True, key=is_enough)
 
 
-def _first(is_enough: Callable[[int], bool], low: int, high: int) -> int:
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
-    return high
+def _usd(price: Price | None, counts: Sequence[int | None], per: float) -> Range:
+    if price is None:
+        return Range(None, None, None)
+    month = price.usd * HOURS_PER_MONTH / per
+    return Range(*(None if count is None else round(count * month, 4) for count in counts))
 
 
 def _around(value: float, band: Band) -> Range:

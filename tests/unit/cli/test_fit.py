@@ -50,7 +50,7 @@ def test_types_are_ranked_by_cost_with_bands(run):
     assert first["p99_seconds"]["expected"] <= 20
     assert first["basis"] == "extrapolated"
     assert first["usd_per_month"]["expected"] == pytest.approx(
-        first["price"]["usd"] * 730 * first["instances"]["expected"]
+        first["usd_per_hour"] * 730 * first["instances"]["expected"]
     )
     # 2 requests a second, 730 hours: 5.256 million requests of 200 tokens.
     a_million = first["usd_per_month"]["expected"] / 5.256
