@@ -85,13 +85,13 @@ def _own(project: Project, name: str, environment: Environment) -> tuple[ModelCo
 
 def _of_hub(hub: str) -> tuple[ModelConfig, OnType]:
     """Returns the same of the config that `slipway init` would write for a checkpoint."""
-    from slipway.cli.init_checkpoint import FirstConfig
+    from slipway.cli.init_checkpoint import OF_A_CHECKPOINT, FirstConfig
     from slipway.config.schema import ModelConfig
     from slipway.config.starter import first_content
     from slipway.importing.checkpoints import named_hub_place
     from slipway.sizing.ranking import LARGEST_BATCH
 
-    first = FirstConfig("fit", "lmi", named_hub_place(hub))
+    first = FirstConfig("fit", OF_A_CHECKPOINT, named_hub_place(hub))
     facts, place = first.place.facts, first.place
     if facts.family is None or facts.parameters is None:
         raise _unknown(place.unread or f"the files of {hub} tell no network")

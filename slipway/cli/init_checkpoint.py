@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from slipway.config.environments import Environment
 
 _OWN = ("framework", "task", "repository", "image_uri")
-# The container whose settings follow from a checkpoint.
-_LMI = "lmi"
+OF_A_CHECKPOINT = "lmi"
+"""The container whose settings follow from a checkpoint."""
 
 
 def read_checkpoint_of(given: Mapping[str, Any], hub: str | None, root: Path) -> WeightsPlace:
@@ -90,7 +90,7 @@ class FirstConfig:
         Nothing is proposed if the user names a type, or the files do not tell enough.
         """
         facts = self.place.facts
-        is_for_gpus = self.container == _LMI and given["framework"] in (None, VLLM_IMAGE)
+        is_for_gpus = self.container == OF_A_CHECKPOINT and given["framework"] in (None, VLLM_IMAGE)
         is_told = given["family"] is not None and facts.parameters is not None
         if given["instance"] is not None or not is_told or not is_for_gpus:
             return self
@@ -122,7 +122,7 @@ class FirstConfig:
             reasons=reasons,
             **{name: value for name, value in given.items() if name not in _OWN},
         )
-        return self._for_lmi(answers, facts) if self.container == _LMI else answers
+        return self._for_lmi(answers, facts) if self.container == OF_A_CHECKPOINT else answers
 
     @property
     def told(self) -> Iterator[str]:
