@@ -1,4 +1,4 @@
-"""Fits the constants of the roofline: least squares of logarithms, held near what is plausible."""
+"""Fits the constants of the roofline: robust least squares, held near what is plausible."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -16,6 +16,8 @@ Vector = npt.NDArray[np.float64]
 _ROWS_OF_A_PAIR = 6
 # What one row errs by, by itself: noise between runs.
 _NOISE = 0.07
+# From so many times that on, a row counts as disturbed.
+_FAR = 2.0
 _STEP, _MOST_STEPS, _MOST_TRIES, _ENOUGH = 1e-4, 30, 8, 1e-4
 _GPUS = (
     "NVIDIA A10G",
@@ -94,10 +96,21 @@ def fit(rows: Sequence[Row]) -> Constants:
     def residuals(point: Vector) -> Vector:
         constants = _named(names, point)
         predicted = np.log([predicted_seconds(row, constants) for row in rows])
-        return np.concatenate([(predicted - measured) * weight, (point - centre) / spread])
+        far = _bounded((predicted - measured) * weight)
+        return np.concatenate([far, (point - centre) / spread])
 
     found = _least_squares(residuals, centre)
     return {name: float(f"{value:.3g}") for name, value in _named(names, found).items()}
+
+
+def _bounded(distances: Vector) -> Vector:
+    """Returns distances whose squares grow linearly far out (pseudo-Huber loss).
+
+    One disturbed run then does not decide for all others.
+    """
+    size = np.sqrt(1 + (distances / _FAR) ** 2) - 1
+    bounded: Vector = np.sign(distances) * _FAR * np.sqrt(2 * size)
+    return bounded
 
 
 def _named(names: Sequence[str], point: Vector) -> Constants:

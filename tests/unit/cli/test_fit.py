@@ -41,8 +41,8 @@ def messages(run, *arguments):
 
 
 def test_types_are_ranked_by_cost_with_bands(run):
-    found = fitted(run, *GOAL, *TWO)
-    assert [each["instance_type"] for each in found["ranked"]] == ["ml.g6e.xlarge", "ml.g5.2xlarge"]
+    found = fitted(run, "--rate", "0.5", *GOAL[2:], *TWO)
+    assert [each["instance_type"] for each in found["ranked"]] == ["ml.g5.2xlarge", "ml.g6e.xlarge"]
     first = found["ranked"][0]
     for name in ("instances", "p99_seconds", "token_seconds", "usd_per_month"):
         value = first[name]
@@ -52,10 +52,17 @@ def test_types_are_ranked_by_cost_with_bands(run):
     assert first["usd_per_month"]["expected"] == pytest.approx(
         first["usd_per_hour"] * 730 * first["instances"]["expected"]
     )
-    # 2 requests a second, 730 hours: 5.256 million requests of 200 tokens.
-    a_million = first["usd_per_month"]["expected"] / 5.256
+    # 0.5 requests a second, 730 hours: 1.314 million requests of 200 tokens.
+    a_million = first["usd_per_month"]["expected"] / 1.314
     assert first["usd_per_million_requests"]["expected"] == pytest.approx(a_million, rel=1e-3)
     assert first["usd_per_million_tokens"]["expected"] == pytest.approx(a_million / 200, rel=1e-3)
+
+
+def test_a_slow_end_without_a_p99_is_said(run):
+    code, output, _ = run("qwen3-8b", *GOAL, "--instances", "ml.g6e.xlarge")
+    assert code == 0
+    (line,) = [line for line in output.splitlines() if line.lstrip().startswith("p99 ")]
+    assert line.endswith(" to none] ms, waiting included")
 
 
 def test_throughput_grows_with_the_clients(run):
