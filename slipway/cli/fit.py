@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
+from slipway.cli.output import (
+    AnyEnvironmentOption,
+    JsonOption,
+    current_project,
+    model_names,
+    print_json,
+)
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, did_you_mean
 
@@ -29,7 +35,9 @@ _MOST: Final = 1e6
 
 
 def fit(
-    name: Annotated[str | None, typer.Argument(help="Name of the model.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the model.", autocompletion=model_names)
+    ] = None,
     hub: Annotated[
         str | None, typer.Option(help="In place of NAME: OWNER/NAME[@REVISION] on the Hub.")
     ] = None,

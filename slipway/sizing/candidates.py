@@ -74,7 +74,9 @@ def _candidates(
     """Returns the candidates of a type, one a tensor parallel degree; or why there are none."""
     accelerator, serving = instance.accelerator, config.serving
     gpu = gpu_of(instance.name)
-    if accelerator is None or gpu is None or not isinstance(serving, LmiServing):
+    if accelerator is None:
+        return "it has no accelerator"
+    if gpu is None or not isinstance(serving, LmiServing):
         return f"no measurement is on {instance.accelerator_title}"
     found: list[Candidate] = []
     reasons = ["nothing says what memory it takes"]

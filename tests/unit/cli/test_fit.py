@@ -187,6 +187,11 @@ def test_a_limit_that_nothing_holds_names_the_fastest_type(run):
     )
 
 
+def test_a_type_without_accelerators_is_left_out(run):
+    found = fitted(run, *GOAL, "--instances", "ml.g6e.xlarge,ml.m5.xlarge")
+    assert [each["reason"] for each in found["left_out"]] == ["it has no accelerator"]
+
+
 def test_types_that_were_never_measured_hold_nothing(run):
     (message,) = messages(run, "qwen3-8b", *GOAL, "--instances", "ml.g4dn.xlarge")
     assert message == (

@@ -46,7 +46,7 @@ def test_p99_is_that_of_a_simulated_copy_with_exponential_answers(rate):
     generator = random.Random(3)  # noqa: S311  # of a simulation
     free = [0.0] * places
     now, waits = 0.0, []
-    for _ in range(60_000):
+    for _ in range(30_000):
         now += generator.expovariate(rate)
         start = max(now, heapq.heappop(free))
         heapq.heappush(free, start + generator.expovariate(1 / mean))
