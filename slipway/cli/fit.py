@@ -52,6 +52,10 @@ def fit(
         str | None,
         typer.Option(help="Of a prompt and of an answer. Default: the config's limits."),
     ] = None,
+    cached_tokens: Annotated[
+        int,
+        typer.Option(help="Of each prompt's beginning, kept by the engine: a shared instruction."),
+    ] = 0,
     instances: Annotated[
         str | None, typer.Option("--instances", help="Types to compare. Default: all with GPUs.")
     ] = None,
@@ -73,7 +77,8 @@ def fit(
     environment = reference([project.environment(each) for each in names])
     config, on = _of_hub(hub) if hub else _own(project, str(name), environment)
     volume = _traffic(rate, traffic)
-    goal = _goal(config, environment, volume, (p99 or 0.0) / 1000, _tokens(tokens))
+    limit = (p99 or 0.0) / 1000
+    goal = _goal(config, environment, volume, limit, _tokens(tokens), cached_tokens)
     found = rank(ways_of(on, environment, types, goal), goal)
     if not found.ranked:
         raise _nothing(found)
@@ -127,6 +132,7 @@ def _goal(
     traffic: Traffic,
     p99_seconds: float,
     tokens: tuple[int, int] | None,
+    cached_tokens: int,
 ) -> Goal:
     """Returns what is asked, with the config's limits where no tokens are given."""
     from slipway.planning.families import deployment_of
@@ -135,7 +141,7 @@ def _goal(
     from slipway.sizing.ranking import Goal
 
     try:
-        network_of(deployment_of(config, environment))
+        network = network_of(deployment_of(config, environment))
     except UnknownShapeError as error:
         raise _unknown(str(error)) from None
     limits = (getattr(config.serving, f"max_{each}_tokens") for each in ("input", "new"))
@@ -148,7 +154,13 @@ def _goal(
             f"{prompt} and {answer} tokens are more than the network's {most} positions",
             "Ask for fewer in `--tokens`.",
         )
-    return Goal(traffic, p99_seconds, prompt, answer, environment.region)
+    if not 0 <= cached_tokens < prompt or (cached_tokens and not network.reuses_prompts):
+        raise _wrong(
+            f"`--cached-tokens {cached_tokens}` is not less than the prompt's {prompt}, or the "
+            "network has states, which no engine keeps",
+            "Leave it out, or give the tokens that all prompts begin with.",
+        )
+    return Goal(traffic, p99_seconds, prompt, answer, environment.region, cached_tokens)
 
 
 def _checked(

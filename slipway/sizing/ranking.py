@@ -34,6 +34,7 @@ class Goal:
         input_tokens: of a prompt.
         output_tokens: of an answer.
         region: whose prices count.
+        cached_tokens: at the beginning of each prompt, which the engine has kept.
     """
 
     traffic: Traffic
@@ -41,6 +42,7 @@ class Goal:
     input_tokens: int
     output_tokens: int
     region: str
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class Level:
     concurrency: int
     first_token_seconds: Range
     token_seconds: Range
+    request_seconds: Range
     tokens_per_second: Range
     basis: str
 
@@ -242,12 +245,15 @@ class _Judged:
                 concurrency,
                 _around(times.first_token, band),
                 _around(times.per_token, band),
+                _around(times.request, band),
                 _around(tokens, band),
                 band.basis,
             )
 
     def _times(self, concurrency: int) -> Times:
-        load = Load(concurrency, self.goal.input_tokens, self.goal.output_tokens)
+        goal = self.goal
+        new = goal.input_tokens - goal.cached_tokens
+        load = Load(concurrency, goal.input_tokens, goal.output_tokens, new)
         return request_times(self.candidate.network, self.candidate.server, load, constants())
 
     def _band(self, concurrency: int) -> Band:

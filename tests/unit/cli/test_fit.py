@@ -72,6 +72,22 @@ def test_throughput_grows_with_the_clients(run):
     assert rates == sorted(rates)
 
 
+def test_a_kept_beginning_of_prompts_is_not_computed_again(run):
+    goal = ("--rate", "0.1", "--p99", "60000", "--tokens", "4000,20", *TWO)
+    whole, kept = (
+        fitted(run, *goal, *more)["ranked"][0]["levels"][0]
+        for more in ((), ("--cached-tokens", "3900"))
+    )
+    assert kept["first_token_seconds"]["expected"] < whole["first_token_seconds"]["expected"] / 5
+    assert kept["request_seconds"]["expected"] < whole["request_seconds"]["expected"]
+
+
+@pytest.mark.parametrize("tokens", ["-1", "500"])
+def test_not_all_of_a_prompt_is_kept(run, tokens):
+    (message,) = messages(run, "qwen3-8b", *GOAL, "--cached-tokens", tokens)
+    assert message.startswith(f"`--cached-tokens {tokens}` is not less than the prompt's 500")
+
+
 def test_more_traffic_needs_more_instances(run):
     counts = [
         fitted(run, "--rate", rate, *GOAL[2:], *TWO)["ranked"][0]["instances"]["expected"]
