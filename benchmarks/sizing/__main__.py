@@ -1,6 +1,6 @@
 """Fits the constants, says how far they hold, and writes what follows from that.
 
-`--write` writes `slipway/facts/sizing.json`, `benchmarks/results/sizing.json` and the tables of
+`--write` writes `slipway/facts/sizing.json`, `held_out.json` beside this file and the tables of
 docs/sizing.md. Other rows, in the same columns, are only compared:
 
     python -m benchmarks.sizing [--write] [OTHER_ROWS.csv ...]

@@ -26,7 +26,7 @@ from slipway.sizing.latency import Constants
 
 _ROOT = Path(__file__).parents[2]
 FACTS = _ROOT / "slipway" / "facts" / "sizing.json"
-RESULTS = _ROOT / "benchmarks" / "results" / "sizing.json"
+RESULTS = _ROOT / "benchmarks" / "sizing" / "held_out.json"
 PAGE = _ROOT / "docs" / "sizing.md"
 AS_OF = "2026-11-28"
 _GROUPS = {"dense": True, "other": False}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import significant
+from benchmarks.sizing.report import RESULTS
 from tools.pictures.bars import Panel, Row, bars_picture
 from tools.pictures.lines import Series, Value, lines_picture
 from tools.pictures.scatter import Point, scatter_picture
@@ -25,7 +26,7 @@ def plots() -> dict[str, str]:
         "benchmark-neuron-goals": _neuron_goals(_results("neuron")),
         "benchmark-lmi": _lmi(_results("lmi")),
         "benchmark-weights": _weights(_results("lmi")),
-        "sizing": _sizing(_results("sizing")),
+        "sizing": _sizing(json.loads(RESULTS.read_text("utf-8"))),
     }
 
 
