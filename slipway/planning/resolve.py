@@ -125,8 +125,8 @@ def _state(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> li
     """Returns further problems of a config that breaks rules, so that all are reported at once."""
     try:
         parts = artifact_parts(deployment, lock, allow_unpublished=allow_unpublished)
-    except UnknownImageError:
-        # The files that an artifact has depend on the image.
+    except (UnknownImageError, UnknownValueError):
+        # The files that an artifact has depend on the image, and on the layout on the instance.
         return []
     # Without a source there is nothing to publish yet: one remedy at a time.
     return [parts] if isinstance(parts, Problem) and any_source(deployment) else []

@@ -10,6 +10,7 @@ import yaml
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.base import UnknownValueError
 from slipway.config.sections.network import Network
 from slipway.errors import UserError
 from slipway.facts.images import UnknownVersionError
@@ -162,7 +163,7 @@ def _locked(deployment: Deployment) -> LockedArtifact:
     )
     try:
         digest = inputs_digest(deployment)
-    except UnknownVersionError:
+    except (UnknownVersionError, UnknownValueError):
         # Such a config was never published.
         digest = DIGEST
     if config.serving.container == "lmi" and name == "release":

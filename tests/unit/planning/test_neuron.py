@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from containers.serving.settings import EnvironmentReader, ServingSettings
+from slipway.config.sections.base import UnknownValueError
 from slipway.facts.instances import instance_types
 from slipway.planning.families import deployment_of
 from slipway.planning.families.neuron.hardware import aws_neuron_image
@@ -214,7 +215,7 @@ class TestNoPlacement:
 
     def test_nothing_is_told_to_a_container_that_has_none(self):
         with pytest.raises(
-            ValueError, match=r"tiny has no placement on the NeuronCores of ml\.c5\.xlarge"
+            UnknownValueError, match=r"tiny has no placement on the NeuronCores of ml\.c5\.xlarge"
         ):
             on("ml.c5.xlarge").container_environment()
 

@@ -168,3 +168,13 @@ def test_other_buckets_are_another_artifact():
     )
     # `sequence_length` alone is a graph of 128 tokens too.
     assert two != one == named
+
+
+def test_a_published_model_without_a_neuron_device_gets_a_report():
+    model = config("ml.inf2.xlarge", **NEURONX)
+    part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target="inf2")
+    locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
+    changed = deployment_of(config("ml.c5.2xlarge", **NEURONX), PRODUCTION)
+    with pytest.raises(UserError) as caught:
+        resolve(changed, Lock(environments={PRODUCTION.name: locked}), DIGESTS)
+    assert "ml.c5.2xlarge has no accelerator" in caught.value.problems[0].message

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from slipway.config.sections.artifacts import Compile
+from slipway.config.sections.base import UnknownValueError
 from slipway.config.sections.serving.neuron import NeuronServing
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.neuron.drivers import newest_neuron_version
@@ -47,7 +48,7 @@ class Neuron(Deployment):
     def _placed(self) -> NeuronPlacement:
         placement = self.neuron_placement
         if placement is None:
-            raise ValueError(
+            raise UnknownValueError(
                 f"{self.config.name} has no placement on the NeuronCores of {self.instance.name}"
             )
         return placement
