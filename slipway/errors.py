@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Final
 
-from slipway.codes.code import Code
+from slipway.codes.code import Code, OwnCode
 
 FieldPath = tuple[str | int, ...]
 
@@ -43,7 +43,8 @@ class Problem:
     """One thing to put right.
 
     Args:
-        code: its entry in the table of `slipway.codes`, printed behind the message.
+        code: its entry in the table of `slipway.codes`, printed behind the message; or the name of
+            the project's own policy that found it.
         kind: what sort of problem it is.
         message: what is wrong, with the bad value and the limit or the allowed values.
         remedy: what to do, as an instruction or a command.
@@ -51,7 +52,7 @@ class Problem:
         location: where that is, once known.
     """
 
-    code: Code
+    code: Code | OwnCode
     kind: Kind
     message: str
     remedy: str
@@ -72,7 +73,7 @@ class Problem:
         """Returns the problem for machines; the keys are part of the command line's contract."""
         location = self.location or Location("")
         return {
-            "code": self.code.value,
+            "code": str(self.code),
             "kind": self.kind.value,
             "file": location.path or None,
             "line": location.line or None,

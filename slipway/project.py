@@ -15,9 +15,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from slipway.codes.code import Code
+from slipway.config.environment_file import load_defaults, place_in_environment
 from slipway.config.environments import Environment
 from slipway.config.load import (
     ConfigFile,
+    Default,
     InvalidConfigError,
     LoadedConfig,
     config_files,
@@ -46,6 +48,8 @@ from slipway.planning.sharing import (
     invalid_host,
     unknown_host,
 )
+from slipway.policies.judge import judge
+from slipway.policies.plan import Policy
 
 # The folder of what programs make; git ignores it.
 _MADE_LATER = "build/"
@@ -75,9 +79,12 @@ class Project:
 
     Args:
         root: the folder with environments.yaml and model_configs/.
+        policies: which its plans must meet, beside those of environments.yaml. With None, not even
+            these run.
     """
 
     root: Path
+    policies: Sequence[Policy] | None = ()
 
     @classmethod
     def find(cls, start: Path) -> "Project":
@@ -101,6 +108,11 @@ class Project:
             f"no Slipway project here: neither {start} nor a folder above has {ENVIRONMENTS_FILE}",
             "Run the command inside a project.",
         )
+
+    @functools.cached_property
+    def unjudged(self) -> "Project":
+        """Returns the project for plans that are only looked at: no policy runs."""
+        return replace(self, policies=None)
 
     @functools.cached_property
     def files(self) -> Mapping[str, Path]:
@@ -136,7 +148,11 @@ class Project:
         Raises:
             UserError: every problem of the config.
         """
-        return config_for(environment, self._read(name), self.environment_names)
+        return self._as_seen(environment, self._read(name))
+
+    def _as_seen(self, environment: str, file: ConfigFile) -> LoadedConfig:
+        defaults = load_defaults(environment, self.root)
+        return config_for(environment, file, self.environment_names, defaults)
 
     def _read(self, name: str) -> ConfigFile:
         if name not in self.files:
@@ -273,7 +289,8 @@ class Project:
     def check(self, name: str, environments: Sequence[Environment]) -> Checked:
         """Checks one model in each environment that deploys it, or in the first if none does.
 
-        A file is read once for all environments that it has no section for, and the lock once.
+        A file is read once for all environments that it has no section for, and that have no
+        defaults of their own. The lock is read once.
 
         Args:
             name: file stem of the config.
@@ -289,12 +306,11 @@ class Project:
             known = next(iter(loaded.values()), None)
             section = environment.name
             if known is not None and section not in known.config.environments:
-                section = ""
+                has_own = load_defaults(section, self.root) != load_defaults("", self.root)
+                section = section if has_own else ""
             try:
                 if section not in loaded:
-                    loaded[section] = config_for(
-                        environment.name, read(name), self.environment_names
-                    )
+                    loaded[section] = self._as_seen(environment.name, read(name))
                 there = loaded[section]
                 deployment = deployment_of(there.config, environment)
                 if not has_source(deployment):
@@ -392,9 +408,22 @@ class Project:
             raise UserError(loaded.locate([*error.problems, *refused])) from None
         if refused:
             raise UserError(loaded.locate(refused))
-        if not findings.warnings:
-            return plan
-        return replace(plan, warnings=(*plan.warnings, *findings.warnings))
+        plan = replace(
+            plan,
+            warnings=(*plan.warnings, *findings.warnings),
+            defaults=(*loaded.defaults(), *self._default_network(deployment)),
+        )
+        refused = [] if self.policies is None else list(judge(plan, self.policies, self.root))
+        if refused:
+            raise UserError(loaded.locate(refused))
+        return plan
+
+    def _default_network(self, deployment: Deployment) -> list[Default]:
+        environment = deployment.environment
+        if environment.network is None or deployment.config.endpoint.vpc is not None:
+            return []
+        _, place = place_in_environment(environment.name, ("network",), self.root)
+        return [Default("endpoint.vpc", "the network of the environment", place)]
 
     def _guests(self, deployment: Deployment) -> tuple[list[GuestPlan], list[Problem]]:
         """Returns the models whose copies run on a model's endpoint; of unreadable ones, why."""

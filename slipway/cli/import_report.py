@@ -174,7 +174,7 @@ def _checked(draft: Draft, text: str, target: Target) -> ModelConfig:
     from slipway.project import Project
 
     with TemporaryDirectory() as folder:
-        project = Project(Path(folder))
+        project = Project(Path(folder), policies=None)  # their Python is not in the folder
         environments_file = (target.project.root / ENVIRONMENTS_FILE).read_bytes()
         (project.root / ENVIRONMENTS_FILE).write_bytes(environments_file)
         trial = dataclasses.replace(target, project=project, path=project.root / target.shown)

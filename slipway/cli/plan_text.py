@@ -10,6 +10,7 @@ from slipway.config.sections.scale_to_zero import CopySchedule
 from slipway.config.sections.scaling import Autoscaling, Schedule
 from slipway.planning.capture import CapturePlace
 from slipway.planning.component import ComponentPlan
+from slipway.planning.consequences import as_text
 from slipway.planning.memory_estimate import MemoryEstimate
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan, VariantPlan, counted
 from slipway.planning.rollout_text import describe_rollout
@@ -25,6 +26,9 @@ def plan_rows(plan: DeploymentPlan) -> list[tuple[str, str]]:
     """Returns a plan as labels and values."""
     rows = [*_endpoint_and_files(plan), *_instances(plan), *_network(plan), *_safeguards(plan)]
     rows += _settings_and_tags(plan)
+    for each in plan.defaults:
+        place = f"{each.place.path}:{each.place.line}"
+        rows.append(("default", f"{each.field}: {as_text(each.value)} ({place})"))
     return rows + [("warning", warning.message) for warning in plan.warnings]
 
 

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import slipway
-from slipway.codes.table import Entry, entries
+from slipway.codes.code import Code, OwnCode
+from slipway.codes.table import entries
 from slipway.errors import Problem
 
 
 def sarif_log(problems: Sequence[Problem]) -> dict[str, Any]:
     """Returns a SARIF 2.1.0 log with one result for each problem, and a rule for each code."""
     codes = sorted({problem.code for problem in problems})
-    rules = [_rule(entries()[code]) for code in codes]
+    rules = [_rule(code) for code in codes]
     driver = {"name": "slipway", "version": slipway.__version__, "rules": rules}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -29,7 +30,10 @@ def sarif_log(problems: Sequence[Problem]) -> dict[str, Any]:
     }
 
 
-def _rule(entry: Entry) -> dict[str, Any]:
+def _rule(code: Code | OwnCode) -> dict[str, Any]:
+    if not isinstance(code, Code):
+        return {"id": code, "shortDescription": {"text": f"The project's own {code}"}}
+    entry = entries()[code]
     return {
         "id": entry.code.value,
         "shortDescription": {"text": entry.title},
@@ -42,7 +46,7 @@ def _result(problem: Problem) -> dict[str, Any]:
     shown = problem.as_json()
     subject = f"{shown['field']}: " if shown["field"] else ""
     result: dict[str, Any] = {
-        "ruleId": problem.code.value,
+        "ruleId": str(problem.code),
         "level": "error",
         "message": {"text": f"{subject}{problem.message}\n{problem.remedy}"},
     }

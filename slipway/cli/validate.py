@@ -50,7 +50,9 @@ def validate(
     ]
     selected = project.select(names or ["*"]) if project.files or names else []
     checked = {name: project.check(name, environments) for name in selected}
-    problems = [problem for found in checked.values() for problem in found.problems]
+    # A policy that does not work is one problem, whichever models it looks at.
+    found = (problem for each in checked.values() for problem in each.problems)
+    problems = list(dict.fromkeys(found))
     if sarif is not None:
         from slipway.cli.sarif import sarif_log
 

@@ -5,6 +5,10 @@ docs/troubleshooting.md explains each code. This module imports nothing of Slipw
 """
 
 from enum import StrEnum
+from typing import NewType
+
+OwnCode = NewType("OwnCode", str)
+"""Stands in the place of a code for a policy of the project's own: `policy NAME`."""
 
 
 class Code(StrEnum):
@@ -51,6 +55,16 @@ class Code(StrEnum):
     UNKNOWN_REGION = "SW222"
     REFUSED_VALUE = "SW223"
     CREDENTIAL_IN_FILE = "SW224"
+
+    # Policies of the project.
+    POLICY_COST = "SW290"
+    POLICY_PRICE = "SW291"
+    POLICY_TAGS = "SW292"
+    POLICY_INSTANCE_TYPE = "SW293"
+    POLICY_REGION = "SW294"
+    POLICY_IMAGE_TAG = "SW295"
+    POLICY_NETWORK = "SW296"
+    POLICY_FAILED = "SW297"
 
     # Values that do not go together, in every container.
     VARIANT_SET = "SW301"

@@ -6,7 +6,7 @@ module walks the node graph instead, so that a problem found later can name line
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -69,29 +69,40 @@ class Document:
         Args:
             field: path of the mapping. Its values keep their own places in the file.
         """
-        overlay: Any = self.content
+        return replace(self.section(field).over(self), problems=self.problems)
+
+    def section(self, field: FieldPath) -> "Document":
+        """Returns a mapping of the document as a document; an empty one where there is none."""
+        content: Any = self.content
         for part in field:
-            overlay = overlay[part]
+            content = content.get(part) if isinstance(content, dict) else None
+        if not isinstance(content, dict):
+            return Document(self.path, {}, {}, (), {})
+        positions, written = _below(self.positions, field), _below(self.written, field)
+        return Document(self.path, content, positions, (), written)
+
+    def over(self, other: "Document") -> "Document":
+        """Returns this document laid over another; each value keeps its own place."""
         replaced: set[FieldPath] = set()
-        content = _merged(self.content, overlay, (), replaced)
-        positions = _moved(self.positions, field, replaced)
-        written = _moved(self.written, field, replaced)
+        content = _merged(other.content, self.content, (), replaced)
+        positions = {**_kept(other.positions, replaced), **self.positions}
+        written = {**_kept(other.written, replaced), **self.written}
         return Document(self.path, content, positions, self.problems, written)
 
 
-def _moved(
-    known: Mapping[FieldPath, _Fact], field: FieldPath, replaced: set[FieldPath]
-) -> dict[FieldPath, _Fact]:
-    """Returns facts about fields, with those below `field` at the root."""
-    moved = {
+def _below(known: Mapping[FieldPath, _Fact], field: FieldPath) -> dict[FieldPath, _Fact]:
+    """Returns facts about the fields below one, with their paths from there."""
+    depth = len(field)
+    return {p[depth:]: fact for p, fact in known.items() if p[:depth] == field and p != field}
+
+
+def _kept(known: Mapping[FieldPath, _Fact], replaced: set[FieldPath]) -> dict[FieldPath, _Fact]:
+    """Returns facts about the fields that are not replaced, nor below such a field."""
+    return {
         path: fact
         for path, fact in known.items()
         if not any(path[:length] in replaced for length in range(1, len(path) + 1))
     }
-    for path, fact in known.items():
-        if path[: len(field)] == field and path != field:
-            moved[path[len(field) :]] = fact
-    return moved
 
 
 def _merged(

@@ -12,9 +12,11 @@ from pydantic_core import PydanticCustomError
 
 from slipway.config.names import LOCAL
 from slipway.config.sections.base import Section
+from slipway.config.sections.defaults import Defaults
 from slipway.config.sections.image_builds import PUBLIC_BUILDS, ImageBuilds
 from slipway.config.sections.keys import ARTIFACT_KEY, KeyArn, KeyChoice, is_of_region
 from slipway.config.sections.network import Network
+from slipway.config.sections.policies import NO_POLICIES, Policies
 from slipway.config.sections.remote_publishing import RemotePublishing
 
 # No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
@@ -24,12 +26,12 @@ _ACCOUNT = r"^[0-9]{12}$"
 LONGEST_BUCKET_NAME = 63
 
 
-class ProjectName(Section):
-    """The key `project` of environments.yaml."""
+class Shared(Section):
+    """The keys of environments.yaml that are for every environment."""
 
-    project: Annotated[str, Field(pattern=_NAME_PATTERN, max_length=20)] = Field(
-        description="Part of every name in the account, where projects share one."
-    )
+    project: Annotated[str, Field(pattern=_NAME_PATTERN, max_length=20)] = ""
+    policies: Policies = NO_POLICIES
+    defaults: Defaults = Defaults.model_validate({})
 
 
 class EnvironmentName(Section):
@@ -125,6 +127,16 @@ class Environment(EnvironmentName):
         None,
         description="Has the foundation make a build project for `slipway publish NAME --remote`."
         " Without it there is none.",
+    )
+    policies: Policies = Field(
+        NO_POLICIES,
+        description="Conditions that every plan must meet. Those beside the environments are for "
+        "all of them, and an environment's own are laid over these.",
+    )
+    defaults: Defaults = Field(
+        Defaults.model_validate({}),
+        description="Values that every model takes where its file says nothing. Those beside the "
+        "environments are for all of them, and an environment's own are laid over these.",
     )
 
     @field_validator("artifact_key_arn", "log_key")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -11,27 +11,48 @@ from pydantic_core import ErrorDetails
 from slipway.codes.code import Code
 from slipway.config.boundary_rules import boundary_problems
 from slipway.config.document import Document, read_document
+from slipway.config.environment_file import (
+    laid_over_shared,
+    misspelt_keys,
+    names_in,
+    read_environments,
+)
 from slipway.config.environments import (
     LONGEST_BUCKET_NAME,
     Environment,
     EnvironmentName,
-    ProjectName,
+    Shared,
 )
 from slipway.config.image_build_rules import image_build_problems
 from slipway.config.messages import describe
-from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, PROJECT_KEY
+from slipway.config.names import (
+    CONFIG_DIRECTORY,
+    ENVIRONMENTS_FILE,
+    POLICIES_KEY,
+    PROJECT_KEY,
+    SHARED_KEYS,
+)
 from slipway.config.network_rules import network_problems
 from slipway.config.remote_publishing_rules import remote_publishing_problems
 from slipway.config.schema import ModelConfig
 from slipway.config.secrets import secrets_in
+from slipway.config.sections.policies import Policies
 from slipway.config.valid_subset import Doubts, valid_subset
-from slipway.errors import Kind, Problem, UserError, did_you_mean, relative
+from slipway.errors import Kind, Location, Problem, UserError, did_you_mean, dotted, relative
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 OVERLAYS = "environments"
 # Of a model config; the first is preferred where Slipway writes one.
 SUFFIXES = (".yaml", ".yml")
+
+
+class Default(NamedTuple):
+    """A value that a model takes from environments.yaml: field, value, and where it stands."""
+
+    field: str
+    value: Any
+    place: Location
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,16 @@ class LoadedConfig:
     def locate(self, problems: Sequence[Problem]) -> list[Problem]:
         """Returns problems of a later stage with their places, in the file's order."""
         return _in_file_order(self.document, problems)
+
+    def defaults(self) -> Iterator[Default]:
+        """Yields what the config takes from environments.yaml."""
+        for field, place in self.document.positions.items():
+            if place.path != self.document.path:
+                value: Any = self.document.content
+                for part in field:
+                    value = value[part]
+                if not isinstance(value, dict):
+                    yield Default(dotted(field), value, place)
 
 
 @dataclass(frozen=True)
@@ -127,7 +158,10 @@ def read_config(path: Path, root: Path) -> ConfigFile:
 
 
 def config_for(
-    environment: str, file: ConfigFile, known_environments: Collection[str]
+    environment: str,
+    file: ConfigFile,
+    known_environments: Collection[str],
+    defaults: Document | None = None,
 ) -> LoadedConfig:
     """Returns a model config as an environment sees it.
 
@@ -135,6 +169,7 @@ def config_for(
         environment: its section of `environments` is laid over the rest of the file.
         file: what was read.
         known_environments: names that such a section may have.
+        defaults: values for what the file does not say.
 
     Raises:
         InvalidConfigError: every problem of the file's form and values.
@@ -145,6 +180,8 @@ def config_for(
         problems += _misplaced(overlays, known_environments)
         if isinstance(overlays.get(environment), dict):
             document = document.overlaid((OVERLAYS, environment))
+    if defaults is not None and defaults.content:
+        document = document.over(defaults)
     config = _validate(ModelConfig, document, problems)
     renamed = any(problem.field[-1:] == ("name",) for problem in problems)
     if not renamed and document.content.get("name") not in (None, path.stem):
@@ -208,8 +245,7 @@ def environment_names(root: Path) -> list[str]:
     Raises:
         UserError: the file cannot be read.
     """
-    content = read_document(root / ENVIRONMENTS_FILE, ENVIRONMENTS_FILE).content
-    return [name for name in content if name != PROJECT_KEY]
+    return names_in(read_environments(root))
 
 
 def load_environment(name: str, root: Path) -> Environment:
@@ -218,8 +254,8 @@ def load_environment(name: str, root: Path) -> Environment:
     Raises:
         UserError: the file or this environment in it is wrong, or there is no such environment.
     """
-    document = read_document(root / ENVIRONMENTS_FILE, ENVIRONMENTS_FILE)
-    names = [key for key in document.content if key != PROJECT_KEY]
+    document = read_environments(root)
+    names = names_in(document)
     if name not in names:
         hint = did_you_mean(name, names)
         raise UserError(
@@ -234,10 +270,10 @@ def load_environment(name: str, root: Path) -> Environment:
                 )
             ]
         )
-    problems = [*document.problems, *secrets_in(document)]
+    problems = [*document.problems, *secrets_in(document), *misspelt_keys(document)]
     _validate_name(name, problems)
     environment = None
-    project = _project(document, problems)
+    project = _project(document, names, problems)
     content = document.content[name]
     if isinstance(content, dict):
         found: list[Problem] = []
@@ -280,7 +316,9 @@ def load_environment(name: str, root: Path) -> Environment:
         problems.extend(remote_publishing_problems(environment))
     if problems or environment is None:
         raise UserError(_in_file_order(document, problems))
-    return environment
+    # Not so `defaults`: a model is laid over them as a document, which keeps their places.
+    policies = laid_over_shared(document, name, POLICIES_KEY).content
+    return environment.model_copy(update={POLICIES_KEY: Policies.model_validate(policies)})
 
 
 def _validate(
@@ -310,13 +348,14 @@ def is_secondary_error(detail: ErrorDetails) -> bool:
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
-def _project(document: Document, problems: list[Problem]) -> str:
-    """Returns the project's name; empty if the file has none, or a wrong one."""
-    if PROJECT_KEY not in document.content:
-        return ""
-    found = _validate(
-        ProjectName, document, problems, content={"project": document.content[PROJECT_KEY]}
-    )
+def _project(document: Document, names: Collection[str], problems: list[Problem]) -> str:
+    """Checks what is for all environments.
+
+    Returns:
+        The project's name; empty if the file has none, or a wrong one.
+    """
+    content = {k: v for k, v in document.content.items() if k in SHARED_KEYS and k not in names}
+    found = _validate(Shared, document, problems, content=content)
     return "" if found is None else found.project
 
 
@@ -348,5 +387,15 @@ def _validate_name(name: str, problems: list[Problem]) -> None:
 
 
 def _in_file_order(document: Document, problems: Sequence[Problem]) -> list[Problem]:
-    located = [p if p.location else p.at(document.locate(p.field)) for p in problems]
+    located = [p if p.location else _located(document, p) for p in problems]
     return sorted(located, key=lambda problem: (problem.location, problem.field.__repr__()))
+
+
+def _located(document: Document, problem: Problem) -> Problem:
+    place = document.locate(problem.field)
+    if place.path == document.path:
+        return problem.at(place)
+    if problem.field not in document.positions:
+        return problem.at(Location(document.path, 1, 1))  # what is missing belongs there
+    remedy = f"{problem.remedy} A value in {document.path} comes before this default."
+    return replace(problem, location=place, remedy=remedy)

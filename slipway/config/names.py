@@ -4,8 +4,8 @@ CONFIG_DIRECTORY = "model_configs"
 # One deployment's name becomes a construct id, a stack and an endpoint (63 characters together with
 # `-ENVIRONMENT`, SageMaker's limit for endpoint names).
 NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
-# The key in environments.yaml that is no environment.
-PROJECT_KEY = "project"
+# The keys in environments.yaml that are no environment.
+PROJECT_KEY, POLICIES_KEY, DEFAULTS_KEY = SHARED_KEYS = ("project", "policies", "defaults")
 ENVIRONMENTS_FILE = "environments.yaml"
 # The environment that is the embedded AWS.
 LOCAL = "local"

@@ -60,7 +60,8 @@ def project_at(project: Project, ref: str, *, is_run: bool = False) -> Iterator[
             project.root, f"{commit}:./", Path(folder),
             lambda path, size: is_run or size <= _LARGEST_BYTES or path.startswith(_READ_WHOLE),
         )  # fmt: skip
-        yield Project(Path(folder))
+        # Policies judge the change. Another commit's are code that nobody here has chosen to run.
+        yield Project(Path(folder), policies=None)
 
 
 def compare_with_deployed(plan: DeploymentPlan, access: Access) -> Consequences:

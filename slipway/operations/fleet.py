@@ -255,7 +255,7 @@ def _plans(
     for name in project.files:
         try:
             if has_source(project.deployment(name, environment)):
-                yield name, project.plan(name, environment, allow_unpublished=True)
+                yield name, project.unjudged.plan(name, environment, allow_unpublished=True)
         except UserError:
             yield name, None
 

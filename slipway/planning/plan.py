@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from slipway.config.environments import Environment
+from slipway.config.load import Default
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.rollout import Rollout
@@ -254,6 +255,7 @@ class DeploymentPlan:
         memory: estimate of the accelerator's memory; None if nothing is known.
         cost: cost of the instances per month.
         warnings: warnings for a reviewer.
+        defaults: what is in the config, and not in the model's file.
     """
 
     config: ModelConfig
@@ -272,6 +274,7 @@ class DeploymentPlan:
     memory: MemoryEstimate | None
     cost: CostEstimate
     warnings: tuple[PlanWarning, ...]
+    defaults: tuple[Default, ...] = ()
 
     @property
     def stack_name(self) -> str:
@@ -423,7 +426,11 @@ class DeploymentPlan:
         content["config"] = self.config.model_dump(
             mode="json", exclude_defaults=True, exclude={"environments"}
         )
-        content["environment"] = self.environment.model_dump(mode="json", exclude_defaults=True)
+        content["environment"] = self.environment.model_dump(
+            mode="json", exclude_defaults=True, exclude={"defaults"}
+        )
+        if not self.defaults:
+            del content["defaults"]
         content["image"]["uri"] = self.image.uri
         content["artifact"]["s3_uri"] = self.artifact.s3_uri
         if self.weights is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from slipway.planning.consequences import Consequence, Consequences, consequences
+from slipway.planning.consequences import Consequence, Consequences, as_text, consequences
 from slipway.planning.cost import UsdPerMonth
 from slipway.planning.execution_rights import RoleContext, execution_rights
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan
@@ -149,6 +149,11 @@ def _told(plan: DeploymentPlan | None) -> dict[str, str]:
     found = {name: _artifact(each) for name, each in files.items() if each is not None}
     if plan.memory is not None:
         found["memory"] = f"about {plan.memory.total_gib:.1f} of {plan.memory.room}"
+    # Without the line, which any edit above it changes.
+    found |= {
+        f"default {each.field}": f"{as_text(each.value)} ({each.place.path})"
+        for each in plan.defaults
+    }
     return found | {f"property {key}": value for key, value in plan.serving_properties.items()}
 
 

@@ -8,10 +8,19 @@ from typing import Any
 import pytest
 import yaml
 
+from slipway.config.names import SHARED_KEYS
 from slipway.errors import UserError
 from slipway.project import Project
 from tests.support.page_commands import check_command
-from tests.support.pages import ROOT, Block, blocks, laid_over, pages, with_environments
+from tests.support.pages import (
+    ROOT,
+    Block,
+    blocks,
+    laid_over,
+    pages,
+    with_environments,
+    write_files,
+)
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
 KNOWN = {
@@ -21,6 +30,7 @@ KNOWN = {
     ("yaml", "workflow"),
     ("python", "client"), ("python", "client", "langchain"), ("python", "client", "litellm"),
     ("python", "client", "sagemaker-2"), ("python", "client", "sagemaker-3"),
+    ("python", "file", "our_policies.py"),
 }  # fmt: skip
 
 
@@ -69,6 +79,7 @@ def test_a_part_is_valid_in_its_config(project: Path, block: Block) -> None:
     (project / "environments.yaml").unlink()
     page = ROOT / block.place.partition(":")[0]
     (project / "environments.yaml").write_text(with_environments(page), "utf-8")
+    write_files(page, project)
     check_model(project, laid_over(block))
 
 
@@ -77,7 +88,7 @@ def test_environments_are_valid(tmp_path: Path, block: Block) -> None:
     (tmp_path / "environments.yaml").write_text(block.text, "utf-8")
     (tmp_path / "certificates").mkdir()
     (tmp_path / "certificates" / "mirror.pem").write_text("-----BEGIN CERTIFICATE-----\n", "utf-8")
-    for name in yaml.safe_load(block.text).keys() - {"project"}:
+    for name in yaml.safe_load(block.text).keys() - {*SHARED_KEYS}:
         Project(tmp_path).environment(name)
 
 

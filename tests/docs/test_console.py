@@ -10,7 +10,15 @@ import pytest
 import yaml
 
 from tests.support.command_line import Run
-from tests.support.pages import ROOT, Block, blocks, laid_over, pages, with_environments
+from tests.support.pages import (
+    ROOT,
+    Block,
+    blocks,
+    laid_over,
+    pages,
+    with_environments,
+    write_files,
+)
 
 
 def shown() -> Iterator[Any]:
@@ -77,6 +85,7 @@ def test_the_output_is_real(
     configs.mkdir()
     for path in (ROOT / "model_configs").iterdir():
         (configs / path.name).symlink_to(path)
+    write_files(page, tmp_path)
     if part is not None:
         config = configs / f"{part.labels[2]}.yaml"
         content = laid_over(part)

@@ -123,6 +123,10 @@ def test_one_yaml_with_a_comment_for_each_guess_and_a_list_of_what_is_left_out(r
 
 
 def test_a_dry_run_prints_the_file_and_writes_nothing(run, old, config):
+    # What is not written is tried in another folder, without the project's own policies.
+    environments = old.parent / "environments.yaml"
+    text = environments.read_text("utf-8")
+    environments.write_text(f"policies: {{own: {{p: 'not_there:f'}}}}\n{text}", "utf-8")
     code, output, errors = run(*ANSWERS, "--dry-run")
     assert (code, output) == (0, WRITTEN)
     assert errors == "".join(REPORT.splitlines(keepends=True)[1:-3])

@@ -11,6 +11,7 @@ The first word behind the fence is the language, and further words are labels fo
 - `json lines`: each line is a document. `text` alone is not looked into.
 - `python client`: a program that a test runs against the deployed model. A further label names
   the client's package, which has an environment of its own.
+- `python file NAME`: a file of the project, which the commands of `console run` find.
 - `yaml part of NAME`: sections that are valid in place of those of the shipped config NAME.
 - `yaml refused in NAME`: the same, and Slipway says by name that it does not support them yet.
 - `yaml model`, `yaml environments`: a whole file.
@@ -77,8 +78,17 @@ def with_environments(page: Path) -> str:
     found = yaml.safe_load((ROOT / "environments.yaml").read_text("utf-8"))
     for block in blocks(page):
         if (block.language, *block.labels) == ("yaml", "environments"):
-            found |= yaml.safe_load(block.text)
+            for name, section in yaml.safe_load(block.text).items():
+                # A page may tell of an environment bit by bit.
+                found[name] = {**found.get(name, {}), **section}
     return yaml.safe_dump(found, sort_keys=False)
+
+
+def write_files(page: Path, root: Path) -> None:
+    """Writes the files that a page gives to its project."""
+    for block in blocks(page):
+        if block.labels[:1] == ("file",):
+            (root / block.labels[1]).write_text(block.text, "utf-8")
 
 
 def laid_over(block: Block) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import aws_cdk as cdk
 import pytest
 
 from slipway.errors import UserError
+from slipway.policies import ready
 from slipway.project import Project
 from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import config_text, messages, write_project
@@ -124,6 +125,19 @@ def test_what_may_be_unpublished_synthesises_with_a_warning(project: Project, tm
         assert "/artifacts/unpublished/files/" in str(found.template(model))
     # It allows that and nothing else.
     assert len(found.annotations("bad", "error")) == 1
+
+
+def test_a_model_that_a_policy_refuses_has_an_empty_stack_with_its_report(
+    project: Project, tmp_path: Path
+):
+    judged = Project(project.root, (ready(required_tags=["owner"]),))
+    app = new_app(tmp_path)
+    add_stacks(app, judged, Selection(models=[GOOD[0]]))
+    app.synth()
+    found = Assembly(tmp_path)
+    (report,) = found.annotations(GOOD[0], "error")
+    assert "tags.owner: the project requires this tag, and the model has none [SW292]" in report
+    assert "Resources" not in found.template(GOOD[0])
 
 
 @pytest.mark.parametrize(

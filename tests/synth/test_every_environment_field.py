@@ -79,11 +79,21 @@ CHANGES: Mapping[str, Any] = {
     "remote_publishing.hub_token_secret": (
         "arn:aws:secretsmanager:eu-west-1:210987654321:secret:hub-token-AbCdEf"
     ),
+    "defaults.tags": {"team": "search"},
+    "defaults.alarms": {"client_error_rate_percent": 5},
+    "defaults.endpoint.log_retention_days": 90,
 }
 
 
 def test_every_field_has_a_row() -> None:
-    assert sorted(CHANGES) == sorted(field_paths(Environment))
+    found = {
+        # The fields of a model's alarms, which `test_every_field` changes one by one.
+        "defaults.alarms" if each.startswith("defaults.alarms.") else each
+        for each in field_paths(Environment)
+        # They refuse plans, and are in no template.
+        if not each.startswith("policies.")
+    }
+    assert sorted(CHANGES) == sorted(found)
 
 
 def environments_with(field_path: str | None) -> tuple[str, str]:

@@ -21,7 +21,7 @@ def find_model_status(
     plan: DeploymentPlan | None = None
     unplanned: str | None = None
     try:
-        plan = project.plan(name, environment)
+        plan = project.unjudged.plan(name, environment)
     except UserError as error:
         # The endpoint is what was asked about; its files may be in the middle of a change.
         unplanned = error.problems[0].message

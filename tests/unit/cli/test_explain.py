@@ -67,10 +67,10 @@ def test_without_a_code_all_are_listed(run):
 
 
 def test_an_unknown_code_ends_with_1_and_the_nearest(run):
-    code, output, errors = run("SW299")
+    code, output, errors = run("SW279")
     assert (code, output) == (1, "")
     assert errors == (
-        "1 problem\n- there is no problem with the code 'SW299' [SW416]\n"
-        "    The nearest codes are SW301, SW302, SW303. `slipway explain` lists all codes.\n"
+        "1 problem\n- there is no problem with the code 'SW279' [SW416]\n"
+        "    The nearest codes are SW290, SW291, SW292. `slipway explain` lists all codes.\n"
     )
-    assert json.loads(run("SW299", "--json")[1])["problems"][0]["code"] == "SW416"
+    assert json.loads(run("SW279", "--json")[1])["problems"][0]["code"] == "SW416"
