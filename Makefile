@@ -47,6 +47,10 @@ $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt
 	@$(INSTALL) requirements-dev.txt
 	@touch $@
 
+.PHONY: wheel
+wheel: $(VENV)/.ready ## Make dist/slipway-VERSION-py3-none-any.whl, to install outside this checkout
+	@$(BIN)/uv build --quiet --wheel
+
 .PHONY: demo
 demo: $(VENV)/.ready ## Publish, deploy, invoke, change and destroy a model on the embedded AWS
 	@$(BIN)/python demo.py
@@ -245,13 +249,17 @@ NOT_FOR_VLLM := $(addprefix --no-emit-package ,cuda-bindings cuda-pathfinder nvi
 # The tags that Slipway's Triton image is built on, each with the oldest Python that imports its bindings.
 TRITON_BASES := 24.09-py3:3.10 25.04-py3:3.12 25.09-py3:3.12 26.05-py3:3.12
 
+# What a build that publishes does not import: the CDK.
+NOT_TO_PUBLISH := $(addprefix --no-emit-package ,attrs aws-cdk-asset-awscli-v1 aws-cdk-asset-node-proxy-agent-v6 aws-cdk-cloud-assembly-schema aws-cdk-lib cattrs constructs jsii publication typeguard)
+
 .PHONY: lock
 lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml --output-file requirements.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev --constraints requirements.txt pyproject.toml --output-file requirements-dev.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package torch --extra dev --extra export --constraints requirements-dev.txt pyproject.toml --output-file requirements-export.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package torch --extra dev --extra export --extra bench --constraints requirements-export.txt --constraints requirements-torch.txt pyproject.toml --output-file requirements-bench.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev --extra builder --constraints requirements-dev.txt pyproject.toml --output-file requirements-builder.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra local --extra triton pyproject.toml --output-file requirements.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $(NOT_TO_PUBLISH) --constraints requirements.txt pyproject.toml --output-file slipway/publishing/remote/requirements.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra local --extra triton --extra dev --constraints requirements.txt pyproject.toml --output-file requirements-dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package torch --extra local --extra triton --extra dev --extra export --constraints requirements-dev.txt pyproject.toml --output-file requirements-export.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package torch --extra local --extra triton --extra dev --extra export --extra bench --constraints requirements-export.txt --constraints requirements-torch.txt pyproject.toml --output-file requirements-bench.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra local --extra triton --extra dev --extra builder --constraints requirements-dev.txt pyproject.toml --output-file requirements-builder.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate requirements-checkov.in --output-file requirements-checkov.txt
 	@# Without the overrides of pyproject.toml, which suit only the project.
 	@for client in clients sagemaker-2 sagemaker-3; do $(BIN)/uv pip compile --no-config --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate tools/clients/$$client.in --output-file tools/clients/$$client.txt; done

@@ -2,7 +2,7 @@
 
 An isolated model has a second stack with the key of its artifacts. A model whose copies run on the
 endpoint of another model needs the other model's stack, so that a selection of one has both.
-`local` has no images, because the embedded AWS runs the containers' programs from the checkout.
+`local` has no images, because the embedded AWS runs the containers' programs as processes.
 
 One bad model never blocks another: it becomes an empty stack of its name that carries the whole
 report as an error. The other stacks can be deployed, diffed and destroyed. Selecting the bad stack

@@ -4,7 +4,17 @@ Names of `__all__` follow semantic versioning. Everything else of Slipway may ch
 except `slipway.policies`.
 """
 
-from slipway.cdk.app import App as App
+import sys
+
 from slipway.errors import UserError as UserError
+from slipway.extras import require_node
+
+# Before aws_cdk is imported, which starts Node.
+try:
+    require_node()
+except UserError as error:
+    sys.exit(str(error))
+
+from slipway.cdk.app import App as App
 
 __all__ = ["App", "UserError"]

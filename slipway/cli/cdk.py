@@ -122,7 +122,7 @@ def _run(
         raise UserError.of(
             Code.NO_CDK,
             "the CDK CLI is not installed: there is no `cdk`",
-            "Run `make setup`, or `npm install` with the version of package.json.",
+            "Run `npm ci` in the project, or `make setup` in Slipway's checkout.",
         )
     context = ["-c", f"models={name}", "-c", f"env={environment.name}"]
     arguments = [command, name, *context, *rest]

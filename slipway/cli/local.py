@@ -20,6 +20,7 @@ from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
 from slipway.errors import UserError, did_you_mean
+from slipway.extras import require
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +81,7 @@ def start(
     from slipway.embedded_aws import control
 
     root = current_project().root
+    require("local", "the embedded AWS")
     with _user_errors():
         running = control.status(root)
         ended = control.ended_unasked(root)

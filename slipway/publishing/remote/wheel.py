@@ -15,7 +15,7 @@ from pathlib import Path
 import slipway
 
 # Folders below the package that publishing does not import. The images' sources are the project's.
-_LEFT_OUT = frozenset({"stacks", "image_sources/containers"})
+_LEFT_OUT = frozenset({"cdk", "image_sources/containers", "new_project", "stacks"})
 _SUFFIXES = (".py", ".json", ".md", ".typed")
 # The earliest that ZIP files can have.
 _MOMENT = (1980, 1, 1, 0, 0, 0)

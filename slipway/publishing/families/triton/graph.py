@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
+from slipway.extras import require
 
 # Names of files that Triton's back ends look for, by the graph's suffix.
 BACKENDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -206,6 +207,7 @@ def _check_batches(graph: Path, tensors: Tensors) -> None:
 
 
 def _read_onnx(graph: Path) -> Tensors:
+    require("triton", "reading an ONNX graph")
     # Before the import: it would look up its maker's host.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
