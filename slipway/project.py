@@ -106,7 +106,7 @@ class Project:
         raise UserError.of(
             Code.NO_PROJECT,
             f"no Slipway project here: neither {start} nor a folder above has {ENVIRONMENTS_FILE}",
-            "Run the command inside a project.",
+            "Run the command inside a project, or start one with `slipway new DIRECTORY`.",
         )
 
     @functools.cached_property

@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 
 JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
     "Write a config": {
+        "new": "slipway new models",
         "init": "slipway init ranker --weights models/ranker",
         "import": "slipway import ranker --endpoint ranker-prod",
         "fit": "slipway fit ranker --rate 2 --p99 20000",

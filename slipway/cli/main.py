@@ -30,6 +30,7 @@ from slipway.cli.journeys import Journeys
 from slipway.cli.leftovers import leftovers
 from slipway.cli.list_ import list_models
 from slipway.cli.logs import logs
+from slipway.cli.new import new
 from slipway.cli.output import print_error
 from slipway.cli.overview import print_overview
 from slipway.cli.plan import plan
@@ -63,6 +64,7 @@ app.command()(plan)
 app.command()(review)
 app.command()(schema)
 app.command()(explain)
+app.command()(new)
 app.command()(init)
 app.command()(fit)
 app.command("import")(import_config)

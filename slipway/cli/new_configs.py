@@ -145,7 +145,7 @@ def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -
     if has_source(deployment) or deployment.image_family is None:
         return []
     return [
-        f"{command('export')}  # once: compiling needs PyTorch; `make export` in Slipway's checkout",
+        f"{command('export')}  # once, as compiling needs PyTorch; in a checkout `make export`",
         f"Set `artifacts: release` for `{local.name}` in {ENVIRONMENTS_FILE}.",
         f"slipway publish {config.name}",
         f"cdk deploy {config.name}",

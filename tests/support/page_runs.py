@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,10 @@ PREPARATION = "cdk bootstrap\ncdk deploy foundation --require-approval never\n"
 class Shell:
     """A shell in which one block after the other runs."""
 
-    def __init__(self, project: Path) -> None:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    def __init__(
+        self, project: Path, programs: Sequence[Path] = (Path(sys.executable).parent,)
+    ) -> None:
+        path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
         self.process = subprocess.Popen(
             ["bash", "-euo", "pipefail"],
             cwd=project,

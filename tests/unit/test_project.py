@@ -22,7 +22,8 @@ def test_it_is_found_from_any_folder_below(project, tmp_path_factory):
         Project.find(elsewhere)
     assert str(caught.value) == (
         f"1 problem\n- no Slipway project here: neither {elsewhere} nor a folder above has "
-        "environments.yaml [SW401]\n    Run the command inside a project."
+        "environments.yaml [SW401]\n    Run the command inside a project, or start one with "
+        "`slipway new DIRECTORY`."
     )
 
 
