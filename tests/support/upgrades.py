@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from slipway.embedded_aws.cloudformation.resources.registry import provider_schemas
+from slipway.facts.resource_types import provider_schemas
 
 # Resource types whose replacement loses data, or makes them unavailable for a while.
 KEPT_TYPES = (

@@ -16,8 +16,8 @@ import yaml
 from slipway.config.environments import Environment
 from slipway.config.load import load_config
 from slipway.config.schema import ModelConfig
-from slipway.embedded_aws.cloudformation.resources.registry import provider_schemas
 from slipway.errors import Problem, UserError
+from slipway.facts.resource_types import provider_schemas
 from slipway.planning.artifacts import parts
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.consequences import Consequence, consequences

@@ -1,7 +1,7 @@
 """Writes the table of resource types: `python -m tools.refresh_facts.resource_types`.
 
 The embedded AWS reads the required and the create-only properties of its resource types from
-embedded_aws/cloudformation/resources/schemas.json. cfn-lint ships AWS's provider schemas.
+slipway/facts/resource_types.json. cfn-lint ships AWS's provider schemas.
 """
 
 import datetime
@@ -9,11 +9,11 @@ from pathlib import Path
 
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from slipway.embedded_aws.cloudformation.resources import registry
 from slipway.embedded_aws.cloudformation.resources.catalog import own_handlers
+from slipway.facts import tables
 from tools.refresh_facts.tables import package_version, render, run
 
-TABLE = Path(registry.__file__).with_name("schemas.json")
+TABLE = Path(tables.__file__).with_name("resource_types.json")
 _REGION = "us-east-1"
 
 

@@ -1,23 +1,13 @@
 """The handlers of all resource types, with each type's facts from AWS's provider schemas."""
 
 import fnmatch
-import functools
-import json
-from collections.abc import Collection, Iterable, Mapping
-from importlib import resources
+from collections.abc import Collection, Iterable
 
 from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
 from slipway.embedded_aws.cloudformation.resources.inert import RecordedHandler
 from slipway.embedded_aws.cloudformation.template import Template
 from slipway.embedded_aws.errors import LocalAwsError
-
-
-@functools.cache
-def provider_schemas() -> Mapping[str, Mapping[str, list[str]]]:
-    """Returns the committed table: maps a type to its `required` and `create_only` properties."""
-    text = resources.files(__package__).joinpath("schemas.json").read_text(encoding="utf-8")
-    table: dict[str, dict[str, list[str]]] = json.loads(text)["types"]
-    return table
+from slipway.facts.resource_types import provider_schemas
 
 
 class ResourceRegistry:

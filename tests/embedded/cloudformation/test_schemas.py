@@ -6,7 +6,7 @@ import json
 import pytest
 
 from slipway.embedded_aws.cloudformation.resources.catalog import own_handlers
-from slipway.embedded_aws.cloudformation.resources.registry import provider_schemas
+from slipway.facts.resource_types import provider_schemas
 from tools.refresh_facts import resource_types
 
 HANDLERS = {handler.type_name: handler for handler in own_handlers()}
