@@ -42,6 +42,7 @@ from slipway.cli.schema import schema
 from slipway.cli.status import status
 from slipway.cli.triton_repository import triton_repository
 from slipway.cli.ui import ui
+from slipway.cli.upgrade import upgrade
 from slipway.cli.validate import validate
 from slipway.errors import UserError
 from slipway.full_disk import no_room_problem
@@ -62,6 +63,7 @@ app = typer.Typer(
 app.command()(validate)
 app.command()(plan)
 app.command()(review)
+app.command()(upgrade)
 app.command()(schema)
 app.command()(explain)
 app.command()(new)

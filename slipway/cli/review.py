@@ -71,7 +71,7 @@ def review(
         found = _live(project, names or [], env or "")
     else:
         found, diffs = _with_base(project, names or [], base, env, templates=templates)
-    problems = [*found.problems, *_verdicts(found, allow_destructive=allow_destructive)]
+    problems = [*found.problems, *verdicts(found, allow_destructive=allow_destructive)]
     if as_json:
         shown = {"problems": [each.as_json() for each in problems], "templates": diffs}
         print_json(asdict(found) | shown)
@@ -123,7 +123,7 @@ def _live(project: Project, names: list[str], env: str) -> ChangeReview:
         return review_deployed(project, selected, access, environment)
 
 
-def _verdicts(found: ChangeReview, *, allow_destructive: bool) -> Iterator[Problem]:
+def verdicts(found: ChangeReview, *, allow_destructive: bool) -> Iterator[Problem]:
     """Yields what the command fails for."""
     for each in found.models:
         if each.is_refused:

@@ -51,8 +51,9 @@ def _model(review: ModelReview) -> str:
 def review_rows(review: ModelReview) -> Iterator[tuple[str, str]]:
     """Yields what is behind a verdict, as labels and values."""
     for effect in review.consequences.effects if review.consequences else ():
-        edit = _arrow(Change(effect.setting, effect.before, effect.after))
-        yield effect.consequence, f"{effect.setting}: {edit} ({effect.reason})"
+        edit = f": {_arrow(Change('', effect.before, effect.after))}"
+        edit = edit if (effect.before, effect.after) != (None, None) else ""
+        yield effect.consequence, f"{effect.setting}{edit} ({effect.reason})"
     if review.cost_before != review.cost_after:
         yield "cost", _cost(review)
     for change in review.changes:

@@ -317,3 +317,10 @@ class Code(StrEnum):
     STACK_AT_REST = "SW725"
     ENDPOINT_DELETED = "SW726"
     NO_STACK = "SW727"
+
+    # Another version of Slipway.
+    NO_VERSION = "SW795"
+    NOT_SYNTHESISED = "SW796"
+    REFUSED_BY_VERSION = "SW797"
+    TWO_VERSIONS_PINNED = "SW798"
+    ANOTHER_VERSION_PINNED = "SW799"

@@ -39,6 +39,7 @@ from slipway.config.secrets import secrets_in
 from slipway.config.sections.policies import Policies
 from slipway.config.valid_subset import Doubts, valid_subset
 from slipway.errors import Kind, Location, Problem, UserError, did_you_mean, dotted, relative
+from slipway.pins import other_pins
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -195,6 +196,8 @@ def config_for(
             )
         )
     if problems or config is None:
+        if any(problem.code in (Code.UNKNOWN_FIELD, Code.UNKNOWN_CHOICE) for problem in problems):
+            problems += other_pins(path.parent.parent)
         doubts = Doubts.of(document.problems, problems)
         known = valid_subset(ModelConfig, document.content, doubts)
         raise InvalidConfigError(_in_file_order(document, problems), known, document)

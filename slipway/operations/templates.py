@@ -1,5 +1,6 @@
 """How the templates of two trees differ: each tree's own app writes them, as the CDK CLI has it."""
 
+import contextlib
 import difflib
 import json
 import os
@@ -37,7 +38,7 @@ def templates_difference(before: Path, after: Path, environment: str, names: Seq
         outputs = [Path(folder, name) for name in ("before", "after")]
         # Both start at once: most of their time goes by before a stack is made.
         running = [
-            _start(project, output, environment, names)
+            start_app(project, output, environment, names)
             for project, output in zip(sides.values(), outputs, strict=True)
         ]
         # Both end before the folder is removed, also if one of them ends with an error.
@@ -57,13 +58,32 @@ def templates_difference(before: Path, after: Path, environment: str, names: Seq
     )
 
 
-def _start(
-    project: Path, output: Path, environment: str, names: Sequence[str]
+def start_app(
+    project: Path,
+    output: Path,
+    environment: str,
+    names: Sequence[str],
+    python: Path = Path(sys.executable),
+    paths: Sequence[Path] = (),
 ) -> "subprocess.Popen[str]":
+    """Starts an app.py, with the feature flags of its cdk.json.
+
+    Args:
+        project: the folder of app.py.
+        output: gets the templates.
+        environment: its name.
+        names: models, or patterns.
+        python: the interpreter.
+        paths: where Python looks for packages first; the folder of app.py counts only if given.
+    """
     context = {"env": environment, "models": ",".join(names), "allow-unpublished": "true"}
+    with contextlib.suppress(OSError, ValueError, LookupError):  # the CDK CLI has the report
+        context = json.loads((project / "cdk.json").read_text("utf-8"))["context"] | context
     variables = {"CDK_OUTDIR": str(output), "CDK_CONTEXT_JSON": json.dumps(context)}
-    return subprocess.Popen(  # noqa: S603  # this Python, no shell
-        [sys.executable, _APP], cwd=project, env={**os.environ, **variables},
+    if paths:
+        variables |= {"PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONSAFEPATH": "1"}
+    return subprocess.Popen(  # noqa: S603  # no shell
+        [python, _APP], cwd=project, env={**os.environ, **variables},
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

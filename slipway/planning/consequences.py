@@ -154,7 +154,7 @@ def consequences_of(settings: Iterable[Setting], plan: DeploymentPlan) -> Conseq
     effects.sort(key=lambda each: strength(each.consequence), reverse=True)
     verdict = effects[0].consequence if effects else None
     return Consequences(
-        tuple(effects), verdict, _fleet(plan, changed) if verdict is _FLEET else None
+        tuple(effects), verdict, fleet_of(plan, changed) if verdict is _FLEET else None
     )
 
 
@@ -171,8 +171,13 @@ def _effect(setting: Setting, plan: DeploymentPlan) -> Effect:
     return Effect(*setting, row.consequence, row.reason, row.source)
 
 
-def _fleet(plan: DeploymentPlan, changed: Mapping[str, Setting]) -> str:
-    """Returns what starts beside the old fleet, and the quota for both."""
+def fleet_of(plan: DeploymentPlan, changed: Mapping[str, Setting]) -> str:
+    """Returns what starts beside the old fleet, and the quota for both.
+
+    Args:
+        plan: what is deployed.
+        changed: settings that differ, by name.
+    """
     if plan.component is not None:
         return "new copies start beside the old ones, on instances with room for a batch"
     parts = []

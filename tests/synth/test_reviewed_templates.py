@@ -38,3 +38,9 @@ def test_templates_of_the_same_model_are_compared(
     (tmp_path / "app.py").write_text("raise SystemExit('no app today')\n", "utf-8")
     code, _, error = slipway_command("review", "--base", "HEAD", "--templates")
     assert (code, "wrote no templates: no app today [SW459]" in error) == (1, True)
+    # The app gets the feature flags of cdk.json, as from the CDK CLI.
+    (tmp_path / "cdk.json").write_text('{"context": {"a flag": 12}}', "utf-8")
+    app = "import os; raise SystemExit(os.environ['CDK_CONTEXT_JSON'])\n"
+    (tmp_path / "app.py").write_text(app, "utf-8")
+    error = slipway_command("review", "--base", "HEAD", "--templates")[2]
+    assert '"a flag": 12, "env": "production"' in error

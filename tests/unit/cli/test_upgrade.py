@@ -1,0 +1,208 @@
+"""`slipway upgrade --check`: the versions that it takes, what it says, and what it refuses."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slipway
+from tests.support.projects import config_text, write_project
+from tests.support.slipway_wheels import APP, Stacks, environments, use_index, write_wheel
+
+MODEL, OTHER = "tiny", "other"
+IMAGES: Any = {
+    "Model": {"Type": "AWS::SageMaker::Model", "Properties": {"PrimaryContainer": {"Image": "a"}}},
+    "Board": {"Type": "AWS::CloudWatch::Dashboard", "Properties": {"DashboardBody": "{}"}},
+}
+OLD: Stacks = {MODEL: {"resources": IMAGES}, OTHER: {"resources": IMAGES}}
+
+
+def stacks(name: str = MODEL, **changes: Any) -> Stacks:
+    """Returns the old stacks, one of them changed."""
+    return {**OLD, name: {**OLD[name], **changes}}
+
+
+def image(text: str) -> Any:
+    model = {**IMAGES["Model"], "Properties": {"PrimaryContainer": {"Image": text}}}
+    return {**IMAGES, "Model": model}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with two models and an index that has version 1.0."""
+    root = tmp_path / "a project"
+    root.mkdir()
+    texts = {name: config_text(name) for name in (MODEL, OTHER)}
+    write_project(root, texts, published=[MODEL, OTHER])
+    (root / "app.py").write_text(APP, "utf-8")
+    write_wheel(tmp_path / "index", "1.0", OLD)
+    use_index(tmp_path / "index", monkeypatch)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def compare(project: Path, slipway_command: Any) -> Any:
+    """Compares version 1.0 with a wheel that has other stacks."""
+
+    def run(after: Stacks, *options: str) -> tuple[int, str, str]:
+        wheel = write_wheel(project.parent / "wheels", "2.0", after)
+        found: tuple[int, str, str] = slipway_command(
+            "upgrade", "--check", "--from", "1.0", str(wheel), *options
+        )
+        return found
+
+    return run
+
+
+def test_the_same_stacks_are_no_change(compare: Any, project: Path):
+    assert compare(OLD) == (0, "From slipway 1.0 to slipway 2.0\n\nNo stack changes.\n", "")
+    # The second time, nothing is installed.
+    times = [path.stat().st_mtime_ns for path in environments(project)]
+    assert len(times) == 2
+    assert compare(OLD)[0] == 0
+    assert [path.stat().st_mtime_ns for path in environments(project)] == times
+    # A wheel that was built anew is another one.
+    assert "tiny in `production`" in compare(stacks(resources=image("b")))[1]
+
+
+def test_a_new_fleet_has_its_size_and_minutes_and_the_warnings_that_are_new(compare: Any):
+    old_warning = [("warning", "old [ack: x]")]
+    after = stacks(resources=image("b"), told=[*old_warning, ("warning", "new [ack: y]")])
+    code, text, _ = compare(after)
+    assert code == 0
+    assert text == (
+        "From slipway 1.0 to slipway 2.0\n\n"
+        "tiny in `production`\n"
+        "  verdict    new fleet: 2 x ml.g4dn.xlarge start beside the old fleet, within minutes; "
+        "quota of 4; each starts within 20 minutes, or the update fails\n"
+        '  new fleet  AWS::SageMaker::Model is made anew: "Image": "a" -> "Image": "b" (the '
+        "endpoint gets another configuration)\n"
+        "  warning    old\n"
+        "  warning    new\n"
+    )
+
+
+def test_stacks_with_the_same_change_are_one_entry(compare: Any):
+    resources = {**IMAGES, "Alarm": {"Type": "AWS::CloudWatch::Alarm"}}
+    after = {name: {"resources": resources} for name in (MODEL, OTHER)}
+    assert compare(after)[1].split("\n\n")[1:] == [
+        "tiny, other in `production`\n"
+        "  verdict   in place: what serves stays\n"
+        "  in place  AWS::CloudWatch::Alarm is added (what serves stays)\n"
+    ]
+
+
+def test_what_takes_away_fails_unless_it_is_allowed(compare: Any):
+    gone = {MODEL: OLD[MODEL]}
+    code, text, error = compare(gone)
+    assert (code, "other in `production`\n  verdict  removed: its stack stays" in text) == (1, True)
+    assert "other in `production`: removed" in error
+    assert compare(gone, "--allow-destructive")[0] == 0
+    moved = stacks(stack="elsewhere")
+    assert "tiny in `production`: needs destroy" in compare(moved)[2]
+    assert "verdict  new" in compare({**OLD, "third": {}})[1]
+
+
+def test_a_config_that_the_new_version_refuses_fails(compare: Any):
+    report = "1 problem\n- model_configs/tiny.yaml:3:1: model: unknown [SW106]\n    Mend it."
+    after = stacks(told=[("error", report)])
+    code, _, error = compare(after, "--allow-destructive")
+    assert code == 1
+    assert f"slipway 2.0 refuses tiny in `production`: [SW797]\n{report}" in error
+
+
+def test_a_config_that_only_the_old_version_refuses_is_unknown(
+    compare: Any, project: Path, tmp_path: Path
+):
+    refusing = stacks(told=[("error", "1 problem\n- a.yaml: no [SW106]\n    Mend it.")])
+    write_wheel(tmp_path / "index", "1.0", refusing)
+    assert compare(OLD)[:2] == (
+        0,
+        "From slipway 1.0 to slipway 2.0\n\ntiny in `production`\n"
+        "  verdict  unknown: the version before refuses it: a.yaml: no [SW106]\n",
+    )
+    assert "both versions refuse it: a.yaml: no" in compare(refusing)[1]
+
+
+def test_json_has_every_stack_and_the_problems(compare: Any):
+    code, text, error = compare({MODEL: {"resources": image("b")}}, "--json")
+    found = json.loads(text)
+    assert (code, error) == (1, "")
+    assert (found["base"], found["version"]) == ("slipway 1.0", "2.0")
+    assert [(each["model"], each["verdict"]) for each in found["models"]] == [
+        ("tiny", "new fleet"),
+        ("other", "removed"),
+    ]
+    assert [each["code"] for each in found["problems"]] == ["SW458"]
+
+
+def test_the_pinned_version_is_the_default(project: Path, slipway_command: Any):
+    (project / "requirements.txt").write_text("slipway==1.0 \\\n  --hash=sha256:0\n", "utf-8")
+    code, text, error = slipway_command("upgrade", "--check", "--from", "1.0", "1.0")
+    assert (code, "No stack changes" in text) == (0, True), error
+    (project / "pyproject.toml").write_text('dependencies = [\n  "slipway==2.0",\n]\n', "utf-8")
+    code, _, error = slipway_command("upgrade", "--check")
+    assert code == 1
+    assert "pyproject.toml:2:1: this file pins slipway 2.0; the project pins 1.0 and 2.0" in error
+    assert "requirements.txt:1:1: this file pins slipway 1.0" in error
+    (project / "requirements.txt").unlink()
+    assert "slipway 2.0 cannot be installed:" in slipway_command("upgrade", "--check")[2]
+    pin = f'dependencies = ["slipway=={slipway.__version__}"]\n'
+    (project / "pyproject.toml").write_text(pin, "utf-8")
+    assert "names no version" in slipway_command("upgrade", "--check")[2]
+
+
+def test_what_cannot_be_asked_is_refused(
+    project: Path, slipway_command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refused(*arguments: str) -> str:
+        code, text, error = slipway_command("upgrade", *arguments)
+        assert (code, text) == (1, "")
+        return str(error)
+
+    assert "installs nothing, and needs `--check` [SW409]" in refused("1.0")
+    missing = refused("--check", "9.9")
+    assert "slipway 9.9 cannot be installed: [SW795]" in missing
+    assert "Because there is no version of slipway==9.9" in missing
+    assert "'main' is no version, no wheel and no checkout" in refused("--check", "main")
+    assert f"{tmp_path} is no checkout" in refused("--check", str(tmp_path))
+    foreign = write_wheel(tmp_path, "3.0", {}, without="slipway/planning/__init__.py")
+    assert "is other software of this name" in refused("--check", str(foreign))
+    older = write_wheel(tmp_path, "0.0.1", {}, without="slipway/cdk.py")
+    assert "slipway 0.0.1 is from before `slipway.cdk`" in refused(
+        "--check", "--from", str(older), "1.0"
+    )
+    assert "there is no environment 'x'" in refused("--check", "1.0", "--env", "x")
+    assert [path.name for path in environments(project) if path.name.startswith("tmp")] == []
+
+
+def test_an_app_that_does_not_run_with_a_version_is_reported(project: Path, slipway_command: Any):
+    (project / "app.py").write_text("import stacks.assembly\n", "utf-8")
+    code, _, error = slipway_command("upgrade", "--check", "--from", "1.0", "1.0")
+    assert code == 1
+    assert "app.py writes no templates of `production` with slipway 1.0: [SW796]" in error
+    assert "ModuleNotFoundError: No module named 'stacks'" in error
+
+
+def test_a_project_that_cannot_be_written_is_reported(project: Path, slipway_command: Any):
+    (project / ".slipway").write_text("in the way", "utf-8")
+    code, _, error = slipway_command("upgrade", "--check", "--from", "1.0", "1.0")
+    assert code == 1
+    assert ".slipway/versions" in error
+    assert "cannot be written" in error
+
+
+@pytest.mark.size("all")
+def test_pip_installs_where_there_is_no_uv(
+    project: Path, slipway_command: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("slipway.operations.versions.shutil.which", lambda *_, **__: None)
+    code, text, error = slipway_command("upgrade", "--check", "--from", "1.0", "1.0")
+    assert (code, "No stack changes" in text) == (0, True), error
+    (environment,) = environments(project)
+    python = environment / "bin" / "python"
+    done = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False)
+    assert done.returncode == 0
