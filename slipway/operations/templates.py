@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.codes.code import Code
@@ -16,6 +18,66 @@ from slipway.errors import UserError
 
 _APP = "app.py"
 _CONTEXT_LINES = 2
+
+
+@dataclass(frozen=True)
+class App:
+    """An app.py that writes templates.
+
+    Args:
+        whose: it is, in messages.
+        root: its folder.
+        remedy: of an app that ends with an error.
+        python: the interpreter.
+        paths: where Python looks for packages first; the folder of app.py counts only if given.
+    """
+
+    whose: str
+    root: Path
+    remedy: str = "Mend that, or leave out `--templates`."
+    python: Path = Path(sys.executable)
+    paths: tuple[Path, ...] = ()
+
+    def start(self, output: Path, environment: str, names: Sequence[str]) -> subprocess.Popen[str]:
+        """Starts it, with the feature flags of its cdk.json."""
+        context = {"env": environment, "models": ",".join(names), "allow-unpublished": "true"}
+        with contextlib.suppress(OSError, ValueError, LookupError):  # the CDK CLI has the report
+            content = json.loads((self.root / "cdk.json").read_text("utf-8"))
+            context = content["context"] | context
+        variables = {"CDK_OUTDIR": str(output), "CDK_CONTEXT_JSON": json.dumps(context)}
+        if self.paths:
+            found = os.pathsep.join(map(str, self.paths))
+            variables |= {"PYTHONPATH": found, "PYTHONSAFEPATH": "1"}
+        return subprocess.Popen(  # noqa: S603  # no shell
+            [self.python, _APP], cwd=self.root, env={**os.environ, **variables},
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def refused(self, message: str) -> UserError:
+        """Returns the error of an app without templates."""
+        return UserError.of(Code.NO_TEMPLATES, f"{self.whose} {message}", self.remedy)
+
+
+@contextmanager
+def synthesised(
+    apps: Sequence[App], environment: str, names: Sequence[str]
+) -> Iterator[Sequence[Path]]:
+    """Gives the folders with what apps write of models, or patterns; raises `UserError`."""
+    for app in apps:
+        if not (app.root / _APP).is_file():
+            raise app.refused("is missing, which writes the templates")
+    with tempfile.TemporaryDirectory(prefix="slipway-templates-") as folder:
+        outputs = [Path(folder, str(index)) for index, _ in enumerate(apps)]
+        # All start at once: most of their time goes by before a stack is made.
+        running = [
+            app.start(output, environment, names) for app, output in zip(apps, outputs, strict=True)
+        ]
+        # All end before the folder is removed, also if one of them ends with an error.
+        told = [process.communicate()[1].strip() for process in running]
+        for app, process, error in zip(apps, running, told, strict=True):
+            if process.returncode:
+                raise app.refused(f"wrote no templates: {error or process.returncode}")
+        yield outputs
 
 
 def templates_difference(before: Path, after: Path, environment: str, names: Sequence[str]) -> str:
@@ -30,24 +92,10 @@ def templates_difference(before: Path, after: Path, environment: str, names: Seq
     Raises:
         UserError: an app ends with an error.
     """
-    sides = {"the base's app.py": before, "the project's app.py": after}
-    for whose, project in sides.items():
-        if not (project / _APP).is_file():
-            raise _refused(f"{whose} is missing, which writes the templates")
-    with tempfile.TemporaryDirectory(prefix="slipway-templates-") as folder:
-        outputs = [Path(folder, name) for name in ("before", "after")]
-        # Both start at once: most of their time goes by before a stack is made.
-        running = [
-            start_app(project, output, environment, names)
-            for project, output in zip(sides.values(), outputs, strict=True)
-        ]
-        # Both end before the folder is removed, also if one of them ends with an error.
-        told = [process.communicate()[1].strip() for process in running]
-        for whose, process, error in zip(sides, running, told, strict=True):
-            if process.returncode:
-                raise _refused(f"{whose} wrote no templates: {error or process.returncode}")
+    apps = [App("the base's app.py", before), App("the project's app.py", after)]
+    with synthesised(apps, environment, names) as outputs:
         olds, news = (
-            _templates(whose, output, names) for whose, output in zip(sides, outputs, strict=True)
+            _templates(app, output, names) for app, output in zip(apps, outputs, strict=True)
         )
     return "".join(
         line
@@ -58,47 +106,13 @@ def templates_difference(before: Path, after: Path, environment: str, names: Seq
     )
 
 
-def start_app(
-    project: Path,
-    output: Path,
-    environment: str,
-    names: Sequence[str],
-    python: Path = Path(sys.executable),
-    paths: Sequence[Path] = (),
-) -> "subprocess.Popen[str]":
-    """Starts an app.py, with the feature flags of its cdk.json.
-
-    Args:
-        project: the folder of app.py.
-        output: gets the templates.
-        environment: its name.
-        names: models, or patterns.
-        python: the interpreter.
-        paths: where Python looks for packages first; the folder of app.py counts only if given.
-    """
-    context = {"env": environment, "models": ",".join(names), "allow-unpublished": "true"}
-    with contextlib.suppress(OSError, ValueError, LookupError):  # the CDK CLI has the report
-        context = json.loads((project / "cdk.json").read_text("utf-8"))["context"] | context
-    variables = {"CDK_OUTDIR": str(output), "CDK_CONTEXT_JSON": json.dumps(context)}
-    if paths:
-        variables |= {"PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONSAFEPATH": "1"}
-    return subprocess.Popen(  # noqa: S603  # no shell
-        [python, _APP], cwd=project, env={**os.environ, **variables},
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
-def _refused(message: str) -> UserError:
-    return UserError.of(Code.NO_TEMPLATES, message, "Mend that, or leave out `--templates`.")
-
-
-def _templates(whose: str, output: Path, names: Sequence[str]) -> Mapping[str, list[str]]:
+def _templates(app: App, output: Path, names: Sequence[str]) -> Mapping[str, list[str]]:
     """Returns the lines of each model's template, with sorted keys and without the commit."""
     found = {}
     for name in names:
         path = output / f"{name}.template.json"
         if not path.is_file():
-            raise _refused(f"{whose} wrote no {path.name} to $CDK_OUTDIR")
+            raise app.refused(f"wrote no {path.name} to $CDK_OUTDIR")
         content = json.loads(path.read_text("utf-8"))
         content.get("Rules", {}).pop(COMMIT_RULE, None)
         text = json.dumps(content, indent=1, sort_keys=True)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,13 +13,12 @@ from slipway.config.names import CI, LOCAL
 from slipway.errors import Kind, Problem, UserError
 from slipway.operations.reviewing import ChangeReview
 from slipway.operations.template_changes import template_effects, template_reach
-from slipway.operations.templates import start_app
+from slipway.operations.templates import App, synthesised
 from slipway.operations.versions import Version
 from slipway.planning.consequences import Consequence, Consequences, Effect, fleet_of
 from slipway.planning.review import NEW, REMOVED, UNKNOWN, ModelReview
 from slipway.project import Project
 
-_LAST_LINES: Final = 6
 _ACKNOWLEDGEMENT: Final = re.compile(r" \[ack: [^\]]+\]$")
 
 
@@ -55,7 +53,10 @@ def check_upgrade(
         for name in dict.fromkeys((*olds, *news)):
             old, new = olds.get(name), news.get(name)
             if new is not None and new.errors and not (old is not None and old.errors):
-                problems.append(_refused(name, environment, after, new.errors))
+                told = "\n".join(new.errors)
+                told = f"slipway {after.name} refuses {name} in `{environment}`:\n{told}"
+                remedy = "Mend the config before the upgrade, or with it."
+                problems.append(Problem(Code.REFUSED_BY_VERSION, Kind.STATE, told, remedy))
                 continue
             reviewed = _compared(project, name, environment, old, new)
             if reviewed is not None:
@@ -63,39 +64,22 @@ def check_upgrade(
     return ChangeReview(f"slipway {before.name}", tuple(found), tuple(problems))
 
 
-def _refused(name: str, environment: str, version: Version, errors: Sequence[str]) -> Problem:
-    told = "\n".join(errors)
-    return Problem(
-        Code.REFUSED_BY_VERSION,
-        Kind.STATE,
-        f"slipway {version.name} refuses {name} in `{environment}`:\n{told}",
-        "Mend the config before the upgrade, or with it.",
-    )
-
-
 def _synthesised(
     project: Project, versions: Sequence[Version], environment: str
 ) -> list[Mapping[str, _Stack]]:
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="slipway-upgrade-"))
-        running = []
-        for index, version in enumerate(versions):
-            root = stack.enter_context(version.project(project.root))
-            output, paths = Path(folder, str(index)), [version.folder, root]
-            # Both start at once: most of their time goes by before a stack is made.
-            app = start_app(root, output, environment, ["*"], version.python, paths)
-            running.append((version, output, app))
-        # Both end before the folder is removed, also if one of them ends with an error.
-        told = [app.communicate()[1].strip() for _, _, app in running]
-        for (version, _, app), error in zip(running, told, strict=True):
-            if app.returncode:
-                raise UserError.of(
-                    Code.NOT_SYNTHESISED,
-                    f"app.py writes no templates of `{environment}` with slipway {version.name}:\n"
-                    + "\n".join(error.splitlines()[-_LAST_LINES:]),
-                    "Mend that. Imports that are gone are in docs/upgrading.md.",
-                )
-        return [dict(_stacks(output)) for _, output, _ in running]
+        apps = [
+            App(
+                f"the app.py of slipway {version.name}",
+                stack.enter_context(version.project(project.root)),
+                "Mend that. Imports that have other names now are in docs/upgrading.md.",
+                version.python,
+                (version.folder, project.root),
+            )
+            for version in versions
+        ]
+        outputs = stack.enter_context(synthesised(apps, environment, ["*"]))
+        return [dict(_stacks(output)) for output in outputs]
 
 
 def _stacks(output: Path) -> Iterator[tuple[str, _Stack]]:

@@ -45,16 +45,16 @@ def test_words_of_another_version_name_its_pin(
     (tmp_path / "requirements.txt").write_text("slipway==99.0\n", "utf-8")
     with pytest.raises(UserError) as refused:
         Project(tmp_path).config("tiny", "production")
-    told = [each for each in refused.value.problems if each.code == "SW799"]
+    told = [each for each in refused.value.problems if each.code == "SW798"]
     assert len(told) == is_unknown
     for each in told:
         assert str(each) == (
             f"requirements.txt:1:1: the project pins slipway 99.0, and slipway "
-            f"{slipway.__version__} runs [SW799]\n"
+            f"{slipway.__version__} runs [SW798]\n"
             "    Install what the project pins; or write the config for the version that runs."
         )
     # The version that runs may be pinned.
     (tmp_path / "requirements.txt").write_text(f"slipway=={slipway.__version__}\n", "utf-8")
     with pytest.raises(UserError) as refused:
         Project(tmp_path).config("tiny", "production")
-    assert "SW799" not in str(refused.value)
+    assert "SW798" not in str(refused.value)

@@ -111,7 +111,7 @@ def test_a_config_that_the_new_version_refuses_fails(compare: Any):
     after = stacks(told=[("error", report)])
     code, _, error = compare(after, "--allow-destructive")
     assert code == 1
-    assert f"slipway 2.0 refuses tiny in `production`: [SW797]\n{report}" in error
+    assert f"slipway 2.0 refuses tiny in `production`: [SW796]\n{report}" in error
 
 
 def test_a_config_that_only_the_old_version_refuses_is_unknown(
@@ -183,7 +183,7 @@ def test_an_app_that_does_not_run_with_a_version_is_reported(project: Path, slip
     (project / "app.py").write_text("import stacks.assembly\n", "utf-8")
     code, _, error = slipway_command("upgrade", "--check", "--from", "1.0", "1.0")
     assert code == 1
-    assert "app.py writes no templates of `production` with slipway 1.0: [SW796]" in error
+    assert "the app.py of slipway 1.0 wrote no templates: Traceback" in error
     assert "ModuleNotFoundError: No module named 'stacks'" in error
 
 
