@@ -29,6 +29,7 @@ _VERSION: Final = re.compile(r"\d[\w.+!-]*", re.ASCII)
 # Before `slipway.cdk`, a project was a clone. These names in it were Slipway's.
 _CODE_OF_CLONE: Final = ("app.py", "containers", "embedded_aws", "slipway", "stacks")
 _LAST_LINES: Final = 6
+_PIP_INSTALL: Final = "-m pip install --quiet --no-compile --disable-pip-version-check"
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def _commands(environment: Path, wanted: Sequence[str]) -> Iterator[list[str]]:
         uv = shutil.which("uv")
     if uv is None:
         yield [sys.executable, "-m", "venv", str(environment)]
-        yield [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *options]
+        yield [python, *_PIP_INSTALL.split(), *options]
     else:
         yield [uv, "venv", "--quiet", "--python", sys.executable, str(environment)]
         yield [uv, "pip", "install", "--quiet", "--python", python, *options]
