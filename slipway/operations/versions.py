@@ -88,9 +88,10 @@ def version_of(root: Path, text: str) -> Version:
     """
     path, digest = Path(text).expanduser().resolve(), ""
     if path.is_dir():
-        if not (path / "slipway" / "__init__.py").is_file():
+        needed = [path / "slipway" / "__init__.py", path / "pyproject.toml"]
+        if not all(each.is_file() for each in needed):
             raise _refused(f"{text} is no checkout of Slipway", "Name the folder with `slipway/`.")
-        content = tomllib.loads((path / "pyproject.toml").read_text("utf-8"))["project"]
+        content = tomllib.loads(needed[1].read_text("utf-8"))["project"]
         environment = _environment(root, text, content["dependencies"])
         return Version(f"{content['version']} ({text})", environment / "bin" / "python", path)
     if path.suffix == ".whl" and path.is_file():
@@ -139,6 +140,8 @@ def _environment(root: Path, text: str, wanted: Sequence[str], digest: str = "")
             # A stopped installation leaves nothing that looks whole.
             made.rename(environment)
     except OSError as error:
+        if environment.is_dir():
+            return environment  # another command has made it meanwhile
         raise no_room_problem(error, str(environment)) or _refused(
             f"{environment} cannot be written: {error.strerror}", "Allow writing there."
         ) from None

@@ -169,6 +169,10 @@ def test_what_cannot_be_asked_is_refused(
     assert "Because there is no version of slipway==9.9" in missing
     assert "'main' is no version, no wheel and no checkout" in refused("--check", "main")
     assert f"{tmp_path} is no checkout" in refused("--check", str(tmp_path))
+    package = tmp_path / "folder" / "slipway"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()  # such as site-packages
+    assert "is no checkout" in refused("--check", str(package.parent))
     foreign = write_wheel(tmp_path, "3.0", {}, without="slipway/planning/__init__.py")
     assert "is other software of this name" in refused("--check", str(foreign))
     older = write_wheel(tmp_path, "0.0.1", {}, without="slipway/cdk.py")
@@ -193,6 +197,25 @@ def test_a_project_that_cannot_be_written_is_reported(project: Path, slipway_com
     assert code == 1
     assert ".slipway/versions" in error
     assert "cannot be written" in error
+
+
+def test_two_commands_may_install_one_version_at_a_time(
+    project: Path, slipway_command: Any, monkeypatch: pytest.MonkeyPatch
+):
+    assert slipway_command("upgrade", "--check", "--from", "1.0", "1.0")[0] == 0
+    (environment,) = environments(project)
+    other = environment.rename(project / "of the other command")
+    run = subprocess.run
+
+    def run_more_slowly(*command: Any, **options: Any) -> Any:
+        done = run(*command, **options)
+        if other.exists():
+            other.rename(environment)
+        return done
+
+    monkeypatch.setattr("slipway.operations.versions.subprocess.run", run_more_slowly)
+    assert slipway_command("upgrade", "--check", "--from", "1.0", "1.0")[0] == 0
+    assert environments(project) == [environment]
 
 
 @pytest.mark.size("all")
