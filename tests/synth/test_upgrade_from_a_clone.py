@@ -12,6 +12,8 @@ from slipway.planning.review import ModelReview
 from slipway.project import Project
 from tests.support.pages import ROOT
 
+pytestmark = pytest.mark.size("deep")
+
 # The last commit before everything became part of the package `slipway`, and of much else.
 BEFORE = "bfdef1c5"
 AWS_IMAGES = ("flan-t5-xxl", "flan-ul2", "gpt-j-6b", "qwen2-7b-trtllm", "qwen2-7b-vllm")
@@ -22,8 +24,7 @@ OWN_IMAGES = ("bert-qa-inf2", "bert-qa-latency", "gpt2-autocomplete", "t5-spelli
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelReview]:
     clone = tmp_path_factory.mktemp("clone")
     archive = subprocess.run(["git", "-C", ROOT, "archive", BEFORE], capture_output=True)
-    if archive.returncode:
-        pytest.skip(f"this clone has no commit {BEFORE}")
+    assert archive.returncode == 0, f"run `git fetch --unshallow`: there is no commit {BEFORE}"
     subprocess.run(["tar", "-x", "-C", clone], input=archive.stdout, check=True)
     # Both versions run with the tests' packages: an installation would need an index.
     before = Version("before", Path(sys.executable), clone)
@@ -32,7 +33,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelReview]:
     return {each.model: each for each in review.models}
 
 
-@pytest.mark.size("all")
 def test_images_of_slipway_bring_new_fleets_and_images_of_aws_do_not(
     found: dict[str, ModelReview],
 ) -> None:
@@ -46,7 +46,6 @@ def test_images_of_slipway_bring_new_fleets_and_images_of_aws_do_not(
         assert found[name].verdict == "in place"
 
 
-@pytest.mark.size("all")
 def test_what_is_new_beside_the_fleets_is_named(found: dict[str, ModelReview]) -> None:
     review = found["qwen2-7b-vllm"]
     settings = [each.setting for each in review.consequences.effects]  # type: ignore[union-attr]
@@ -57,7 +56,6 @@ def test_what_is_new_beside_the_fleets_is_named(found: dict[str, ModelReview]) -
     ]
 
 
-@pytest.mark.size("all")
 def test_configs_with_newer_fields_are_unknown_to_it(found: dict[str, ModelReview]) -> None:
     assert found["qwen3-8b"].verdict == "unknown"
     assert "model_configs/qwen3-8b.yaml:6:3: model.family" in found["qwen3-8b"].reason

@@ -16,13 +16,14 @@ from tests.unit.cli.first_configs import ENVIRONMENTS, FLAGS, written
 REVISION = "a09a35458c702b33eeacc393d103063234e8bc28"
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
 ACCOUNT = "Add an environment `NAME` with your account to environments.yaml."
-ON_THIS_MACHINE = """\
-On this machine:
-  1. pip install "slipway[export]==0.1.0"  # once, as compiling needs PyTorch; in a checkout `make export`
-  2. Set `artifacts: release` for `local` in environments.yaml.
-  3. slipway publish search
-  4. cdk deploy search
-"""
+ON_THIS_MACHINE = (
+    "On this machine:\n"
+    '  1. pip install "slipway[export]==0.1.0"  '
+    "# once, as compiling needs PyTorch; in a checkout `make export`\n"
+    "  2. Set `artifacts: release` for `local` in environments.yaml.\n"
+    "  3. slipway publish search\n"
+    "  4. cdk deploy search\n"
+)
 WEIGHTS = {
     f"hub:openai-community/gpt2@{REVISION}": {
         "source": "hub", "repository": "openai-community/gpt2", "revision": REVISION,
