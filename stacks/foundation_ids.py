@@ -6,6 +6,7 @@ at synth.
 """
 
 import aws_cdk as cdk
+from constructs import Construct
 
 # The place of artifacts has two of them, because publishing reads these as well.
 from slipway.planning.artifact_place import ARTIFACT_KEY_ARN as ARTIFACT_KEY_ARN
@@ -21,10 +22,10 @@ def construct_id_of(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("-"))
 
 
-def read_id(stack: cdk.Stack, parameter_prefix: str, name: str) -> str:
+def read_id(scope: Construct, parameter_prefix: str, name: str) -> str:
     """Adds the parameter that reads an id, and returns its value, a token."""
     parameter = cdk.CfnParameter(
-        stack,
+        scope,
         construct_id_of(name),
         type="AWS::SSM::Parameter::Value<String>",
         default=f"{parameter_prefix}{name}",

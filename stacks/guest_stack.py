@@ -28,8 +28,10 @@ class GuestStack(ModelStack):
         if plan.component is None:
             raise ValueError(f"{plan.config.name} has no copies")
         (variant,) = plan.variants
-        hosted = HostedModel(self, "Hosting", plan=plan, surroundings=self.surroundings)
-        alarms = VariantAlarms(self, "Alarms", plan=plan, variant=variant, topic_arn=self.topic_arn)
+        hosted = HostedModel(self, "Hosting", plan=plan, surroundings=self.parts.surroundings)
+        alarms = VariantAlarms(
+            self, "Alarms", plan=plan, variant=variant, topic_arn=self.parts.topic_arn
+        )
         scaled = ScaledComponent(
             self,
             "Scaled",
@@ -40,4 +42,5 @@ class GuestStack(ModelStack):
         )
         if plan.rollout is not None:
             guard_copies(scaled.copies, plan.config, alarms.by_name)
-        self.conclude()
+        self.parts.conclude()
+        self.alarms = alarms.every

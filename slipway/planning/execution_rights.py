@@ -52,11 +52,13 @@ class RoleContext:
         partition: of every ARN.
         artifact_key: encrypts the artifacts.
         security_group_ids: of the endpoint's network; empty without a network.
+        alarm_prefix: begins the names of the model's alarms; empty if the stack is the model's own.
     """
 
     partition: str
     artifact_key: Key
     security_group_ids: tuple[str, ...] = ()
+    alarm_prefix: str = ""
 
 
 def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RolePolicy]:
@@ -225,7 +227,8 @@ def _rollback_alarms(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
     """
     environment = plan.environment
     prefix = f"arn:{context.partition}:cloudwatch:{environment.region}:{environment.account}:alarm"
-    alarms = [f"{prefix}:{stack}-*" for stack in plan.watched_stacks]
+    named = {plan.stack_name: context.alarm_prefix or f"{plan.stack_name}-"}
+    alarms = [f"{prefix}:{named.get(stack, f'{stack}-')}*" for stack in plan.watched_stacks]
     return RolePolicy(
         "RollbackAlarms",
         (allow("WatchRollbackAlarms", ["cloudwatch:DescribeAlarms"], *alarms),),

@@ -52,7 +52,8 @@ class EndpointUpdate(Construct):
         super().__init__(scope, construct_id)
         self._plan = plan
         held = _held(plan, given)
-        self._function = self._add_function(held, given.log_key_arn)
+        module = "endpoint_update.handler" if cdk.Stack.is_stack(scope) else "beside_others"
+        self._function = self._add_function(module, held, given)
         is_scaled = plan.config.autoscaling is not None
         variants = [(each.name, each.instance_types, is_scaled) for each in plan.variants]
         names = {
@@ -87,7 +88,7 @@ class EndpointUpdate(Construct):
         )
 
     def _add_function(
-        self, held: Mapping[str, Any], log_key_arn: str | None
+        self, module: str, held: Mapping[str, Any], given: Surroundings
     ) -> lambda_.CfnFunction:
         stack, plan = cdk.Stack.of(self), self._plan
         place = f"{plan.environment.region}:{plan.environment.account}"
@@ -158,20 +159,20 @@ class EndpointUpdate(Construct):
         if "VolumeKeyArn" in held:
             statements.append(allow("SeeGrants", ["kms:ListGrants"], held["VolumeKeyArn"]))
         # No other stack has alarms of such names: a capital letter never follows a stack's name.
-        step_alarms = (
-            f"arn:{stack.partition}:cloudwatch:{place}:alarm:{plan.stack_name}-{SCALING_ID}*"
-        )
+        # The CDK leaves an id out that ends the id before it.
+        scaling = f"{given.alarm_prefix.removesuffix(SCALING_ID)}{SCALING_ID}"
+        step_alarms = f"arn:{stack.partition}:cloudwatch:{place}:alarm:{scaling}*"
         if plan.config.autoscaling is not None and plan.config.autoscaling.step_policy_count:
             statements.append(allow("PointStepAlarms", ["cloudwatch:PutMetricAlarm"], step_alarms))
         function = add_handler_function(
             self,
-            module="endpoint_update.handler",
+            module=module,
             description="Slipway: deregisters scalable targets while their endpoint changes",
             timeout_seconds=_FUNCTION_TIMEOUT_SECONDS,
             role_description="Deregisters scalable targets while their endpoint changes",
             policy_name="Scaling",
             statements=statements,
-            log_key_arn=log_key_arn,
+            log_key_arn=given.log_key_arn,
         )
         acknowledge_wildcards(
             function.role,

@@ -23,12 +23,14 @@ class Surroundings:
         rights: what the role may do for settings of this endpoint.
         vpc: their network; None for SageMaker's own.
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
+        alarm_prefix: begins the names of the stack's alarms.
     """
 
     role_arn: str
     rights: Sequence[ModeRights]
     vpc: sagemaker.CfnModel.VpcConfigProperty | None
     log_key_arn: str | None
+    alarm_prefix: str
 
 
 class HostedModel(Construct):

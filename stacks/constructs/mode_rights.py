@@ -33,5 +33,7 @@ class ModeRights(Construct):
         self.policy = iam.CfnPolicy(
             self, "Policy", policy_name=name, policy_document=document, roles=[role.role_name]
         )
-        self.policy.override_logical_id(f"Rights{name}")
+        # Another construct of the stack may have the same rights, for another role.
+        place = "" if cdk.Stack.is_stack(scope) else scope.node.addr[-8:]
+        self.policy.override_logical_id(f"Rights{name}{place}")
         acknowledge_wildcards(self.policy, policy.reasons)
