@@ -53,6 +53,9 @@ class Lookups(Protocol):
     def exported(self, name: str) -> str:
         """Returns the value of another stack's export, or raises TemplateError."""
 
+    def stack_output(self, stack: str, output: str, region: str | None) -> str:
+        """Returns the value of another stack's output, or raises TemplateError."""
+
     def dynamic(self, service: str, key: str) -> str:
         """Returns the value of a dynamic reference, or raises TemplateError."""
 
@@ -88,6 +91,7 @@ class Evaluator:
             "Fn::FindInMap": self._find_in_map,
             "Fn::GetAtt": self._get_att,
             "Fn::GetAZs": self._get_azs,
+            "Fn::GetStackOutput": self._stack_output,
             "Fn::If": self._if,
             "Fn::ImportValue": lambda item: self._lookups.exported(self._text(item)),
             "Fn::Join": self._join,
@@ -126,6 +130,17 @@ class Evaluator:
         if isinstance(value, str):
             return self._dynamic(value)
         return value
+
+    def _stack_output(self, argument: Any) -> str:
+        named = {key: self._text(item) for key, item in argument.items()}
+        stack, output, region = (
+            named.pop(key, "") for key in ("StackName", "OutputName", "Region")
+        )
+        if not stack or not output or named:  # the role of another account, which is not here
+            raise TemplateError(
+                "Template error: Fn::GetStackOutput takes StackName, OutputName and Region here"
+            )
+        return self._lookups.stack_output(stack, output, region or None)
 
     def condition(self, name: Any) -> bool:
         """Evaluates a named condition, once."""

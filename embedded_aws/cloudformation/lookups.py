@@ -11,7 +11,7 @@ _NAMES_PER_CALL = 10
 
 
 class ServerLookups:
-    """Reads exports, the parameter store and the zones of this server."""
+    """Reads exports, outputs, the parameter store and the zones of this server."""
 
     def __init__(self, clients: LoopbackClients, store: StackStore, region: str) -> None:
         self._clients = clients
@@ -24,6 +24,13 @@ class ServerLookups:
             if output.export_name == name:
                 return output.value
         raise TemplateError(f"No export named {name} found.")
+
+    def stack_output(self, stack: str, output: str, region: str | None) -> str:
+        """Returns the value of an output of a stack, by default of this region."""
+        found = self._store.find(region or self._region, stack)
+        if found is None or output not in found.outputs:
+            raise TemplateError(f"Stack {stack} has no output {output}.")
+        return found.outputs[output].value
 
     def dynamic(self, service: str, key: str) -> str:
         """Returns the value of `{{resolve:ssm:NAME}}`, with or without a version."""

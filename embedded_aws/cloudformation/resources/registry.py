@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 
 from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
 from slipway.embedded_aws.cloudformation.resources.inert import RecordedHandler
+from slipway.embedded_aws.cloudformation.resources.moto_types import MotoHandler
 from slipway.embedded_aws.cloudformation.template import Template
 from slipway.embedded_aws.errors import LocalAwsError
 from slipway.facts.resource_types import provider_schemas
@@ -18,12 +19,17 @@ class ResourceRegistry:
         recorded: patterns (fnmatch) of further types, whose resources are recorded without effect.
 
     Raises:
-        LocalAwsError: a recorded type has a handler.
+        LocalAwsError: a recorded type has a handler of Slipway's.
     """
 
     def __init__(self, handlers: Iterable[ResourceHandler], recorded: Collection[str] = ()) -> None:
-        self._handlers = {handler.type_name: handler for handler in handlers}
         self._recorded = recorded
+        # Types that moto makes are recorded on request too: it makes some of a service, and fails.
+        self._handlers = {
+            handler.type_name: handler
+            for handler in handlers
+            if not (isinstance(handler, MotoHandler) and self._is_recorded(handler.type_name))
+        }
         if known := sorted(self._handlers.keys() & set(recorded)):
             raise LocalAwsError(
                 f"The embedded AWS makes resources of {', '.join(known)}: start it without "

@@ -404,6 +404,28 @@ def test_an_export_in_use_is_kept(stacks):
     assert stacks.delete("exporter") == "DELETE_COMPLETE"
 
 
+def test_an_output_that_another_stack_reads_may_change_and_go(stacks):
+    def producer(name: str) -> dict[str, Any]:
+        return template(Group=group(name)) | {"Outputs": {"Name": {"Value": {"Ref": "Group"}}}}
+
+    output = {"StackName": "producer", "OutputName": "Name", "Region": stacks.region}
+    consumer = template(User=parameter({"Fn::GetStackOutput": output}))
+    with pytest.raises(ClientError, match="Stack producer has no output Name"):
+        stacks.create("consumer", consumer)
+    assert stacks.create("producer", producer("read")) == "CREATE_COMPLETE"
+    role = parameter({"Fn::GetStackOutput": output | {"RoleArn": "arn:aws:iam::1:role/other"}})
+    with pytest.raises(ClientError, match="takes StackName, OutputName and Region here"):
+        stacks.create("foreign", template(User=role))
+    assert stacks.create("consumer", consumer) == "CREATE_COMPLETE"
+    assert stacks.update("producer", producer("read-anew")) == "UPDATE_COMPLETE"
+    assert stacks.update("consumer", consumer) == "UPDATE_COMPLETE"
+    name = stacks.physical_id("consumer", "User")
+    found = stacks.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
+    assert found == "read-anew"
+    assert stacks.delete("producer") == "DELETE_COMPLETE"
+    assert stacks.delete("consumer") == "DELETE_COMPLETE"
+
+
 def test_termination_protection(stacks):
     body = template(Group=group("protected"))
     assert stacks.create("protected", body, EnableTerminationProtection=True) == "CREATE_COMPLETE"

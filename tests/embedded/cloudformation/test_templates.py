@@ -35,6 +35,9 @@ class Resources:
 
 
 class Lookups:
+    def stack_output(self, stack: str, output: str, region: str | None) -> str:
+        return f"{output} of {stack} in {region}"
+
     def exported(self, name: str) -> str:
         return f"exported {name}"
 
@@ -87,6 +90,10 @@ def evaluator() -> Evaluator:
         ({"a": {"Fn::If": ["Not", 1, {"Ref": "AWS::NoValue"}]}, "b": 2}, {"b": 2}),
         ([1, {"Ref": "AWS::NoValue"}, 2], [1, 2]),
         ({"Fn::ImportValue": {"Fn::Sub": "x-${Size}"}}, "exported x-3"),
+        (
+            {"Fn::GetStackOutput": {"StackName": {"Fn::Sub": "x-${Size}"}, "OutputName": "Arn"}},
+            "Arn of x-3 in None",
+        ),
         ({"Fn::Base64": "hi"}, "aGk="),
         ({"Fn::Length": {"Ref": "Names"}}, 2),
         ({"Fn::ToJsonString": {"a": {"Ref": "Size"}}}, '{"a":"3"}'),
