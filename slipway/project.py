@@ -142,6 +142,14 @@ class Project:
             raise UserError(problems)
         return [n for n in self.files if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
 
+    def unknown(self, name: str) -> UserError:
+        """Returns the error of a name that no model has, with the nearest one."""
+        try:
+            self.select([glob.escape(name)])
+        except UserError as error:
+            return error
+        raise ValueError(f"{name} is a model")
+
     def config(self, name: str, environment: str) -> LoadedConfig:
         """Loads one model config as an environment sees it.
 
@@ -156,8 +164,7 @@ class Project:
 
     def _read(self, name: str) -> ConfigFile:
         if name not in self.files:
-            # Says what there is, with the nearest name.
-            self.select([glob.escape(name)])
+            raise self.unknown(name)
         return read_config(self.files[name], self.root)
 
     @functools.cached_property

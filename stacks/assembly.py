@@ -11,13 +11,13 @@ belongs to other environments. It has no stack in a plain app, which says so. A 
 has such an empty stack as well, in commands that deploy nothing, so that it can be destroyed.
 """
 
-import functools
 import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Node
 
 from slipway.codes.code import Code
@@ -25,11 +25,10 @@ from slipway.config.environments import Environment
 from slipway.config.names import LOCAL
 from slipway.config.schema import is_model_name
 from slipway.errors import UserError
-from slipway.image_sources import IMAGE_SOURCES
 from slipway.planning.artifact_place import FOUNDATION_ID, artifact_place
 from slipway.planning.artifacts import any_source, has_source
 from slipway.planning.families import deployment_of
-from slipway.planning.plan import DeploymentPlan, ImagePlan
+from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
 from slipway.shared_endpoints import models_sharing_endpoint, named_host
@@ -37,7 +36,7 @@ from slipway.stacks.artifacts_stack import ArtifactsStack
 from slipway.stacks.endpoint_stack import EndpointStack
 from slipway.stacks.foundation_stack import FoundationStack
 from slipway.stacks.guest_stack import GuestStack
-from slipway.stacks.image_stack import ImageStack, image_stack_id, images_to_build, repository_name
+from slipway.stacks.image_stacks import ImageStacks, mention_what_is_left_out
 from slipway.stacks.model_stack import ModelStack
 
 ALL_MODELS = ("*",)
@@ -100,44 +99,158 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
     Raises:
         UserError: the environment is invalid, or a pattern matches no model.
     """
-    environment = project.environment(selection.environment)
-    gone = selection.without_file(project)
-    patterns = [pattern for pattern in selection.models if pattern not in gone]
-    # A project without models is new, and deploys the foundation alone first.
-    names = project.select(patterns) if project.files or patterns != [*ALL_MODELS] else []
-    names = [*_with_those_beside(project, names, environment), *gone]
-    absent: list[str] = []
-    if selection.models == ALL_MODELS and not selection.allow_unpublished:
-        absent = [name for name in names if _has_nothing(project, name, environment)]
-    target = cdk.Environment(account=environment.account, region=environment.region)
-    foundation = FoundationStack(app, FOUNDATION_ID, environment=environment, env=target)
-    images = _Images(app, project, environment, target, foundation)
-    if absent:
-        cdk.Annotations.of(foundation).add_info(
-            f"Without a stack, having no {environment.artifacts} for {environment.name}: "
-            f"{', '.join(absent)}. `-c models=NAME` shows what one of them needs."
+    ProjectStacks(app, project, selection).add_selected()
+
+
+class ProjectStacks:
+    """The stacks of a project: the foundation at once, and a model's when they are asked for.
+
+    Attributes:
+        project: the project.
+        environment: of every stack.
+        target: its account and region.
+        selection: as the command line has it.
+        alarms: of each model that has been added, by its name.
+
+    Raises:
+        UserError: the environment is invalid.
+    """
+
+    def __init__(self, app: cdk.App, project: Project, selection: Selection) -> None:
+        self.project, self.selection = project, selection
+        self.environment = project.environment(selection.environment)
+        self.target = cdk.Environment(
+            account=self.environment.account, region=self.environment.region
         )
-    stacks: dict[str, cdk.Stack] = {}
-    for name in names:
-        if name in absent:
-            continue
-        stack = _model_stack(app, project, name, environment, target, selection, images)
-        stacks[name] = stack
-        artifacts = _artifacts_stack(app, project, name, environment, target)
+        self.alarms: dict[str, list[cloudwatch.CfnAlarm]] = {}
+        self._app = app
+        self._foundation = FoundationStack(
+            app, FOUNDATION_ID, environment=self.environment, env=self.target
+        )
+        self._images = ImageStacks(app, project, self.environment, self.target, self._foundation)
+        self._stacks: dict[str, cdk.Stack] = {}
+
+    def add_selected(self) -> None:
+        """Adds every selected model that has not been added.
+
+        Raises:
+            UserError: a pattern matches no model.
+        """
+        project, environment, selection = self.project, self.environment, self.selection
+        gone = selection.without_file(project)
+        patterns = [pattern for pattern in selection.models if pattern not in gone]
+        # A project without models is new, and deploys the foundation alone first.
+        names = project.select(patterns) if project.files or patterns != [*ALL_MODELS] else []
+        names = [*_with_those_beside(project, [*names, *self._stacks], environment), *gone]
+        absent: list[str] = []
+        if selection.models == ALL_MODELS and not selection.allow_unpublished:
+            absent = [name for name in names if _has_nothing(project, name, environment)]
+        if absent:
+            cdk.Annotations.of(self._foundation).add_info(
+                f"Without a stack, having no {environment.artifacts} for {environment.name}: "
+                f"{', '.join(absent)}. `-c models=NAME` shows what one of them needs."
+            )
+        for name in names:
+            if name not in absent and name not in self._stacks:
+                self._add(name)
+        hosts = {name: named_host(project, name, environment) for name in self._stacks}
+        for name, stack in self._stacks.items():
+            host = hosts[name]
+            # Of models that name each other as their hosts, both carry reports.
+            if host in self._stacks and hosts[host] is None:
+                reason = "The model's copies run on its endpoint."
+                stack.add_stack_dependency(self._stacks[host], reason)
+                if isinstance(stack, GuestStack):
+                    mention_what_is_left_out(stack, "endpoint", host, environment)
+
+    def alarms_of(self, name: str) -> list[cloudwatch.CfnAlarm]:
+        """Returns a model's alarms, for another stack, and adds the model's stack if it must.
+
+        An unpublished model's stack then has its resources beside the report, which keeps the CDK
+        CLI from deploying it and what depends on it.
+
+        Raises:
+            UserError: the model has no plan, published or not.
+        """
+        if name not in self.alarms:
+            plan, report = plan_and_report(
+                self.project, name, self.environment, self.selection.allow_unpublished
+            )
+            self._add_planned(name, plan)
+            if report is not None:
+                cdk.Annotations.of(self._stacks[name]).add_error(str(report))
+        return self.alarms[name]
+
+    def include(
+        self,
+        name: str,
+        stack: cdk.Stack,
+        plan: DeploymentPlan | None,
+        alarms: list[cloudwatch.CfnAlarm],
+    ) -> None:
+        """Takes a stack for the stack of a model, and makes it depend on what the model needs.
+
+        Args:
+            name: of the model.
+            stack: has its resources, perhaps beside others.
+            plan: of the model; None if there is none.
+            alarms: of the model.
+        """
+        environment = self.environment
+        self._stacks[name], self.alarms[name] = stack, alarms
+        image = None if plan is None else self._images.stack_with(plan.image)
+        artifacts = _artifacts_stack(self._app, self.project, name, environment, self.target)
+        stage = cdk.Stage.of(stack)
+        if stage is not None and stage.node.path:
+            return  # CloudFormation's order ends at a stage, so that its pipeline has to keep it
+        if image is not None:
+            stack.add_stack_dependency(image, "The model's container needs it.")
+            mention_what_is_left_out(stack, "image", image.node.id, environment)
         if artifacts is not None:
-            artifacts.add_stack_dependency(foundation, "It makes the bucket of the artifacts.")
+            artifacts.add_stack_dependency(
+                self._foundation, "It makes the bucket of the artifacts."
+            )
             stack.add_stack_dependency(artifacts, "The model's files are encrypted with its key.")
-            _mention_what_is_left_out(stack, "key", artifacts.node.id, environment)
-        stack.add_stack_dependency(foundation, "The model's files and alarms need it.")
-        _mention_what_is_left_out(stack, "foundation", FOUNDATION_ID, environment)
-    hosts = {name: named_host(project, name, environment) for name in stacks}
-    for name, stack in stacks.items():
-        host = hosts[name]
-        # Of models that name each other as their hosts, both carry reports.
-        if host in stacks and hosts[host] is None:
-            stack.add_stack_dependency(stacks[host], "The model's copies run on its endpoint.")
-            if isinstance(stack, GuestStack):
-                _mention_what_is_left_out(stack, "endpoint", host, environment)
+            mention_what_is_left_out(stack, "key", artifacts.node.id, environment)
+        stack.add_stack_dependency(self._foundation, "The model's files and alarms need it.")
+        mention_what_is_left_out(stack, "foundation", FOUNDATION_ID, environment)
+
+    def _add(self, name: str) -> None:
+        """Adds the stack of a model, or in its place an empty one that carries the report."""
+        environment = self.environment
+        try:
+            plan = self.project.plan(
+                name, environment, allow_unpublished=self.selection.allow_unpublished
+            )
+        except UserError as error:
+            # In a new account images are built before anything is published.
+            if (family := _family(self.project, name, environment)) is not None:
+                self._images.stack_of(family)
+            stack = _error_stack(self._app, name, environment, self.target, error)
+            self.include(name, stack, None, [])
+        else:
+            self._add_planned(name, plan)
+
+    def _add_planned(self, name: str, plan: DeploymentPlan) -> None:
+        stack = plan_stack(self._app, name, plan=plan, env=self.target)
+        self.include(name, stack, plan, stack.alarms)
+
+
+def plan_and_report(
+    project: Project, name: str, environment: Environment, allow_unpublished: bool, /
+) -> tuple[DeploymentPlan, UserError | None]:
+    """Returns a model's plan; of an unpublished model, the report as well.
+
+    Raises:
+        UserError: it has no plan, published or not.
+    """
+    try:
+        return project.plan(name, environment, allow_unpublished=allow_unpublished), None
+    except UserError as report:
+        try:
+            return project.plan(name, environment, allow_unpublished=True), report
+        except UserError:
+            raise report from None
 
 
 def _with_those_beside(
@@ -168,119 +281,12 @@ def _has_nothing(project: Project, name: str, environment: Environment) -> bool:
     return any_source(deployment) and not has_source(deployment)
 
 
-def _mention_what_is_left_out(
-    stack: cdk.Stack, what: str, needed_id: str, environment: Environment
-) -> None:
-    """Adds a note for `cdk deploy NAME --exclusively` that names the stacks left out."""
-    named = stack.node.try_get_context("aws:cdk:bundling-stacks") or ["**"]
-    if "**" not in named and not any(name.startswith(needed_id) for name in named):
-        cdk.Annotations.of(stack).add_info(
-            f"Deployed without its {what} (--exclusively). Where that is not there yet, "
-            f"run `cdk deploy {needed_id} -c env={environment.name}` first."
-        )
-
-
-class _Images:
-    """The stacks of images, each added when a model first needs it."""
-
-    def __init__(
-        self,
-        app: cdk.App,
-        project: Project,
-        environment: Environment,
-        target: cdk.Environment,
-        foundation: FoundationStack,
-    ) -> None:
-        self._app = app
-        self._foundation = foundation
-        self._project = project
-        self._environment = environment
-        self._target = target
-        self._stacks: dict[str, ImageStack] = {}
-
-    def stack_of(self, family: str) -> ImageStack | None:
-        """Returns a container's stack; None if the environment needs none or has no sources."""
-        if self._environment.is_local:
-            return None
-        if family not in self._stacks:
-            try:
-                digest = self._project.image_digest(family)
-            except UserError:
-                # A source is missing: every model that needs the image carries the report.
-                return None
-            bases = self._project.image_bases(family, self._environment)
-            built = images_to_build(self._environment, family, digest, bases)
-            if not built:
-                return None  # no base that the models name exists: they carry the report
-            stack = ImageStack(
-                self._app,
-                image_stack_id(family),
-                environment=self._environment,
-                family=family,
-                root=self._project.root,
-                digest=digest,
-                images=built,
-                owner=self._owner,
-                env=self._target,
-            )
-            if stack.needs_foundation:
-                stack.add_stack_dependency(self._foundation, "It has the key.")
-                _mention_what_is_left_out(stack, "foundation", FOUNDATION_ID, self._environment)
-            self._stacks[family] = stack
-        return self._stacks[family]
-
-    def stack_with(self, image: ImagePlan) -> ImageStack | None:
-        """Returns the stack that builds an image; None if no stack does."""
-        for family in IMAGE_SOURCES:
-            if image.repository == repository_name(self._environment, family):
-                stack = self.stack_of(family)
-                return stack if stack is not None and image.uri in stack.image_uris else None
-        return None
-
-    @functools.cached_property
-    def _owner(self) -> str:
-        """Returns the environment with the repositories: the first of this account and region."""
-        for name in self._project.environment_names:
-            try:
-                other = self._project.environment(name)
-            except UserError:
-                continue  # nothing can be deployed there
-            place = (self._environment.account, self._environment.region)
-            if not other.is_local and (other.account, other.region) == place:
-                return name
-        raise ValueError(f"{self._environment.name} is in its own file")
-
-
 def plan_stack(
     scope: cdk.App, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
 ) -> ModelStack:
     """Returns the stack of a plan: with an endpoint, or with copies on another model's endpoint."""
     kind = EndpointStack if plan.host is None else GuestStack
     return kind(scope, construct_id, plan=plan, env=env)
-
-
-def _model_stack(
-    app: cdk.App,
-    project: Project,
-    name: str,
-    environment: Environment,
-    target: cdk.Environment,
-    selection: Selection,
-    images: _Images,
-) -> cdk.Stack:
-    try:
-        plan = project.plan(name, environment, allow_unpublished=selection.allow_unpublished)
-    except UserError as error:
-        # In a new account images are built before anything is published.
-        if (family := _family(project, name, environment)) is not None:
-            images.stack_of(family)
-        return _error_stack(app, name, environment, target, error)
-    stack = plan_stack(app, name, plan=plan, env=target)
-    image_stack = images.stack_with(plan.image)
-    if image_stack is not None:
-        stack.add_stack_dependency(image_stack, "The model's container needs it.")
-        _mention_what_is_left_out(stack, "image", image_stack.node.id, environment)
-    return stack
 
 
 def _artifacts_stack(

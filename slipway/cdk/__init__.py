@@ -16,5 +16,7 @@ except UserError as error:
     sys.exit(str(error))
 
 from slipway.cdk.app import App as App
+from slipway.cdk.endpoint import Endpoint as Endpoint
+from slipway.cdk.models import Model as Model
 
-__all__ = ["App", "UserError"]
+__all__ = ["App", "Endpoint", "Model", "UserError"]

@@ -4,17 +4,20 @@ import os
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 import aws_cdk as cdk
 from aws_cdk import cx_api
 
+from slipway.cdk.invocable import refused
+from slipway.cdk.models import Models
+from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.full_disk import no_room_problem
 from slipway.git import find_commit
 from slipway.local_hint import unset_variables_hint
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import ProjectStacks, Selection
 from slipway.stacks.model_stack import record_commit
 
 
@@ -32,26 +35,51 @@ class App(cdk.App):
 
             App(__file__).synth()
 
+    Stacks of a team's own go into it as into any app of the CDK. The stacks of models are added
+    when the templates are written, without those of models that an `Endpoint` has.
+
     Args:
-        root: the project's folder, or a file in it, such as `__file__`.
+        root: the project's folder, a folder in it, or a file in one of them, such as `__file__`.
         options: of `aws_cdk.App`.
 
+    Attributes:
+        env: account and region of the environment, for stacks of a team's own.
+        environment_name: name of the environment, for names of such stacks.
+        models: the project's models by name.
+
     Raises:
-        UserError: there is no project, or the context is wrong. A script that does not catch it
-            ends with its report on stderr and exit code 1, without a traceback.
+        UserError: there is no project, the environment or the context is wrong, or another app of
+            this program writes into the same folder. A program that does not catch it ends with
+            its report on stderr and exit code 1, without a traceback.
     """
+
+    _folders: ClassVar[set[str]] = set()
 
     def __init__(self, root: str | Path, **options: Any) -> None:
         sys.excepthook = _report
         # CloudFormation's validation would double the time of every synth, to find errors that no
         # config can cause. Slipway's tests run it. The CDK's stack traces lead into its own files,
-        # and its CLI shows one above each warning.
-        defaults = {"builtin_cloud_formation_validation": False, "stack_traces": False}
+        # and its CLI shows one above each warning. Node would write an app that ended in an error.
+        defaults = {
+            "builtin_cloud_formation_validation": False,
+            "stack_traces": False,
+            "auto_synth": False,
+        }
         super().__init__(**{**defaults, **options})
-        start = Path(root).resolve()
-        self._project = Project.find(start.parent if start.is_file() else start)
-        self._selection = Selection.from_context(self.node)
+        if self.outdir in self._folders:
+            raise refused(
+                Code.MADE_TWICE,
+                f"two apps of one program write to {self.outdir}, and the CDK CLI reads one",
+                "Make one `App`, and give its stacks to it. In a test, give each its `outdir`.",
+            )
+        start = Path(root).absolute()
+        project = Project.find(start.parent if start.is_file() else start)
+        self._stacks = ProjectStacks(self, project, Selection.from_context(self.node))
+        self._folders.add(self.outdir)
         self._is_complete = False
+        self.env = self._stacks.target
+        self.environment_name = self._stacks.environment.name
+        self.models = Models(self._stacks)
 
     def synth(self, **options: Any) -> cx_api.CloudAssembly:
         """Adds the stacks of the selected models, and writes every template.
@@ -60,7 +88,7 @@ class App(cdk.App):
             options: of `aws_cdk.App.synth`.
 
         Raises:
-            UserError: the environment is invalid, or a pattern matches no model.
+            UserError: `-c models=` has a pattern that matches no model.
         """
         if not self._is_complete:
             self._is_complete = True
@@ -68,8 +96,8 @@ class App(cdk.App):
         return super().synth(**options)
 
     def _complete(self) -> None:
-        project, selection = self._project, self._selection
-        add_stacks(self, project, selection)
+        project, selection = self._stacks.project, self._stacks.selection
+        self._stacks.add_selected()
         if commit := find_commit(project.root, "HEAD"):
             record_commit(self, commit)
         for name in selection.without_file(project):
@@ -94,3 +122,8 @@ def _report(
         _say(str(problem))
     else:
         sys.__excepthook__(kind, error, traceback)
+
+
+def stacks_of(app: App) -> ProjectStacks:
+    """Returns the stacks that an app adds by itself."""
+    return app._stacks

@@ -15,7 +15,8 @@ from slipway.planning.compiling import CompilePlan
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.statements import Statement, allow, policy_document
 from slipway.planning.vpc import SECURITY_GROUP_ID
-from slipway.rights.asynchronous import find_queue, use_queue
+from slipway.rights.asynchronous import find_queue
+from slipway.rights.invoking import component_arns, invoke_statements
 from slipway.rights.remote import remote_statements
 from slipway.rights.statements import Place, use_key
 from slipway.s3_address import S3Address
@@ -66,22 +67,10 @@ def least_policy(
                 for role in _BOOTSTRAP_ROLES
             ),
         ),
-        *_invoke(plan, place),
+        *invoke_statements(plan, place),
         *_operate(plan, place),
     ]
     return policy_document(statements)
-
-
-def _invoke(plan: DeploymentPlan, place: Place) -> list[Statement]:
-    """Asks the endpoint; an asynchronous one with the objects of requests and answers."""
-    endpoint = place.arn("sagemaker", f"endpoint/{plan.endpoint_name}")
-    if plan.config.endpoint.queue is None:
-        actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
-        return [allow("Invoke", actions, endpoint)]
-    return [
-        allow("Invoke", ["sagemaker:InvokeEndpointAsync"], endpoint),
-        *use_queue(plan.config.endpoint.queue, place),
-    ]
 
 
 def _publish(
@@ -203,17 +192,6 @@ def _compile(
     return statements
 
 
-def _component(plan: DeploymentPlan, place: Place) -> list[str]:
-    """Returns the ARN of the plan's inference component; none in another mode.
-
-    Requests name the component beside the endpoint. Whether SageMaker checks it then is not
-    documented, so the policy allows both by name.
-    """
-    if plan.component is None:
-        return []
-    return [place.arn("sagemaker", f"inference-component/{plan.component.name}")]
-
-
 def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
     """Reads what `slipway status` and `slipway leftovers` show."""
     endpoint = plan.endpoint_name
@@ -240,7 +218,7 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
         ),
         *(
             [allow("ReadComponent", ["sagemaker:DescribeInferenceComponent"], *component)]
-            if (component := _component(plan, place))
+            if (component := component_arns(plan, place))
             else ()
         ),
         allow(

@@ -28,6 +28,7 @@ KNOWN = {
     ("sh", "aws"), ("sh", "run"), ("text",), ("text", "output"), ("yaml", "action"),
     ("yaml", "environments"), ("yaml", "gitlab"), ("yaml", "model"), ("yaml", "pre-commit"),
     ("yaml", "workflow"),
+    ("python", "app"), ("python", "function"),
     ("python", "client"), ("python", "client", "langchain"), ("python", "client", "litellm"),
     ("python", "client", "sagemaker-2"), ("python", "client", "sagemaker-3"),
     ("python", "file", "our_policies.py"),

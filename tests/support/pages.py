@@ -12,6 +12,8 @@ The first word behind the fence is the language, and further words are labels fo
 - `python client`: a program that a test runs against the deployed model. A further label names
   the client's package, which has an environment of its own.
 - `python file NAME`: a file of the project, which the commands of `console run` find.
+- `python app`: an app.py, which a test synthesises. `python function`: the Lambda function that the
+  page's app has in `functions/ask.py`.
 - `yaml part of NAME`: sections that are valid in place of those of the shipped config NAME.
 - `yaml refused in NAME`: the same, and Slipway says by name that it does not support them yet.
 - `yaml model`, `yaml environments`: a whole file.
