@@ -239,7 +239,7 @@ class ProjectStacks:
 def plan_and_report(
     project: Project, name: str, environment: Environment, allow_unpublished: bool, /
 ) -> tuple[DeploymentPlan, UserError | None]:
-    """Returns a model's plan; of an unpublished model, the report as well.
+    """Returns a model's plan; if it is not published or breaks a policy, the report as well.
 
     Raises:
         UserError: it has no plan, published or not.
@@ -248,7 +248,7 @@ def plan_and_report(
         return project.plan(name, environment, allow_unpublished=allow_unpublished), None
     except UserError as report:
         try:
-            return project.plan(name, environment, allow_unpublished=True), report
+            return project.unjudged.plan(name, environment, allow_unpublished=True), report
         except UserError:
             raise report from None
 

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar
@@ -16,6 +18,7 @@ from slipway.errors import UserError
 from slipway.full_disk import no_room_problem
 from slipway.git import find_commit
 from slipway.local_hint import unset_variables_hint
+from slipway.policies import Policy
 from slipway.project import Project
 from slipway.stacks.assembly import ProjectStacks, Selection
 from slipway.stacks.model_stack import record_commit
@@ -40,6 +43,8 @@ class App(cdk.App):
 
     Args:
         root: the project's folder, a folder in it, or a file in one of them, such as `__file__`.
+        policies: that every model has to meet, beside those of environments.yaml. Its stack carries
+            what a policy refuses.
         options: of `aws_cdk.App`.
 
     Attributes:
@@ -55,7 +60,9 @@ class App(cdk.App):
 
     _folders: ClassVar[set[str]] = set()
 
-    def __init__(self, root: str | Path, **options: Any) -> None:
+    def __init__(
+        self, root: str | Path, *, policies: Sequence[Policy] = (), **options: Any
+    ) -> None:
         sys.excepthook = _report
         # CloudFormation's validation would double the time of every synth, to find errors that no
         # config can cause. Slipway's tests run it. The CDK's stack traces lead into its own files,
@@ -73,7 +80,8 @@ class App(cdk.App):
                 "Make one `App`, and give its stacks to it. In a test, give each its `outdir`.",
             )
         start = Path(root).absolute()
-        project = Project.find(start.parent if start.is_file() else start)
+        found = Project.find(start.parent if start.is_file() else start)
+        project = replace(found, policies=tuple(policies))
         self._stacks = ProjectStacks(self, project, Selection.from_context(self.node))
         self._folders.add(self.outdir)
         self._is_complete = False

@@ -28,7 +28,7 @@ class Model(Invocable):
     @cached_property
     def _plan(self) -> DeploymentPlan:  # type: ignore[override]  # read once
         stacks = self._stacks
-        return plan_and_report(stacks.project, self._name, stacks.environment, True)[0]
+        return plan_and_report(stacks.project.unjudged, self._name, stacks.environment, True)[0]
 
     def _alarms(self) -> list[cloudwatch.CfnAlarm]:
         return self._stacks.alarms_of(self._name)

@@ -2,7 +2,7 @@
 
 import collections
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from aws_cdk import aws_iam as iam
 
 import slipway.cdk
 from slipway.cdk import App, Endpoint, UserError
+from slipway.policies import Plan, Problem, problem
 from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.golden_cases import CASES
 from tests.support.linting import lint
@@ -232,6 +233,29 @@ def test_what_a_model_cannot_answer_is_a_report(new: NewApp):
         "a principal of account 111122223333 cannot call one-local, which is in account "
         "123456789012"
     )
+
+
+def test_what_a_policy_refuses_is_in_the_models_stack_and_stops_nothing_else(root, tmp_path):
+    def small(plan: Plan) -> Iterator[Problem]:
+        if plan.name != "one":
+            yield problem("too large", "Ask the platform team.")
+
+    def broken(plan: Plan) -> Iterator[Problem]:
+        raise RuntimeError(f"no idea of {plan.name}")
+
+    context = {**CONTEXT, "models": "one,steps"}
+    app = App(root, policies=[small], outdir=str(tmp_path / "out"), context=context)
+    stack = team(app)
+    app.models["steps"].grant_invoke(role(stack))
+    Endpoint(team(app, "own"), "async", config="async")
+    found = written(app)
+    assert found.annotations("one", "error") == found.annotations("team", "error") == []
+    for refused_in in ("steps", "own"):
+        (report,) = found.annotations(refused_in, "error")
+        assert "too large [policy " in report
+    app = App(root, policies=[broken], outdir=str(tmp_path / "broken"), context=context)
+    (report,) = written(app).annotations("one", "error")
+    assert "RuntimeError: no idea of one" in report
 
 
 @pytest.fixture(scope="module")
