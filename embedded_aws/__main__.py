@@ -20,6 +20,7 @@ from slipway.embedded_aws.control import DEFAULT_PORT
 from slipway.embedded_aws.errors import LocalAwsError
 from slipway.embedded_aws.lock import held_lock
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
+from slipway.errors import UserError
 from slipway.image_sources import SOURCES_FOLDER
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with held_lock(options.directory):
             _serve(options, stops)
-    except LocalAwsError as error:
+    except (LocalAwsError, UserError) as error:
         print(error, file=sys.stderr)
         return os.EX_UNAVAILABLE if isinstance(error, NoEngineError) else 1
     return 0

@@ -24,6 +24,7 @@ from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.names import LOCAL
 from slipway.config.schema import is_model_name
+from slipway.config.sections.serving import PACKAGES
 from slipway.errors import UserError
 from slipway.planning.artifact_place import FOUNDATION_ID, artifact_place
 from slipway.planning.artifacts import any_source, has_source
@@ -127,6 +128,10 @@ class ProjectStacks:
         self._foundation = FoundationStack(
             app, FOUNDATION_ID, environment=self.environment, env=self.target
         )
+        # The family may need rights there, which the template then lacks.
+        for problem in PACKAGES.problems.values():
+            warnings = cdk.Annotations.of(self._foundation)
+            warnings.add_warning_v2("slipway:family-package", str(problem))
         self._images = ImageStacks(app, project, self.environment, self.target, self._foundation)
         self._stacks: dict[str, cdk.Stack] = {}
 

@@ -140,8 +140,11 @@ def init(
 
 
 def _known(container: str) -> Starter:
+    from slipway.config.sections.serving import PACKAGES
     from slipway.config.starters import STARTERS
 
+    if container in PACKAGES.problems:
+        raise UserError([PACKAGES.problems[container]])
     if container in STARTERS:
         return STARTERS[container]
     raise UserError.of(

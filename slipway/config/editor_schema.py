@@ -9,6 +9,7 @@ from typing import Any
 
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import INSTANCE_TYPE_REFERENCE
+from slipway.config.sections.serving import PACKAGES
 from slipway.facts.instances import instance_types
 
 SCHEMA_FILE = "schema.json"
@@ -16,7 +17,12 @@ FIRST_LINE = f"# yaml-language-server: $schema={SCHEMA_FILE}"
 
 
 def render() -> str:
-    """Returns the file's text; the same schema gives the same bytes."""
+    """Returns the file's text; the same schema gives the same bytes.
+
+    Raises:
+        UserError: an installed package brings a family that cannot be used.
+    """
+    PACKAGES.require_all()
     schema = _with_references(ModelConfig.model_json_schema())
     schema["$defs"]["InstanceType"] = {
         "description": "Hosting instance type.",

@@ -37,6 +37,7 @@ from slipway.config.remote_publishing_rules import remote_publishing_problems
 from slipway.config.schema import ModelConfig
 from slipway.config.secrets import secrets_in
 from slipway.config.sections.policies import Policies
+from slipway.config.sections.serving import PACKAGES
 from slipway.config.valid_subset import Doubts, valid_subset
 from slipway.errors import Kind, Location, Problem, UserError, did_you_mean, dotted, relative
 from slipway.pins import other_pins
@@ -184,6 +185,12 @@ def config_for(
     if defaults is not None and defaults.content:
         document = document.over(defaults)
     config = _validate(ModelConfig, document, problems)
+    serving = document.content.get("serving")
+    container = serving.get("container") if isinstance(serving, dict) else None
+    if isinstance(container, str) and (unusable := PACKAGES.problems.get(container)):
+        field = ("serving", "container")
+        problems = [each for each in problems if each.field != field]
+        problems.append(replace(unusable, field=field))
     renamed = any(problem.field[-1:] == ("name",) for problem in problems)
     if not renamed and document.content.get("name") not in (None, path.stem):
         problems.append(

@@ -208,6 +208,11 @@ class Deployment(ABC):
 
     # The memory
 
+    @property
+    def dtype(self) -> str | None:
+        """Returns the precision of the weights; None if the section has no such field or value."""
+        return getattr(self.config.serving, "dtype", None)
+
     @cached_property
     def memory_estimates(self) -> dict[str, MemoryEstimate | None]:
         """Returns the estimates that `slipway.planning.memory` has made, by instance type."""

@@ -42,8 +42,7 @@ def estimate(deployment: Deployment, instance: InstanceFacts) -> MemoryEstimate 
 
 
 def _estimate(deployment: Deployment, instance: InstanceFacts) -> MemoryEstimate | None:
-    config, accelerator = deployment.config, instance.accelerator
-    dtype = config.serving.dtype
+    accelerator, dtype = instance.accelerator, deployment.dtype
     if accelerator is None or accelerator.memory_gib is None or dtype is None:
         return None
     layout = deployment.memory_layout(instance, accelerator)

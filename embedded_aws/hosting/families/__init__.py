@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from slipway.codes.code import Code
+from slipway.config.family_entries import family_entries
 from slipway.embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
 from slipway.embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
 from slipway.embedded_aws.identity import Connection
+from slipway.errors import UserError
 from slipway.image_sources import SOURCES_FOLDER
 
 _PROJECT = re.compile(r"^slipway/[a-z0-9]+/(?=[a-z]+$)")
@@ -28,12 +31,30 @@ def programs(sources: Path = SOURCES_FOLDER) -> Mapping[str, ContainerProgram]:
 
     Args:
         sources: a folder with the images' sources.
+
+    Raises:
+        UserError: another package's family cannot be used.
     """
-    return {
+    found = {
         repository: program
         for family in (tensorrt, lmi, triton, neuron, custom)
         for repository, program in family.programs(sources).items()
     }
+    if family_entries():
+        # Sections are imported only for another package: the embedded AWS needs none.
+        from slipway.config.sections.serving import PACKAGES
+
+        for name in PACKAGES.sections:
+            brought = PACKAGES.part(name, "programs", dict, {})
+            if taken := sorted(brought.keys() & found.keys()):
+                raise UserError.of(
+                    Code.FAMILY_PACKAGE,
+                    f"the package {PACKAGES.package_of(name)} brings a program for images of "
+                    f"{', '.join(taken)}, which have one already",
+                    "Give its images another repository.",
+                )
+            found |= brought
+    return found
 
 
 def find_program(programs: Mapping[str, ContainerProgram], image: str) -> ContainerProgram:

@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping
 
+from slipway.config.sections.serving import PACKAGES
 from slipway.config.starters import custom, lmi, neuron, tensorrt, triton
 from slipway.config.starters.starter import Starter
 from slipway.facts.instances import instance_types
 
-STARTERS: Mapping[str, Starter] = {
+SLIPWAYS: Mapping[str, Starter] = {
     "tensorrt": tensorrt.STARTER,
     "lmi": lmi.STARTER,
     "triton": triton.STARTER,
     "neuron": neuron.STARTER,
     "custom": custom.STARTER,
 }
+STARTERS = PACKAGES.beside(SLIPWAYS, "starter", Starter, Starter(lambda *_: {}))
 # For models of any other family.
 DEFAULT = "lmi"
 

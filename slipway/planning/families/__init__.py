@@ -1,7 +1,7 @@
 """The serving families: one folder each, with everything that planning does for one container.
 
-`FAMILIES` is the only place that names them all. Shared code asks a `Deployment`, whose class is
-the family's, and never names a family.
+`SLIPWAYS` is the only place that names them all, and `FAMILIES` has those of other packages too.
+Shared code asks a `Deployment`, whose class is the family's, and never names a family.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from typing import Any
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
+from slipway.config.sections.serving import PACKAGES
 from slipway.config.valid_subset import UnknownItems
 from slipway.planning.deployment import Deployment
 from slipway.planning.families import custom, lmi, neuron, tensorrt, triton
@@ -17,13 +18,14 @@ from slipway.planning.families.family import Family
 from slipway.planning.partial import UnknownFamily
 from slipway.planning.placements import placements_of
 
-FAMILIES: Mapping[str, Family[Any]] = {
+SLIPWAYS: Mapping[str, Family[Any]] = {
     "tensorrt": tensorrt.FAMILY,
     "lmi": lmi.FAMILY,
     "triton": triton.FAMILY,
     "neuron": neuron.FAMILY,
     "custom": custom.FAMILY,
 }
+FAMILIES: Mapping[str, Family[Any]] = PACKAGES.beside(SLIPWAYS, "planning", Family)
 
 
 def deployment_of(config: ModelConfig, environment: Environment) -> Deployment:
@@ -45,6 +47,6 @@ def known_deployment(config: ModelConfig, environment: Environment) -> Deploymen
         placements = UnknownItems()
     try:
         family: type[Deployment] = FAMILIES[config.serving.container].deployment
-    except UnknownValueError:
+    except (UnknownValueError, KeyError):  # the config's report says why a package has no family
         family = UnknownFamily
     return family(config, placements, environment)

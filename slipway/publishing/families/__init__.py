@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 
+from slipway.config.sections.serving import PACKAGES
 from slipway.publishing.families.lmi import LmiPackaging
 from slipway.publishing.packaging import Packaging
 
-PACKAGING: Mapping[str, Packaging] = {
+SLIPWAYS: Mapping[str, Packaging] = {
     "tensorrt": Packaging(),
     "lmi": LmiPackaging(),
     "triton": Packaging(),
     "neuron": Packaging(),
     "custom": Packaging(),
 }
+PACKAGING = PACKAGES.beside(SLIPWAYS, "packaging", Packaging, Packaging())

@@ -14,6 +14,7 @@ from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.config.sections.remote_publishing import RemotePublishing
+from slipway.config.sections.serving import PACKAGES
 from slipway.errors import FieldPath, Kind, Problem, UserError
 from slipway.facts.builds import build_disk_gb, build_price_per_minute
 from slipway.planning.artifact_place import artifact_place
@@ -186,6 +187,14 @@ def _require_fit_for_a_build(
             f"{path} is on this machine, and a build of the account gets no such files",
             "Publish without `--remote`, or name weights with `source: s3` or `source: hub`.",
             *(_WEIGHTS if source is None else source.field),
+        )
+    if package := PACKAGES.package_of(deployment.container):
+        refuse(
+            Code.NOT_FOR_A_BUILD,
+            f"the container `{deployment.container}` is of the package {package}, and a build of "
+            "the account has Slipway alone",
+            "Publish without `--remote`, for example on an instance in the region.",
+            *("serving", "container"),
         )
     if config.artifacts.isolated:
         refuse(

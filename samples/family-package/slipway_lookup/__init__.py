@@ -1,0 +1,1 @@
+"""The container `lookup`: a server that answers from a table in `table.json`."""
