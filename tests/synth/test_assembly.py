@@ -8,7 +8,9 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from slipway.errors import UserError
+from slipway.codes.code import Code
+from slipway.config.sections.serving import PACKAGES
+from slipway.errors import Kind, Problem, UserError
 from slipway.policies import ready
 from slipway.project import Project
 from slipway.stacks.assembly import Selection, add_stacks
@@ -245,3 +247,14 @@ def test_an_unknown_environment_is_a_report_and_no_traceback(tmp_path):
     assert "Did you mean `production`? Known are local, production;" in errors
     assert "Traceback" not in errors
     assert not (root / "out" / "manifest.json").exists()
+
+
+def test_the_foundation_warns_of_a_package_that_cannot_be_used(tmp_path, monkeypatch):
+    problem = Problem(Code.FAMILY_PACKAGE, Kind.STATE, "it does not load", "Correct it.")
+    monkeypatch.setitem(PACKAGES.problems, "table", problem)
+    (tmp_path / "project").mkdir()
+    app = new_app(tmp_path / "out")
+    add_stacks(app, Project(write_project(tmp_path / "project", {})), Selection())
+    app.synth()
+    (warning,) = Assembly(tmp_path / "out").annotations("foundation", "warning")
+    assert warning.startswith(str(problem))

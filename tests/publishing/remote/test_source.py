@@ -11,6 +11,7 @@ import pytest
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.config.sections.remote_publishing import RemotePublishing
+from slipway.config.sections.serving.packages import FamilyPackages
 from slipway.errors import Problem, UserError
 from slipway.facts.builds import build_disk_gb
 from slipway.planning.lock import Lock, LockedArtifact, LockedPart
@@ -76,6 +77,18 @@ def test_a_release_is_not_for_a_build(tmp_path: Path) -> None:
     assert (problem.code, problem.field) == (
         Code.NOT_FOR_A_BUILD,
         ("artifacts", "release", "path"),
+    )
+
+
+def test_the_family_of_another_package_is_not_for_a_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FamilyPackages, "package_of", lambda *_: "slipway-table 1.0")
+    (problem,) = refused(project(tmp_path, HUB))
+    assert str(problem) == (
+        "model_configs/tiny.yaml:9:3: serving.container: the container `tensorrt` is of the "
+        "package slipway-table 1.0, and a build of the account has Slipway alone [SW646]\n"
+        "    Publish without `--remote`, for example on an instance in the region."
     )
 
 
