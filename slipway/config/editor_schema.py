@@ -10,6 +10,7 @@ from typing import Any
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import INSTANCE_TYPE_REFERENCE
 from slipway.config.sections.serving import PACKAGES
+from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 
 SCHEMA_FILE = "schema.json"
@@ -22,7 +23,8 @@ def render() -> str:
     Raises:
         UserError: an installed package brings a family that cannot be used.
     """
-    PACKAGES.require_all()
+    if PACKAGES.problems:
+        raise UserError(PACKAGES.problems.values())
     schema = _with_references(ModelConfig.model_json_schema())
     schema["$defs"]["InstanceType"] = {
         "description": "Hosting instance type.",

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,9 @@ def test_a_part_is_valid_in_its_config(project: Path, block: Block) -> None:
     "block", [block for language in QUOTED for block in of(language, "part", "of")]
 )
 def test_a_part_of_a_file_is_in_it(block: Block) -> None:
-    assert block.text in (ROOT / block.labels[2]).read_text("utf-8")
+    text = (ROOT / block.labels[2]).read_text("utf-8")
+    # Ruff formats the blocks of pages, and a method begins its line there.
+    assert block.text in text or textwrap.indent(block.text, "    ") in text
 
 
 @pytest.mark.parametrize("block", of("yaml", "environments"))

@@ -28,6 +28,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "slipway/cli/triton_repository.py": "the command writes repositories of Triton",
     "slipway/cli/init_checkpoint.py": "LMI's settings alone follow from a checkpoint",
     "slipway/sizing/candidates.py": "engines of LMI alone were measured",
+    "slipway/extras.py": "triton is an extra's name",
     "slipway/cli/plan_text.py": "the plan has a section for NeuronCores",
     "slipway/facts/images.py": "neuron is a kind of accelerator",
     "slipway/facts/instances.py": "neuron is a kind of accelerator",

@@ -7,14 +7,14 @@ from slipway.config.starters import custom, lmi, neuron, tensorrt, triton
 from slipway.config.starters.starter import Starter
 from slipway.facts.instances import instance_types
 
-SLIPWAYS: Mapping[str, Starter] = {
+_SLIPWAYS: Mapping[str, Starter] = {
     "tensorrt": tensorrt.STARTER,
     "lmi": lmi.STARTER,
     "triton": triton.STARTER,
     "neuron": neuron.STARTER,
     "custom": custom.STARTER,
 }
-STARTERS = PACKAGES.beside(SLIPWAYS, "starter", Starter, Starter(lambda *_: {}))
+STARTERS = PACKAGES.beside(_SLIPWAYS, "starter", Starter, Starter(lambda *_: {}))
 # For models of any other family.
 DEFAULT = "lmi"
 

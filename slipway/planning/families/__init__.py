@@ -1,6 +1,6 @@
 """The serving families: one folder each, with everything that planning does for one container.
 
-`SLIPWAYS` is the only place that names them all, and `FAMILIES` has those of other packages too.
+`_SLIPWAYS` is the only place that names them all, and `FAMILIES` has those of other packages too.
 Shared code asks a `Deployment`, whose class is the family's, and never names a family.
 """
 
@@ -18,14 +18,14 @@ from slipway.planning.families.family import Family
 from slipway.planning.partial import UnknownFamily
 from slipway.planning.placements import placements_of
 
-SLIPWAYS: Mapping[str, Family[Any]] = {
+_SLIPWAYS: Mapping[str, Family[Any]] = {
     "tensorrt": tensorrt.FAMILY,
     "lmi": lmi.FAMILY,
     "triton": triton.FAMILY,
     "neuron": neuron.FAMILY,
     "custom": custom.FAMILY,
 }
-FAMILIES: Mapping[str, Family[Any]] = PACKAGES.beside(SLIPWAYS, "planning", Family)
+FAMILIES: Mapping[str, Family[Any]] = PACKAGES.beside(_SLIPWAYS, "planning", Family)
 
 
 def deployment_of(config: ModelConfig, environment: Environment) -> Deployment:

@@ -6,11 +6,11 @@ from slipway.config.sections.serving import PACKAGES
 from slipway.publishing.families.lmi import LmiPackaging
 from slipway.publishing.packaging import Packaging
 
-SLIPWAYS: Mapping[str, Packaging] = {
+_SLIPWAYS: Mapping[str, Packaging] = {
     "tensorrt": Packaging(),
     "lmi": LmiPackaging(),
     "triton": Packaging(),
     "neuron": Packaging(),
     "custom": Packaging(),
 }
-PACKAGING = PACKAGES.beside(SLIPWAYS, "packaging", Packaging, Packaging())
+PACKAGING = PACKAGES.beside(_SLIPWAYS, "packaging", Packaging, Packaging())

@@ -73,7 +73,6 @@ def test_without_packages_there_is_nothing():
     packages = FamilyPackages(["lmi"], family_entries())
     assert (packages.sections, packages.problems) == ({}, {})
     assert packages.beside({"lmi": 1}, "planning", int) == {"lmi": 1}
-    packages.require_all()
 
 
 def test_a_package_stands_beside_slipways_own(site):

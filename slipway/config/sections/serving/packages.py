@@ -67,20 +67,9 @@ class FamilyPackages:
         return found
 
     def beside(
-        self,
-        own: Mapping[str, _Part],
-        part: str,
-        kind: type[_Part],
-        default: _Part | None = None,
+        self, own: Mapping[str, _Part], part: str, kind: type[_Part], default: _Part | None = None
     ) -> Mapping[str, _Part]:
-        """Returns a registry of Slipway's own families and of those that can be used.
-
-        Args:
-            own: Slipway's.
-            part: as in the method `part`, and so are `kind` and `default`.
-            kind: class of an entry.
-            default: the entry of a package that has none.
-        """
+        """Returns a registry: Slipway's own families, and `part` of those that can be used."""
         found = dict(own)
         for name in self.sections:
             try:
@@ -88,11 +77,6 @@ class FamilyPackages:
             except UserError as error:
                 self.problems[name] = error.problems[0]
         return found
-
-    def require_all(self) -> None:
-        """Raises `UserError` if a package cannot be used."""
-        if self.problems:
-            raise UserError(self.problems.values())
 
 
 def _section(name: str, claims: Sequence[EntryPoint], *, is_own: bool) -> type[Section]:
