@@ -1,36 +1,30 @@
-"""The load driver: a number of clients, each with one request in flight at any time.
+"""Loads of the benchmarks, each in a process of its own, with the driver of `slipway.benchmarking`.
 
     python -m benchmarks.load < {"port": ..., "load": {...}}
 
-It runs in a process of its own, so that its cost is not in the server's process or in the
-benchmark's. A client is a thread with one connection (`benchmarks.clients`). A deployed endpoint is
-loaded through `drive_through`, in the processes of `benchmarks.neuron.endpoint`.
-
-The load runs in these steps. Every client connects, and all start together. Each sends its warm-up
-requests, then the requests that count, one after the other. A client continues until it has sent
-enough of them and has done so for long enough.
-
-Throughput is the number of clients divided by the mean time that a request keeps its client. That
-is Little's law, for clients that never pause. It uses whole cycles of every client, so it makes no
-difference where in a batch of answers the measurement begins or ends.
-
-This requires a server that serves its clients alike. If a server lets some clients wait until
-others have ended, Little's law counts them as if they were measured together. The throughput of
-such a server is its number of answers divided by the time from the first request to the last
-answer. Fewer clients are left at the end of that time, so it takes many requests.
+The driver's cost is then not in the server's process or in the benchmark's.
+`slipway.benchmarking.load` describes the two loops, and what their throughput means.
 """
 
-import gc
-import threading
-import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.clients import Clients, Connect
-from benchmarks.connections import Exchange, connected_to
+from benchmarks.errors import BenchmarkError
 from benchmarks.execution import answer_call, call_module
+from slipway.benchmarking.arrivals import poisson_arrivals
+from slipway.benchmarking.connections import Connection, LoadError
+from slipway.benchmarking.load import (
+    ClosedLoad,
+    Exchange,
+    Load,
+    OpenLoad,
+    Sample,
+    connections_to,
+    run_load,
+)
+from slipway.benchmarking.signed import SignedRequests, SignedTarget, plain_requests
 
 # For starting the process and for ending what is under way.
 _SPARE_SECONDS = 60.0
@@ -38,20 +32,9 @@ _SPARE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class LoadSpecification:
-    """One load.
+    """One load of the closed loop; see `ClosedLoad`.
 
-    Args:
-        bodies: sent in turn to /invocations; each client begins at another one.
-        clients: requests in flight at any time.
-        warm_up_requests: least number of requests of each client before those that count.
-        warm_up_seconds: least time of each client's requests before those that count.
-        requests: least number of requests of each client that count.
-        seconds: least time of each client's requests that count, together.
-        keep_up: whether clients that have enough continue, uncounted, until all have enough. The
-            last clients are then answered under the same load. A server that answers one request at
-            a time in order of arrival does not need it, because later requests do not change its
-            answers.
-        timeout_seconds: time of one request.
+    The bodies are sent to /invocations.
     """
 
     bodies: Sequence[str]
@@ -65,8 +48,25 @@ class LoadSpecification:
 
 
 @dataclass(frozen=True)
+class OpenLoadSpecification:
+    """One load of the open loop; see `OpenLoad`.
+
+    The arrivals are a Poisson process. Those of `seconds` count, and those of the warm-up before
+    them do not.
+    """
+
+    bodies: Sequence[str]
+    requests_per_second: float
+    connections: int
+    seconds: float
+    warm_up_seconds: float = 0.0
+    seed: int = 1
+    timeout_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
 class LoadResult:
-    """The measurements of a load.
+    """The measurements of a load of the closed loop.
 
     Args:
         latencies_seconds: of the requests that count, client by client: from sending the first byte
@@ -88,12 +88,12 @@ class LoadResult:
 
     @property
     def requests_per_second(self) -> float:
-        """Returns the throughput of a server that serves its clients alike; see the module."""
+        """Returns the throughput of a server that serves its clients alike, by Little's law."""
         return len(self.spans_seconds) * len(self.all_latencies_seconds) / sum(self.spans_seconds)
 
     @property
     def answers_per_second(self) -> float:
-        """Returns the throughput of any server, over many requests; see the module."""
+        """Returns the throughput of any server, over many requests."""
         return sum(count for _, _, count in self.answers) / self.seconds
 
     @property
@@ -102,87 +102,112 @@ class LoadResult:
         return [latency for client in self.latencies_seconds for latency in client]
 
 
-@dataclass
-class _Client:
-    """The times of one thread's requests: of each, the begin and the end.
+@dataclass(frozen=True)
+class OpenLoadResult:
+    """The measurements of a load of the open loop.
 
     Args:
-        times: of all requests, warm-up and uncounted requests included.
-        first: number of requests before the first one that counts; None before that.
-        enough: number of requests after which it had enough; 0 before that.
+        latencies_seconds: of the requests that count, in the order of their arrivals: from the
+            arrival to having read the last byte of the answer.
+        late_seconds: from the arrival of each of these requests to sending it.
+        seconds: from the first arrival that counts to the last answer to one that counts.
+        answers: number of all answers, also to requests of the warm-up.
+        driver_processor_seconds: processor time of the driver's process.
     """
 
-    times: list[tuple[float, float]] = field(default_factory=list)
-    first: int | None = None
-    enough: int = 0
+    latencies_seconds: Sequence[float]
+    late_seconds: Sequence[float]
+    seconds: float
+    answers: int
+    driver_processor_seconds: float
+
+    @property
+    def requests_per_second(self) -> float:
+        """Returns the rate of answers to requests that count."""
+        return len(self.latencies_seconds) / self.seconds
 
 
-class _Load:
-    """One load under way."""
-
-    def __init__(self, connect: Connect, specification: LoadSpecification) -> None:
-        self._specification = specification
-        self._threads = Clients(specification.clients, connect)
-        self._clients = [_Client() for _ in range(specification.clients)]
-        self._answers: list[Counter[tuple[int, bytes]]] = [Counter() for _ in self._clients]
-        self._missing = specification.clients
-        self._lock = threading.Lock()
-
-    def run(self) -> LoadResult:
-        """Runs all clients to their end."""
-        used = self._threads.run(self._send_all)
-        answers = sum(self._answers, Counter())
-        counted = [client.times[client.first : client.enough] for client in self._clients]
-        return LoadResult(
-            latencies_seconds=tuple(
-                tuple(ended_at - began_at for began_at, ended_at in times) for times in counted
-            ),
-            spans_seconds=tuple(times[-1][1] - times[0][0] for times in counted),
-            answers=tuple(
-                (index, answer.decode("utf-8", "replace"), count)
-                for (index, answer), count in sorted(answers.items())
-            ),
-            driver_processor_seconds=used,
-            seconds=max(client.times[-1][1] for client in self._clients)
-            - min(client.times[0][0] for client in self._clients),
-        )
-
-    def _send_all(self, number: int, exchange: Exchange) -> None:
-        given, client = self._specification, self._clients[number]
-        bodies = [body.encode() for body in given.bodies]
-        times = client.times
-        while not self._threads.failed.is_set() and (
-            self._missing if given.keep_up else not client.enough
-        ):
-            index = (number + len(times) * given.clients) % len(bodies)
-            began_at = time.perf_counter()
-            answer = exchange(bodies[index])
-            ended_at = time.perf_counter()
-            self._answers[number][index, answer] += 1
-            times.append((began_at, ended_at))
-            if client.first is None:
-                is_warm = began_at - times[0][0] >= given.warm_up_seconds
-                if len(times) <= given.warm_up_requests or not is_warm:
-                    continue
-                client.first = len(times) - 1
-            if (
-                not client.enough
-                and len(times) - client.first >= given.requests
-                and ended_at - times[client.first][0] >= given.seconds
-            ):
-                client.enough = len(times)
-                with self._lock:
-                    self._missing -= 1
+def drive_through(
+    connect: Callable[[], Exchange],
+    specification: LoadSpecification,
+    request: Callable[[bytes], bytes] = bytes,
+) -> LoadResult:
+    """Drives a load of the closed loop from this process."""
+    given = asdict(specification)
+    given.pop("timeout_seconds")
+    bodies = [body.encode() for body in given.pop("bodies")]
+    load = _run(Load(ClosedLoad(bodies, **given), connect, request))
+    counted = [[each for each in client if each.counts] for client in load.samples]
+    answers: Counter[tuple[int, bytes]] = Counter()
+    for client in load.samples:
+        answers.update((each.body, each.reply.body) for each in client if each.reply is not None)
+    return LoadResult(
+        latencies_seconds=tuple(tuple(each.latency_seconds for each in c) for c in counted),
+        spans_seconds=tuple(c[-1].ended_at - c[0].sent_at for c in counted),
+        answers=tuple(
+            (index, answer.decode("utf-8", "replace"), count)
+            for (index, answer), count in sorted(answers.items())
+        ),
+        driver_processor_seconds=load.processor_seconds,
+        seconds=max(client[-1].ended_at for client in load.samples)
+        - min(client[0].sent_at for client in load.samples),
+    )
 
 
-def drive_through(connect: Connect, specification: LoadSpecification) -> LoadResult:
-    """Drives a load from this process over any connection."""
-    return _Load(connect, specification).run()
+def drive_open_through(
+    connect: Callable[[], Exchange],
+    given: OpenLoadSpecification,
+    request: Callable[[bytes], bytes] = bytes,
+) -> OpenLoadResult:
+    """Drives a load of the open loop from this process."""
+    end = given.warm_up_seconds + given.seconds
+    arrivals = list(poisson_arrivals(given.requests_per_second, end, given.seed))
+    bodies = [body.encode() for body in given.bodies]
+    load = _run(
+        Load(OpenLoad(bodies, arrivals, given.connections, given.warm_up_seconds), connect, request)
+    )
+    samples = [each for client in load.samples for each in client]
+    counted: list[Sample] = sorted(
+        (each for each in samples if each.counts), key=lambda each: each.intended_at
+    )
+    if not counted:
+        raise BenchmarkError("no request arrived after the warm-up: raise the seconds")
+    return OpenLoadResult(
+        latencies_seconds=tuple(each.latency_seconds for each in counted),
+        late_seconds=tuple(each.late_seconds for each in counted),
+        seconds=max(each.ended_at for each in counted) - counted[0].intended_at,
+        answers=len(samples),
+        driver_processor_seconds=load.processor_seconds,
+    )
 
 
 def drive(port: int, specification: LoadSpecification) -> LoadResult:
     """Drives a load from this process, against a server on the loopback interface."""
-    return drive_through(lambda: connected_to(port, specification.timeout_seconds), specification)
+    url = f"http://127.0.0.1:{port}"
+    connect = connections_to(url, specification.timeout_seconds)
+    return drive_through(connect, specification, plain_requests(url))
+
+
+def drive_signed(
+    target: SignedTarget, load: LoadSpecification | OpenLoadSpecification
+) -> LoadResult | OpenLoadResult:
+    """Drives a load from this process, with signed requests."""
+
+    def connect() -> Connection:
+        return Connection(target.url, load.timeout_seconds)
+
+    requests = SignedRequests(target)
+    if isinstance(load, OpenLoadSpecification):
+        return drive_open_through(connect, load, requests.of)
+    return drive_through(connect, load, requests.of)
+
+
+def _run(load: Load) -> Load:
+    try:
+        run_load(load.run())
+    except LoadError as error:
+        raise BenchmarkError(str(error)) from None
+    return load
 
 
 def drive_from_own_process(port: int, specification: LoadSpecification) -> LoadResult:
@@ -195,8 +220,6 @@ def drive_from_own_process(port: int, specification: LoadSpecification) -> LoadR
 
 # Any: JSON.
 def _drive(document: Mapping[str, Any]) -> dict[str, Any]:
-    # A collection would stop all clients at once.
-    gc.disable()
     return asdict(drive(document["port"], LoadSpecification(**document["load"])))
 
 

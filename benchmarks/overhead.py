@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.estimates import estimate_of_median, ratio_of_medians
 from benchmarks.load import LoadSpecification, drive_from_own_process
 from benchmarks.processes import answers_ping, kill_group, start_group
 from benchmarks.program import ROOT, Say
@@ -25,6 +24,7 @@ from benchmarks.report import MILLISECONDS, Document, items, milliseconds, round
 from benchmarks.servers import server_variables
 from benchmarks.summary import pooled_latencies
 from benchmarks.trials import Trial, carry_out, results_of, shuffled
+from slipway.benchmarking.estimates import estimate_of_median, ratio_of_medians
 
 CONNECTIONS = 64
 LONGEST_P50_SECONDS = 0.0012

@@ -109,7 +109,12 @@ class RunningServer(Protocol):
 
 def idle_server(log: Path, delay_milliseconds: float = 0.0) -> LoopbackServer:
     """Starts a server that does nothing, to measure the load driver alone."""
-    program = ("-m", "benchmarks.idle_server", "--delay-milliseconds", str(delay_milliseconds))
+    program = (
+        "-m",
+        "slipway.benchmarking.idle_server",
+        "--delay-milliseconds",
+        str(delay_milliseconds),
+    )
     return LoopbackServer(program, log, server_variables(os.environ), printed_port)
 
 

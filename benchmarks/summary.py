@@ -1,44 +1,18 @@
 """Computes what all trials under load have in common: throughputs and latencies."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 from typing import Any, TypeVar
 
 import numpy as np
 
-from benchmarks.estimates import Estimate, ratio_of_medians
 from benchmarks.load import LoadResult
-from benchmarks.report import milliseconds, rounded_rate
+from benchmarks.report import rounded_rate
 from benchmarks.trials import Trial, results_of
+from slipway.benchmarking.estimates import Estimate, ratio_of_medians
+from slipway.benchmarking.figures import Latencies, latencies_of
 
 Cell = TypeVar("Cell")
-
-
-@dataclass(frozen=True)
-class Latencies:
-    """The latencies of some requests, in seconds."""
-
-    count: int
-    shortest: float
-    longest: float
-    average: float
-    p50: float
-    p95: float
-    p99: float
-
-    def as_json(self, names: Sequence[str]) -> dict[str, float]:
-        """Returns the number of requests, and the named figures in milliseconds."""
-        return {
-            "requests": self.count,
-            **{f"{name}_milliseconds": milliseconds(getattr(self, name)) for name in names},
-        }
-
-
-def latencies_of(seconds: Sequence[float]) -> Latencies:
-    """Returns the figures of some requests."""
-    p50, p95, p99 = map(float, np.percentile(seconds, (50, 95, 99)))
-    return Latencies(len(seconds), min(seconds), max(seconds), fmean(seconds), p50, p95, p99)
 
 
 def pooled_latencies(loads: Iterable[LoadResult]) -> Latencies:

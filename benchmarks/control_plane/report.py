@@ -14,10 +14,10 @@ from benchmarks.control_plane.design import (
     HIGHEST_RATIO,
     Cell,
 )
-from benchmarks.estimates import Estimate, Verdict, ratio_of_medians, spread
 from benchmarks.execution import Timing
 from benchmarks.report import Document, interval, picture, result_page, rounded, table
 from benchmarks.trials import Trial, results_of
+from slipway.benchmarking.estimates import Estimate, Verdict, ratio_of_medians, spread
 
 
 # Any: JSON.

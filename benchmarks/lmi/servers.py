@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.connections import connected_to
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi import djl
 from benchmarks.lmi.design import System
@@ -19,6 +18,9 @@ from slipway.embedded_aws.hosting.families import (
 )
 from slipway.embedded_aws.hosting.families.lmi import djl_serving
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from slipway.benchmarking.connections import Connection, LoadError
+from slipway.benchmarking.load import run_load
+from slipway.benchmarking.signed import plain_requests
 
 SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
 _START_SECONDS = 180.0
@@ -97,11 +99,15 @@ class Server(BackgroundProcess):
 
     def ask(self, body: str) -> str:
         """Sends one request; returns the answer's body."""
+        url = f"http://127.0.0.1:{self.port}"
+        request = plain_requests(url)(body.encode())
         try:
-            with connected_to(self.port, _ANSWER_SECONDS) as exchange:
-                return exchange(body.encode()).decode("utf-8", "replace")
-        except BenchmarkError as error:
+            reply = run_load(Connection(url, _ANSWER_SECONDS).exchange(request))
+            if reply.failure is not None:
+                raise LoadError(reply.failure)
+        except LoadError as error:
             raise BenchmarkError(f"{error}\n{self.recent_output()}") from None
+        return reply.body.decode("utf-8", "replace")
 
 
 def _djl_program(home: DjlServing) -> ContainerProgram:

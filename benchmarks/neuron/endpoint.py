@@ -5,8 +5,7 @@
 
 `benchmarks/neuron.md` measures endpoints with it, through SageMaker's InvokeEndpoint. The result
 names its loop. In the closed loop each client has one request in flight at any time. In the open
-loop requests arrive at random times (`benchmarks.open_load`). Clients and connections are threads,
-shared out among processes (`benchmarks.signed`).
+loop requests arrive at random times. Clients and connections are shared out among processes.
 
 A sentence is a question with its context. Its words are one token each in bert-base-uncased's
 vocabulary. It has 113 tokens with the special ones, so it fits a graph for 128 tokens and no
@@ -18,21 +17,24 @@ import json
 import random
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.connections import Exchange
 from benchmarks.errors import BenchmarkError
-from benchmarks.load import LoadResult, LoadSpecification, drive_through
-from benchmarks.open_load import OpenLoadResult, OpenLoadSpecification, drive_open_through
+from benchmarks.load import (
+    LoadResult,
+    LoadSpecification,
+    OpenLoadResult,
+    OpenLoadSpecification,
+    drive_signed,
+)
 from benchmarks.program import ROOT, ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
 from benchmarks.shared_load import drive_in_processes, shared_out
-from benchmarks.signed import SignedRequests, signed_connection, signed_target
-from benchmarks.summary import latencies_of
 from slipway.access import open_access
+from slipway.benchmarking.figures import latencies_of
+from slipway.benchmarking.signed import signed_target
 from slipway.errors import UserError
 from slipway.project import Project
 
@@ -56,18 +58,12 @@ def drive_endpoint(
     """Drives the load of one process."""
     try:
         access = open_access(Project(root).environment(environment), root)
-        requests = SignedRequests(signed_target(access, endpoint_name))
+        target = signed_target(access, endpoint_name)
     # The exception itself cannot travel between processes.
     except UserError as error:
         raise BenchmarkError(str(error)) from None
-
-    def connect() -> AbstractContextManager[Exchange]:
-        return signed_connection(requests, load.timeout_seconds)
-
     try:
-        if isinstance(load, OpenLoadSpecification):
-            return drive_open_through(connect, load)
-        return drive_through(connect, load)
+        return drive_signed(target, load)
     except BenchmarkError as error:
         raise BenchmarkError(f"{endpoint_name}: {error}") from None
 
@@ -93,7 +89,7 @@ def make_bodies(sentences: int, seed: int) -> tuple[str, ...]:
 
 
 def closed_summary(sentences: int, found: Sequence[LoadResult]) -> dict[str, Any]:
-    """Returns sentences per second, by Little's law as `benchmarks.load`, and latencies."""
+    """Returns sentences per second, by Little's law, and latencies."""
     latencies = [latency for load in found for latency in load.all_latencies_seconds]
     spans = [span for load in found for span in load.spans_seconds]
     return _summary("closed", sentences * len(spans) * len(latencies) / sum(spans), latencies)

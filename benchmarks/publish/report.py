@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.estimates import estimate_of_median, ratio_of_medians, spread
 from benchmarks.publish.design import (
     CELLS,
     GIGABYTE,
@@ -28,6 +27,7 @@ from benchmarks.report import (
     table,
 )
 from benchmarks.trials import Trial, results_of
+from slipway.benchmarking.estimates import estimate_of_median, ratio_of_medians, spread
 
 
 # Any: JSON.

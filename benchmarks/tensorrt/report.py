@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.driver import driver_as_list
-from benchmarks.estimates import Verdict
 from benchmarks.overhead import (
     CONNECTIONS,
     LONGEST_P50_SECONDS,
@@ -37,6 +36,7 @@ from benchmarks.summary import cells_as_json, throughput_ratio
 from benchmarks.tensorrt.calibration import CONCURRENCY
 from benchmarks.tensorrt.design import GOALS, Cell, Design, Goal, System
 from benchmarks.tensorrt.session import ModelSession
+from slipway.benchmarking.estimates import Verdict
 
 LATENCIES = ("shortest", "longest", "average", "p50", "p99")
 _AGAINST = {

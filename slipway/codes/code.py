@@ -322,6 +322,9 @@ class Code(StrEnum):
     STACK_AT_REST = "SW725"
     ENDPOINT_DELETED = "SW726"
     NO_STACK = "SW727"
+    BENCH_INPUT = "SW755"
+    BENCH_STOPPED = "SW756"
+    BENCH_RESULT = "SW757"
 
     # Another version of Slipway.
     NO_VERSION = "SW795"

@@ -1,9 +1,12 @@
 """A server for the tests of the load driver."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+
+from slipway.benchmarking.connections import Reply
 
 
 @contextmanager
@@ -43,3 +46,24 @@ def served(
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+class Answering:
+    """What a client sends through, without a server: a function of the request."""
+
+    def __init__(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+        self._answer = answer
+
+    async def open(self) -> None:
+        pass
+
+    async def exchange(self, request: bytes) -> Reply:
+        answered = await self._answer(request)
+        return Reply(200, {}, [(time.perf_counter(), answered)])
+
+    def close(self) -> None:
+        pass
+
+
+async def upper(request: bytes) -> bytes:
+    return request.upper()

@@ -4,9 +4,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from http.server import HTTPServer
+from collections.abc import Iterator
+from http.server import HTTPServer, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -19,7 +18,8 @@ from benchmarks.load import (
     drive_from_own_process,
     drive_through,
 )
-from tests.benchmarks.load_server import served
+from slipway.benchmarking.connections import LoadError
+from tests.benchmarks.load_server import Answering, served, upper
 
 PATIENCE_SECONDS = 10.0
 
@@ -98,7 +98,7 @@ def test_a_client_goes_on_for_the_seconds_it_was_given():
 
 
 def test_requests_that_begin_in_the_seconds_of_the_warm_up_do_not_count():
-    result = drive_through(lambda: nullcontext(bytes.upper), specification(warm_up_seconds=0.1))
+    result = drive_through(lambda: Answering(upper), specification(warm_up_seconds=0.1))
     assert result.seconds >= 0.1 + result.spans_seconds[0]
     assert len(result.all_latencies_seconds) == 1
     answers = {(index, answer) for index, answer, _ in result.answers}
@@ -106,13 +106,12 @@ def test_requests_that_begin_in_the_seconds_of_the_warm_up_do_not_count():
 
 
 def test_a_connection_that_fails_ends_the_load():
-    @contextmanager
-    def connect() -> Iterator[Callable[[bytes], bytes]]:
-        raise BenchmarkError("no credentials")
-        yield
+    class Closed(Answering):
+        async def open(self) -> None:
+            raise LoadError("no route")
 
-    with pytest.raises(BenchmarkError, match=r"^no credentials$"):
-        drive_through(connect, specification(clients=2))
+    with pytest.raises(BenchmarkError, match=r"^no route$"):
+        drive_through(lambda: Closed(upper), specification(clients=2))
 
 
 def test_throughput_is_that_of_whole_cycles():
@@ -183,7 +182,7 @@ def test_it_runs_in_a_process_of_its_own():
 @pytest.fixture
 def idle_server() -> Iterator[int]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.idle_server"],
+        [sys.executable, "-m", "slipway.benchmarking.idle_server"],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -200,14 +199,14 @@ def test_the_idle_server_answers_bodies_of_any_size(idle_server):
     assert {index for index, *_ in result.answers} == {0, 1, 2}
 
 
-def test_a_client_keeps_its_connection(monkeypatch):
+def test_a_client_keeps_its_connection() -> None:
     opened = []
-    connect = socket.create_connection
-    monkeypatch.setattr(
-        socket,
-        "create_connection",
-        lambda *given, **named: opened.append(given) or connect(*given, **named),
-    )
-    with served(echo) as port:
+
+    class Counting(ThreadingHTTPServer):
+        def get_request(self) -> Any:
+            opened.append(1)
+            return super().get_request()
+
+    with served(echo, Counting) as port:
         drive(port, specification(clients=2, requests=5))
     assert len(opened) == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.load import LoadResult
+from benchmarks.load import LoadResult, OpenLoadResult
 from benchmarks.neuron.endpoint import (
     CONTEXT_WORDS,
     QUESTION_WORDS,
@@ -17,7 +17,6 @@ from benchmarks.neuron.endpoint import (
     make_parser,
     open_summary,
 )
-from benchmarks.open_load import OpenLoadResult
 from benchmarks.program import ROOT
 
 

@@ -1,9 +1,8 @@
 """The open loop: its arrivals, what a stall does to it, and how it fails."""
 
+import asyncio
 import math
-import threading
 import time
-from contextlib import nullcontext
 from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import Any
@@ -11,13 +10,16 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.load import LoadSpecification, drive_through
-from benchmarks.open_load import (
+from benchmarks.load import (
+    LoadSpecification,
     OpenLoadSpecification,
-    arrivals,
     drive_open_through,
+    drive_through,
 )
-from benchmarks.summary import latencies_of
+from slipway.benchmarking.arrivals import poisson_arrivals
+from slipway.benchmarking.connections import LoadError
+from slipway.benchmarking.figures import latencies_of
+from tests.benchmarks.load_server import Answering, upper
 
 PATIENCE_SECONDS = 10.0
 
@@ -31,6 +33,11 @@ def specification(**changed: Any) -> OpenLoadSpecification:
         "timeout_seconds": PATIENCE_SECONDS,
     }
     return OpenLoadSpecification(**(given | changed))
+
+
+def arrivals(asked: OpenLoadSpecification) -> list[float]:
+    seconds = asked.warm_up_seconds + asked.seconds
+    return list(poisson_arrivals(asked.requests_per_second, seconds, asked.seed))
 
 
 def test_arrivals_are_a_poisson_process_of_the_rate() -> None:
@@ -47,19 +54,19 @@ def test_arrivals_are_a_poisson_process_of_the_rate() -> None:
 
 
 def test_a_stall_shows_in_the_open_loop_and_not_in_the_closed_one() -> None:
-    """The server stalls for 0.2 s in every second, and else takes half a millisecond."""
+    """The server stalls for 0.2 s in every second, and else takes a millisecond."""
     began_at = time.perf_counter()
 
-    def exchange(body: bytes) -> bytes:
+    async def exchange(body: bytes) -> bytes:
         into_second = (time.perf_counter() - began_at) % 1.0
-        time.sleep(1.0 - into_second if into_second > 0.8 else 0.0005)
+        await asyncio.sleep(1.0 - into_second if into_second > 0.8 else 0.001)
         return body
 
     closed = drive_through(
-        lambda: nullcontext(exchange), LoadSpecification(bodies=("a",), clients=1, seconds=2.0)
+        lambda: Answering(exchange), LoadSpecification(bodies=("a",), clients=1, seconds=2.0)
     )
     opened = drive_open_through(
-        lambda: nullcontext(exchange),
+        lambda: Answering(exchange),
         specification(requests_per_second=150.0, seconds=2.0, connections=2),
     )
     closed_p99 = latencies_of(closed.all_latencies_seconds).p99
@@ -75,11 +82,11 @@ def test_requests_of_the_warm_up_do_not_count() -> None:
     times = list(arrivals(asked))
     sent: list[bytes] = []
 
-    def exchange(body: bytes) -> bytes:
+    async def exchange(body: bytes) -> bytes:
         sent.append(body)
         return body
 
-    result = drive_open_through(lambda: nullcontext(exchange), asked)
+    result = drive_open_through(lambda: Answering(exchange), asked)
     assert result.answers == len(sent) == len(times)
     assert len(result.latencies_seconds) == sum(at >= 0.1 for at in times)
     assert len(result.late_seconds) == len(result.latencies_seconds)
@@ -87,39 +94,35 @@ def test_requests_of_the_warm_up_do_not_count() -> None:
 
 
 def test_the_rate_is_the_answers_over_their_time() -> None:
-    result = drive_open_through(lambda: nullcontext(bytes.upper), specification())
+    result = drive_open_through(lambda: Answering(upper), specification())
     assert result.requests_per_second == len(result.latencies_seconds) / result.seconds
 
 
 def test_a_load_without_a_request_says_so() -> None:
     with pytest.raises(BenchmarkError, match="the load has no request: raise its rate or its se"):
-        drive_open_through(
-            lambda: nullcontext(bytes.upper), specification(requests_per_second=0.001)
-        )
+        drive_open_through(lambda: Answering(upper), specification(requests_per_second=0.001))
 
 
 def test_a_failure_ends_the_wait_for_later_arrivals() -> None:
-    def exchange(body: bytes) -> bytes:
-        raise BenchmarkError("a request was answered with 503: full")
+    async def exchange(body: bytes) -> bytes:
+        raise LoadError("a request was answered with 503: full")
 
     began_at = time.perf_counter()
     with pytest.raises(BenchmarkError, match=r"^a request was answered with 503: full$"):
-        drive_open_through(
-            lambda: nullcontext(exchange), specification(seconds=60.0, connections=8)
-        )
+        drive_open_through(lambda: Answering(exchange), specification(seconds=60.0, connections=8))
     assert time.perf_counter() - began_at < 30
 
 
 def test_a_request_does_not_wait_for_the_answer_before_it() -> None:
-    later = threading.Event()
+    later = asyncio.Event()
 
-    def exchange(body: bytes) -> bytes:
+    async def exchange(body: bytes) -> bytes:
         if body == b"earlier":
-            assert later.wait(PATIENCE_SECONDS)
+            await asyncio.wait_for(later.wait(), PATIENCE_SECONDS)
         else:
             later.set()
         return body
 
     drive_open_through(
-        lambda: nullcontext(exchange), specification(bodies=("earlier", "later"), connections=2)
+        lambda: Answering(exchange), specification(bodies=("earlier", "later"), connections=2)
     )

@@ -13,13 +13,27 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
 from benchmarks import signed_driver
-from benchmarks.errors import BenchmarkError
-from benchmarks.signed import SignedRequests, SignedTarget, signed_connection, signed_target
 from slipway.access import Access
+from slipway.benchmarking.connections import Connection, LoadError
+from slipway.benchmarking.load import run_load
+from slipway.benchmarking.signed import SignedRequests, SignedTarget, signed_target
 from tests.benchmarks.load_server import served
 
 PATIENCE_SECONDS = 10.0
 CREDENTIALS = ReadOnlyCredentials("AKIDEXAMPLE", "secret", "a-session-token")
+
+
+def ask(port: int, *bodies: bytes) -> list[bytes]:
+    """Returns the answers to signed requests through one connection."""
+    requests = requests_to(port)
+
+    async def send_all() -> list[bytes]:
+        connection = Connection(requests.target.url, PATIENCE_SECONDS)
+        found = [(await connection.exchange(requests.of(body))).body for body in bodies]
+        connection.close()
+        return found
+
+    return run_load(send_all())
 
 
 def requests_to(port: int) -> SignedRequests:
@@ -33,11 +47,8 @@ def test_a_request_has_the_signature_that_a_verifier_computes() -> None:
     def note(path: str, headers: Mapping[str, str]) -> None:
         seen.append((path, dict(headers)))
 
-    with (
-        served(lambda body: (200, body.upper()), seen=note) as port,
-        signed_connection(requests_to(port), PATIENCE_SECONDS) as exchange,
-    ):
-        assert exchange(b'{"a": 1}') == b'{"A": 1}'
+    with served(lambda body: (200, body.upper()), seen=note) as port:
+        assert ask(port, b'{"a": 1}') == [b'{"A": 1}']
     [(path, headers)] = seen
     assert path == "/endpoints/served/invocations"
     assert headers["Content-Type"] == "application/json"
@@ -99,13 +110,9 @@ WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
 
 
 def test_a_connection_that_was_closed_is_opened_again() -> None:
-    with (
-        raw_server(
-            CHUNKED, WHOLE, WHOLE.replace(b"3\r\n", b"3\r\nConnection: close\r\n"), WHOLE
-        ) as port,
-        signed_connection(requests_to(port), PATIENCE_SECONDS) as exchange,
-    ):
-        assert [exchange(b"{}") for _ in range(4)] == [b"abc"] * 4
+    last = WHOLE.replace(b"3\r\n", b"3\r\nConnection: close\r\n")
+    with raw_server(CHUNKED, WHOLE, last, WHOLE) as port:
+        assert ask(port, *[b"{}"] * 4) == [b"abc"] * 4
 
 
 @pytest.mark.parametrize(
@@ -117,14 +124,12 @@ def test_a_connection_that_was_closed_is_opened_again() -> None:
     ],
 )
 def test_half_an_answer_is_an_error(answer: bytes, message: str) -> None:
-    # A request without any answer is sent once more.
-    answers = (answer, answer) if not answer else (answer,)
+    answers = (answer,)
     with (
         raw_server(*answers) as port,
-        pytest.raises(BenchmarkError, match=f"a request failed: .*{message}"),
-        signed_connection(requests_to(port), PATIENCE_SECONDS) as exchange,
+        pytest.raises(LoadError, match=f"a request failed: .*{message}"),
     ):
-        exchange(b"{}")
+        ask(port, b"{}")
 
 
 def test_an_endpoints_address_is_boto3s() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.estimates import (
+from benchmarks.trials import Trial, carry_out, results_of, rounds_of, shuffled
+from slipway.benchmarking.estimates import (
     Estimate,
     Spread,
     Verdict,
@@ -14,7 +15,6 @@ from benchmarks.estimates import (
     ratio_of_medians,
     spread,
 )
-from benchmarks.trials import Trial, carry_out, results_of, rounds_of, shuffled
 
 ONE = (10.0, 10.2, 9.8, 10.1, 30.0)
 

@@ -15,7 +15,6 @@ from benchmarks.execution import call_module
 from benchmarks.load import LoadResult, LoadSpecification, drive_from_own_process
 from benchmarks.models import Model
 from benchmarks.servers import TIMEOUT_SECONDS, LoopbackServer
-from benchmarks.summary import latencies_of
 from benchmarks.tensorrt.design import BATCH, GPT2_124M, GPT2_SMALL
 from benchmarks.tensorrt.models import ensure_model
 from benchmarks.tensorrt.workloads import Request, generated_tokens, make_requests
@@ -27,6 +26,7 @@ from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
+from slipway.benchmarking.figures import latencies_of
 from tools.verification.programs import compile_checkpoint, logged, needed, serving
 from tools.verification.runner import Finding, Order, answer, lacking
 from tools.verify_gpu import memory, t5

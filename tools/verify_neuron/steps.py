@@ -18,8 +18,8 @@ from benchmarks.neuron.endpoint import make_bodies
 from benchmarks.program import ROOT
 from benchmarks.report import MILLISECONDS
 from benchmarks.servers import TIMEOUT_SECONDS
-from benchmarks.summary import latencies_of
 from containers.neuron.manifest import QUESTION_ANSWERING
+from slipway.benchmarking.figures import latencies_of
 from tools.verification.programs import compile_checkpoint, needed, serving, variables
 from tools.verification.runner import Finding, Order, answer
 from tools.verify_neuron import comparison

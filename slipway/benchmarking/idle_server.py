@@ -1,6 +1,6 @@
 """A server that answers at once and does nothing, to measure a load driver with.
 
-    python -m benchmarks.idle_server [--delay-milliseconds N]
+    python -m slipway.benchmarking.idle_server [--delay-milliseconds N]
 
 It prints its port and serves until it is ended. It understands just enough HTTP for clients that
 send one request at a time with a Content-Length. Little of the measured time is therefore its own.
@@ -52,6 +52,6 @@ async def _serve(delay_seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.idle_server")
+    parser = argparse.ArgumentParser(prog="python -m slipway.benchmarking.idle_server")
     parser.add_argument("--delay-milliseconds", type=float, default=0.0)
     asyncio.run(_serve(parser.parse_args().delay_milliseconds / 1000))

@@ -1,0 +1,209 @@
+"""Connections that cost a load driver little: asyncio's transports, and httptools for the answers.
+
+A connection has one request under way at a time. Use one event loop of uvloop for all of them.
+"""
+
+import asyncio
+import os
+import ssl
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import cast
+from urllib.parse import urlsplit
+
+import httptools
+from botocore.httpsession import get_cert_path
+
+_CONNECT_SECONDS = 10.0
+_LONGEST_MESSAGE_CHARACTERS = 500
+
+
+class LoadError(Exception):
+    """A request has no answer, or the load cannot go on; the message says why."""
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer.
+
+    Args:
+        status: the HTTP status.
+        headers: in small letters.
+        parts: of the body as they arrived, each with its time by `time.perf_counter`.
+    """
+
+    status: int
+    headers: dict[str, str]
+    parts: list[tuple[float, bytes]]
+
+    @property
+    def body(self) -> bytes:
+        """Returns the whole body."""
+        return b"".join(part for _, part in self.parts)
+
+    @property
+    def failure(self) -> str | None:
+        """Returns what another status than 200 says; None for an answer."""
+        if self.status == HTTPStatus.OK:
+            return None
+        text = self.body.decode("utf-8", "replace")[:_LONGEST_MESSAGE_CHARACTERS]
+        return f"a request was answered with {self.status}: {text}"
+
+
+class _Protocol(asyncio.Protocol):
+    """One socket, with the answer that it waits for."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.WriteTransport | None = None
+        self.is_closed = False
+        self._waiter: asyncio.Future[Reply] | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers: dict[str, str] = {}
+        self._parts: list[tuple[float, bytes]] = []
+        self._has_begun = self._is_last = False
+
+    def send(self, request: bytes) -> "asyncio.Future[Reply]":
+        assert self.transport is not None  # noqa: S101  # the connection is made
+        self._headers, self._parts, self._has_begun = {}, [], False
+        self._waiter = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return self._waiter
+
+    # asyncio calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are of no class of asyncio's.
+        self.transport = cast("asyncio.WriteTransport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._has_begun = True
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(LoadError(f"a request failed: {type(error).__name__}: {error}"))
+            self.close()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.is_closed = True
+        when = "during an answer" if self._has_begun else "before an answer"
+        self._fail(_ClosedError(when) if not self._has_begun else LoadError(_closed(when)))
+
+    def close(self) -> None:
+        self.is_closed = True
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _fail(self, error: Exception) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(error)
+
+    # httptools calls these.
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        # The parser forgets it with the end of the answer.
+        self._is_last = not self._parser.should_keep_alive()
+
+    def on_body(self, part: bytes) -> None:
+        self._parts.append((time.perf_counter(), part))
+
+    def on_message_complete(self) -> None:
+        reply = Reply(self._parser.get_status_code(), self._headers, self._parts)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(reply)
+        if self._is_last:
+            self.close()
+
+
+class _ClosedError(Exception):
+    """The server closed the connection before it answered."""
+
+
+def _closed(when: str) -> str:
+    return f"a request failed: the connection was closed {when}"
+
+
+class Connection:
+    """A connection that is opened when it is needed, and anew after the server has closed it.
+
+    Args:
+        url: of the server; the path is the requests' own.
+        timeout_seconds: from sending a request to the last byte of its answer.
+    """
+
+    def __init__(self, url: str, timeout_seconds: float) -> None:
+        address = urlsplit(url)
+        self._host, self._is_secure = address.hostname or "", address.scheme == "https"
+        self._port = address.port or (443 if self._is_secure else 80)
+        self._timeout_seconds = timeout_seconds
+        self._protocol: _Protocol | None = None
+
+    async def exchange(self, request: bytes) -> Reply:
+        """Sends the bytes of a request; returns the answer, whatever its status.
+
+        Raises:
+            LoadError: there is no whole answer in time.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return await self._exchange(request)
+        except TimeoutError:
+            self.close()
+            raise LoadError("a request failed: TimeoutError: timed out") from None
+        except OSError as error:
+            self.close()
+            raise LoadError(f"a request failed: {type(error).__name__}: {error}") from None
+        except asyncio.CancelledError:
+            self.close()
+            raise
+
+    async def _exchange(self, request: bytes) -> Reply:
+        if self._protocol is not None and not self._protocol.is_closed:
+            try:
+                return await self._protocol.send(request)
+            except _ClosedError:
+                pass  # The server closes a connection that was idle: not the request's fault.
+        self._protocol = await self._open()
+        try:
+            return await self._protocol.send(request)
+        except _ClosedError as error:
+            raise LoadError(_closed(str(error))) from None
+
+    def close(self) -> None:
+        """Closes the connection; another request opens it again."""
+        if self._protocol is not None:
+            self._protocol.close()
+            self._protocol = None
+
+    async def open(self) -> None:
+        """Opens the connection, so that the first request need not wait for it.
+
+        Raises:
+            LoadError: nothing answers there.
+        """
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                self._protocol = await self._open()
+        except OSError as error:  # TimeoutError is one
+            raise LoadError(f"a request failed: {type(error).__name__}: {error}") from None
+
+    async def _open(self) -> _Protocol:
+        tls = _tls() if self._is_secure else None
+        _, protocol = await asyncio.get_running_loop().create_connection(
+            _Protocol, self._host, self._port, ssl=tls
+        )
+        return protocol
+
+
+_contexts: dict[str, ssl.SSLContext] = {}
+
+
+def _tls() -> ssl.SSLContext:
+    """Returns the settings that botocore would use; reading the certificates takes its time."""
+    bundle = str(os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True))
+    if bundle not in _contexts:
+        _contexts[bundle] = ssl.create_default_context(cafile=bundle)
+    return _contexts[bundle]

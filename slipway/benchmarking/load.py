@@ -1,0 +1,333 @@
+"""The load driver: requests through many connections, of one process and one event loop.
+
+In the closed loop (`ClosedLoad`) each client has one request under way at any time. Every client
+connects, and all start together. Each sends its warm-up requests, then the requests that count. A
+client continues until it has sent enough of them and has done so for long enough.
+
+The closed loop's throughput is the number of clients divided by the mean time that a request keeps
+its client. That is Little's law, for clients that never pause. It uses whole cycles of every
+client, so it makes no difference where in a batch of answers the measurement begins or ends.
+
+This requires a server that serves its clients alike. If a server lets some clients wait until
+others have ended, Little's law counts them as if they were measured together. The throughput of
+such a server is its number of answers divided by the time from the first request to the last
+answer. Fewer clients are left at the end of that time, so it takes many requests.
+
+While a server stalls, a closed loop sends nothing, and the stall costs each client one slow
+request. Users do not wait for each other. In the open loop (`OpenLoad`) requests have times, set
+before the load begins. A latency counts from the request's time, so a request that had to wait for
+a connection has waited. `Sample.driver_late_seconds` is the part that the driver itself was late.
+uvloop's timers have steps of a millisecond, so a request is sent up to a millisecond late.
+"""
+
+import asyncio
+import gc
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import uvloop
+
+from slipway.benchmarking.connections import Connection, LoadError, Reply
+
+# Between the last connection and the first arrival.
+_LEAD_SECONDS = 0.05
+# Of a client whose request failed, so that failures do not become a busy loop.
+_PAUSE_SECONDS = 0.1
+# uvloop rounds a wait to the nearest step, and a request may not be sent early.
+_TIMER_STEP_SECONDS = 0.001
+
+_Result = TypeVar("_Result")
+
+
+class Exchange(Protocol):
+    """What a client sends its requests through."""
+
+    async def open(self) -> None:
+        """Makes it ready; raises `LoadError`."""
+
+    async def exchange(self, request: bytes) -> Reply:
+        """Returns the answer to a request; raises `LoadError`."""
+
+    def close(self) -> None:
+        """Gives up what it holds."""
+
+
+@dataclass(slots=True)
+class Sample:
+    """One request; times are by `time.perf_counter`.
+
+    Args:
+        body: index of its body.
+        intended_at: its time in the open loop; in the closed loop when it was sent.
+        ready_at: when a connection was free for it.
+        sent_at: when it was sent.
+        ended_at: when the last byte of its answer was read, or it failed.
+        reply: the answer; None if there is none.
+        error: why there is none.
+        counts: whether it is no request of the warm-up, and not after its client had enough.
+    """
+
+    body: int
+    intended_at: float
+    ready_at: float
+    sent_at: float
+    ended_at: float
+    reply: Reply | None
+    error: str = ""
+    counts: bool = False
+
+    @property
+    def latency_seconds(self) -> float:
+        """Returns the time from the intended sending to the last byte."""
+        return self.ended_at - self.intended_at
+
+    @property
+    def late_seconds(self) -> float:
+        """Returns how late it was sent."""
+        return max(0.0, self.sent_at - self.intended_at)
+
+    @property
+    def driver_late_seconds(self) -> float:
+        """Returns how late it was sent although a connection was free."""
+        return max(0.0, self.sent_at - max(self.intended_at, self.ready_at))
+
+    @property
+    def failure(self) -> str | None:
+        """Returns why it failed; None for an answer with status 200."""
+        return self.error if self.reply is None else self.reply.failure
+
+
+Watch = Callable[[Sample], None]
+"""Called with each request; raises an error to end the load."""
+
+
+def end_at_failure(sample: Sample) -> None:
+    """Ends a load with its first failure; raises `LoadError`."""
+    if sample.failure is not None:
+        raise LoadError(sample.failure)
+
+
+@dataclass(frozen=True)
+class ClosedLoad:
+    """A load of the closed loop.
+
+    Args:
+        bodies: sent in turn; each client begins at another one.
+        clients: requests in flight at any time.
+        warm_up_requests: least number of requests of each client before those that count.
+        warm_up_seconds: least time of each client's requests before those that count.
+        requests: least number of requests of each client that count.
+        seconds: least time of each client's requests that count, together.
+        keep_up: whether clients that have enough continue, uncounted, until all have enough. The
+            last clients are then answered under the same load. A server that answers one request at
+            a time in order of arrival does not need it, because later requests do not change its
+            answers.
+    """
+
+    bodies: Sequence[bytes]
+    clients: int
+    warm_up_requests: int = 0
+    warm_up_seconds: float = 0.0
+    requests: int = 1
+    seconds: float = 0.0
+    keep_up: bool = True
+
+
+@dataclass(frozen=True)
+class OpenLoad:
+    """A load of the open loop.
+
+    Args:
+        bodies: sent in turn.
+        arrivals: times of the requests in seconds, in ascending order.
+        connections: most requests in flight; the requests beyond wait for one to end.
+        warm_up_seconds: the requests before this time do not count.
+    """
+
+    bodies: Sequence[bytes]
+    arrivals: Sequence[float]
+    connections: int
+    warm_up_seconds: float = 0.0
+
+
+class Load:
+    """One load under way. What it measured so far stays when it is cancelled or fails.
+
+    Args:
+        specification: the load.
+        connect: makes what one client sends through.
+        request: returns the bytes of a request with a body.
+        watch: called with each request.
+
+    Attributes:
+        samples: of each client or connection, its requests.
+        processor_seconds: processor time of this process while the load ran.
+        seconds: wall time of the load.
+    """
+
+    def __init__(
+        self,
+        specification: ClosedLoad | OpenLoad,
+        connect: Callable[[], Exchange],
+        request: Callable[[bytes], bytes],
+        watch: Watch = end_at_failure,
+    ) -> None:
+        self._specification = specification
+        self._connect, self._request, self._watch = connect, request, watch
+        self.samples: list[list[Sample]] = []
+        self.processor_seconds = self.seconds = 0.0
+
+    async def run(self) -> None:
+        """Runs it to its end.
+
+        Raises:
+            LoadError: no connection could be opened.
+            Exception: what the watch raised.
+        """
+        given = self._specification
+        if isinstance(given, ClosedLoad):
+            count, run = given.clients, self._closed
+        else:
+            count, run = min(given.connections, len(given.arrivals)), self._open
+        if not count:
+            raise LoadError("the load has no request: raise its rate or its seconds")
+        self.samples = [[] for _ in range(count)]
+        exchanges = [self._connect() for _ in range(count)]
+        try:
+            await _all(exchange.open() for exchange in exchanges)
+            used_before, began_at = time.process_time(), time.perf_counter()
+            try:
+                with _without_collection():
+                    await run(exchanges)
+            finally:
+                self.processor_seconds = time.process_time() - used_before
+                self.seconds = time.perf_counter() - began_at
+        finally:
+            for exchange in exchanges:
+                exchange.close()
+
+    async def _closed(self, exchanges: Sequence[Exchange]) -> None:
+        given = self._specification
+        assert isinstance(given, ClosedLoad)  # noqa: S101  # `run` looked
+        missing = len(exchanges)
+
+        async def send_all(number: int) -> None:
+            nonlocal missing
+            samples = self.samples[number]
+            first_counted: Sample | None = None
+            counted = 0
+            has_enough = False
+            while missing if given.keep_up else not has_enough:
+                index = (number + len(samples) * given.clients) % len(given.bodies)
+                sample = await self._send(exchanges[number], samples, index)
+                if has_enough:
+                    continue
+                if first_counted is None:
+                    is_warm = sample.sent_at - samples[0].sent_at >= given.warm_up_seconds
+                    if len(samples) <= given.warm_up_requests or not is_warm:
+                        continue
+                    first_counted = sample
+                sample.counts = True
+                counted += 1
+                lasted = sample.ended_at - first_counted.sent_at
+                if counted >= given.requests and lasted >= given.seconds:
+                    has_enough = True
+                    missing -= 1
+            # A server may serve one connection at a time until it ends.
+            exchanges[number].close()
+
+        await _all(send_all(number) for number in range(len(exchanges)))
+
+    async def _open(self, exchanges: Sequence[Exchange]) -> None:
+        given = self._specification
+        assert isinstance(given, OpenLoad)  # noqa: S101  # `run` looked
+        began_at = time.perf_counter() + _LEAD_SECONDS
+        arrivals = enumerate(given.arrivals)
+
+        async def send_all(number: int) -> None:
+            # One iterator for all: the next free connection takes the next request.
+            for index, arrival in arrivals:
+                ready_at = time.perf_counter()
+                at = began_at + arrival
+                while (wait_seconds := at - time.perf_counter()) > 0:
+                    await asyncio.sleep(wait_seconds + _TIMER_STEP_SECONDS / 2)
+                sample = await self._send(
+                    exchanges[number], self.samples[number], index % len(given.bodies), at, ready_at
+                )
+                sample.counts = arrival >= given.warm_up_seconds
+
+        await _all(send_all(number) for number in range(len(exchanges)))
+
+    async def _send(
+        self,
+        exchange: Exchange,
+        samples: list[Sample],
+        body: int,
+        at: float | None = None,
+        ready_at: float | None = None,
+    ) -> Sample:
+        request = self._request(self._specification.bodies[body])
+        reply, error = None, ""
+        sent_at = time.perf_counter()
+        try:
+            reply = await exchange.exchange(request)
+        except LoadError as failed:
+            error = str(failed)
+        ended_at = time.perf_counter()
+        sample = Sample(
+            body,
+            sent_at if at is None else at,
+            sent_at if ready_at is None else ready_at,
+            sent_at,
+            ended_at,
+            reply,
+            error,
+        )
+        samples.append(sample)
+        self._watch(sample)
+        if sample.failure is not None:
+            await asyncio.sleep(_PAUSE_SECONDS)
+        return sample
+
+
+# Any: a coroutine's own types.
+async def _all(coroutines: Iterator[Coroutine[Any, Any, None]]) -> None:
+    """Runs all to their end; the first that fails ends the others, and its error is raised."""
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Turns garbage collection off, because a collection would stop all clients at once."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def run_load(work: Awaitable[_Result]) -> _Result:
+    """Runs a coroutine of this module in an event loop that costs little."""
+
+    async def run() -> _Result:
+        return await work
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(run())
+
+
+def connections_to(url: str, timeout_seconds: float) -> Callable[[], Connection]:
+    """Returns what opens connections to a server."""
+    return lambda: Connection(url, timeout_seconds)
