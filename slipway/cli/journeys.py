@@ -30,6 +30,7 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Call it and watch it": {
         "invoke": "slipway invoke ranker --text 'a question'",
+        "bench": "slipway bench ranker --env production --design mine.yaml",
         "status": "slipway status ranker --env production",
         "list": "slipway list",
         "logs": "slipway logs ranker --follow",

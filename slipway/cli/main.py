@@ -17,6 +17,7 @@ import typer
 
 import slipway
 from slipway.cli import local
+from slipway.cli.bench import bench
 from slipway.cli.cdk import deploy, destroy, diff
 from slipway.cli.colours import is_forced
 from slipway.cli.dashboard import dashboard
@@ -84,6 +85,7 @@ app.command()(logs)
 app.command()(dashboard)
 app.command()(ui)
 app.command()(invoke)
+app.command()(bench)
 app.command()(iam)
 app.add_typer(local.app, name="local")
 

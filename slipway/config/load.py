@@ -249,6 +249,25 @@ def _misplaced(
                 )
 
 
+def load_other(model: type[_Model], path: Path, root: Path) -> tuple[_Model, Document]:
+    """Reads a YAML file of another kind than a config or environments.yaml.
+
+    Args:
+        model: its form.
+        path: the YAML file.
+        root: the project, to which paths in messages are relative.
+
+    Raises:
+        UserError: every problem of the file's form and values.
+    """
+    document = read_document(path, relative(path, root))
+    problems = [*document.problems, *secrets_in(document)]
+    found = _validate(model, document, problems)
+    if problems or found is None:
+        raise UserError(_in_file_order(document, problems))
+    return found, document
+
+
 def environment_names(root: Path) -> list[str]:
     """Returns the names in environments.yaml, in the file's order.
 

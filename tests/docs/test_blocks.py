@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from slipway.benchmarking.design import load_design
 from slipway.config.names import SHARED_KEYS
 from slipway.errors import UserError
 from slipway.project import Project
@@ -27,8 +28,8 @@ BLOCKS = [block for page in pages() for block in blocks(page)]
 KNOWN = {
     ("console",), ("console", "run"), ("json",), ("json", "lines"), ("json", "output"), ("sh",),
     ("sh", "aws"), ("sh", "run"), ("text",), ("text", "output"), ("yaml", "action"),
-    ("yaml", "environments"), ("yaml", "gitlab"), ("yaml", "model"), ("yaml", "pre-commit"),
-    ("yaml", "workflow"),
+    ("yaml", "design"), ("yaml", "environments"), ("yaml", "gitlab"), ("yaml", "model"),
+    ("yaml", "pre-commit"), ("yaml", "workflow"),
     ("python", "app"), ("python", "function"),
     ("python", "client"), ("python", "client", "langchain"), ("python", "client", "litellm"),
     ("python", "client", "sagemaker-2"), ("python", "client", "sagemaker-3"),
@@ -54,6 +55,13 @@ def test_every_block_has_a_known_label() -> None:
         and not (block.language in ("yaml", *QUOTED) and block.labels[:2] == ("part", "of"))
     ]
     assert unknown == []
+
+
+@pytest.mark.parametrize("block", of("yaml", "design"))
+def test_a_design_is_valid(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(block.text, "utf-8")
+    assert load_design(path, tmp_path).cells()
 
 
 @pytest.fixture

@@ -1,0 +1,105 @@
+"""The endpoint that is measured: its instances, and what they cost an hour."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.access import Access
+from slipway.config.environments import Environment
+from slipway.deployed.calls import describe_endpoint, described_config
+from slipway.facts.prices import instance_price_per_hour
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Which endpoint is asked.
+
+    Args:
+        model: name of the model.
+        environment: where it is deployed.
+        name: of the endpoint.
+        component: inference component that is asked; None where there is none.
+        access: to its account.
+    """
+
+    model: str
+    environment: Environment
+    name: str
+    component: str | None
+    access: Access
+
+
+@dataclass(frozen=True)
+class Instances:
+    """The instances of one variant."""
+
+    variant: str
+    types: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class HourlyCost:
+    """What the instances that answer cost.
+
+    Args:
+        usd: an hour; None where it is not known.
+        why: the prices with their date, or why there is none.
+    """
+
+    usd: float | None
+    why: str
+
+
+def look_at_instances(sagemaker: Any, endpoint_name: str) -> tuple[Instances, ...]:
+    """Returns the instances that an endpoint has now; none if it is gone."""
+    described = describe_endpoint(sagemaker, endpoint_name)
+    if described is None:
+        return ()
+    config = described_config(sagemaker, described["EndpointConfigName"]) or {}
+    types = {
+        each["VariantName"]: tuple(
+            [each["InstanceType"]]
+            if "InstanceType" in each
+            else [pool["InstanceType"] for pool in each.get("InstancePools", ())]
+        )
+        for each in config.get("ProductionVariants", ())
+    }
+    return tuple(
+        Instances(
+            each["VariantName"],
+            types.get(each["VariantName"], ()),
+            int(each.get("CurrentInstanceCount", 0)),
+        )
+        for each in described.get("ProductionVariants", ())
+    )
+
+
+def cost_per_hour(
+    instances: tuple[Instances, ...], variant: str | None, environment: Environment
+) -> HourlyCost:
+    """Returns what the asked instances cost an hour on demand; no cost rather than a guess.
+
+    Args:
+        instances: of all variants.
+        variant: the one that is asked; None for all.
+        environment: has the region.
+    """
+    if environment.is_local:
+        return HourlyCost(None, "the embedded AWS runs on this machine, which has no price")
+    total = 0.0
+    dates = set()
+    for each in instances:
+        if variant is not None and each.variant != variant:
+            continue
+        if len(each.types) != 1:
+            return HourlyCost(None, f"the type of the instances of {each.variant} is not known")
+        price = instance_price_per_hour(each.types[0], environment.region)
+        if price is None:
+            return HourlyCost(
+                None, f"no published price of {each.types[0]} in {environment.region}"
+            )
+        total += price.usd * each.count
+        dates.add(price.as_of.isoformat())
+    if not dates:
+        return HourlyCost(None, "no instance was seen")
+    return HourlyCost(total, f"on demand, prices of {', '.join(sorted(dates))}")

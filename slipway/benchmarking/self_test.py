@@ -1,0 +1,144 @@
+"""What the driver reaches with a server that does nothing but wait.
+
+With N connections of the closed loop, the server could answer N requests in each of its delays.
+That rate is the ideal. A level at which the driver stays below `LEAST_SHARE` of it is refused:
+its figures would be of this machine. The same holds for a rate that the driver cannot send in time.
+"""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from botocore.credentials import ReadOnlyCredentials
+
+from slipway.benchmarking.arrivals import constant_arrivals
+from slipway.benchmarking.connections import LoadError
+from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, connections_to, run_load
+from slipway.benchmarking.signed import SignedRequests, SignedTarget
+
+DELAY_MILLISECONDS: Final = 50.0
+LEAST_SHARE: Final = 0.9
+MOST_LATE_SECONDS: Final = 0.01
+"""Of the 99th percentile of requests that had a free connection."""
+MOST_PROCESSOR_SHARE: Final = 0.8
+"""Of one core. The event loop has no more, so beyond this requests wait in the driver."""
+
+_SECONDS: Final = 0.6
+_WARM_UP_SECONDS: Final = 0.2
+_ATTEMPTS: Final = 3
+_TIMEOUT_SECONDS: Final = 10.0
+# A server that waits has a connection for each request of a rate in its delay, and some more.
+_SPARE_CONNECTIONS: Final = 4
+
+
+@dataclass(frozen=True)
+class Level:
+    """What the driver reached at one level.
+
+    Args:
+        concurrency: clients of the closed loop; None in the open one.
+        requests_per_second: rate of the open loop; None in the closed one.
+        share: of the ideal rate.
+        late_seconds: 99th percentile of how late the driver sent.
+        reason: why the level is refused; None if the driver reaches it.
+    """
+
+    concurrency: int | None
+    requests_per_second: float | None
+    share: float
+    late_seconds: float
+    reason: str | None
+
+
+def driver_limit(load: Load) -> str | None:
+    """Returns why a load measured the driver and not the server; None if it did not."""
+    share = load.processor_seconds / load.seconds if load.seconds else 0.0
+    if share > MOST_PROCESSOR_SHARE:
+        return f"the client used {share:.0%} of a core"
+    late = late_seconds(load)
+    if late > MOST_LATE_SECONDS:
+        return f"the client sent requests {late * 1000:.0f} ms late (p99)"
+    return None
+
+
+def late_seconds(load: Load) -> float:
+    """Returns the 99th percentile of how late requests were sent with a free connection."""
+    late = [each.driver_late_seconds for client in load.samples for each in client if each.counts]
+    return float(np.percentile(late, 99)) if late else 0.0
+
+
+def test_level(concurrency: int | None, rate: float | None, body: bytes) -> Level:
+    """Tests one level with a typical request, and the best of some attempts counts."""
+    with _server() as url:
+        target = SignedTarget(
+            f"{url}/endpoints/stub/invocations",
+            "us-east-1",
+            lambda: ReadOnlyCredentials("AKIDEXAMPLE", "example", None),
+        )
+        requests = SignedRequests(target)
+        found = None
+        for _ in range(_ATTEMPTS):
+            specification = _load(concurrency, rate, body)
+            load = Load(specification, connections_to(url, _TIMEOUT_SECONDS), requests.of)
+            try:
+                run_load(load.run())
+            except LoadError as error:
+                return Level(concurrency, rate, 0.0, 0.0, str(error))
+            level = _level(load, concurrency, rate)
+            if found is None or level.share > found.share:
+                found = level
+            if level.reason is None:
+                return level
+    assert found is not None  # noqa: S101  # there is an attempt
+    return found
+
+
+def _load(concurrency: int | None, rate: float | None, body: bytes) -> ClosedLoad | OpenLoad:
+    if concurrency is not None:
+        return ClosedLoad([body], concurrency, warm_up_seconds=_WARM_UP_SECONDS, seconds=_SECONDS)
+    assert rate is not None  # noqa: S101  # a level has one of the two
+    arrivals = list(constant_arrivals(rate, _WARM_UP_SECONDS + _SECONDS))
+    connections = int(rate * DELAY_MILLISECONDS / 1000 * 2) + _SPARE_CONNECTIONS
+    return OpenLoad([body], arrivals, connections, warm_up_seconds=_WARM_UP_SECONDS)
+
+
+def _level(load: Load, concurrency: int | None, rate: float | None) -> Level:
+    late = late_seconds(load)
+    share = 1.0
+    if concurrency is not None:
+        counted = [[each for each in client if each.counts] for client in load.samples]
+        spans = sum(client[-1].ended_at - client[0].sent_at for client in counted)
+        total = sum(map(len, counted))
+        share = total * DELAY_MILLISECONDS / 1000 / spans
+    reason = driver_limit(load)
+    if reason is None and share < LEAST_SHARE:
+        reason = f"the client reaches {share:.0%} of the ideal rate"
+    return Level(concurrency, rate, share, late, reason)
+
+
+@contextlib.contextmanager
+def _server() -> Iterator[str]:
+    """Starts the server in a process of its own; gives its URL."""
+    with subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
+        [
+            sys.executable,
+            "-m",
+            "slipway.benchmarking.idle_server",
+            "--delay-milliseconds",
+            str(DELAY_MILLISECONDS),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        # Ctrl-C belongs to the command, which stops the server itself.
+        process_group=0,
+    ) as process:
+        assert process.stdout is not None  # noqa: S101  # a pipe
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.kill()

@@ -1,0 +1,201 @@
+"""`slipway bench`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slipway.cli.output import (
+    DEFAULT_ENVIRONMENT,
+    EnvironmentOption,
+    JsonOption,
+    current_project,
+    model_names,
+    print_json,
+    reported,
+    write_file,
+)
+from slipway.codes.code import Code
+from slipway.errors import UserError
+
+# Imported when they are needed, because planning takes its time.
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from slipway.benchmarking.answers import Observed
+    from slipway.benchmarking.design import LoadedDesign
+    from slipway.benchmarking.endpoint import Endpoint
+    from slipway.benchmarking.load import Sample
+    from slipway.benchmarking.run import Run, TrialRow
+    from slipway.project import Project
+
+
+def bench(
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the model.", autocompletion=model_names)
+    ] = None,
+    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    design: Annotated[
+        str | None,
+        typer.Option(help="YAML file, or a shipped design. Default: the model's own."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the results. Default: a new one below build/bench."),
+    ] = None,
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(help="Folders of two runs: say what is better, and measure nothing."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure latency, throughput and cost of an endpoint under load."""
+    if compare is not None:
+        if name is not None or design is not None or output is not None:
+            raise UserError.of(
+                Code.WRONG_OPTIONS,
+                "`--compare` measures nothing: a model, `--design` and `--output` have no effect",
+                "Give the two folders alone.",
+            )
+        _compare(*compare, as_json=as_json)
+        return
+    if name is None:
+        raise UserError.of(
+            Code.WRONG_OPTIONS, "no model is named", "Name one, or two runs with `--compare`."
+        )
+    _measure(name, env, design, output, as_json=as_json)
+
+
+def _compare(first: Path, second: Path, *, as_json: bool) -> None:
+    from slipway.benchmarking.compare import compare, differences_table, doubts
+    from slipway.benchmarking.report import markdown_table
+    from slipway.benchmarking.results import read_document
+
+    documents = read_document(first), read_document(second)
+    found, other = compare(*documents), doubts(*documents)
+    if as_json:
+        print_json({"differences": [each.as_json() for each in found], "doubts": other})
+        return
+    typer.echo(markdown_table(differences_table(found)))
+    for text in other:
+        typer.echo(f"Not only the endpoint differs: {text}.")
+
+
+def _measure(
+    name: str, env: str, design: str | None, output: Path | None, *, as_json: bool
+) -> None:
+    from datetime import UTC, datetime
+
+    from slipway.access import account_errors
+    from slipway.benchmarking.design import find_design
+    from slipway.benchmarking.report import as_html, as_markdown
+    from slipway.benchmarking.results import (
+        ROWS,
+        SUMMARY,
+        as_document,
+        dumped,
+        request_rows,
+        run_folder,
+    )
+
+    project = current_project()
+    loaded = find_design(design, name, project.root, Path.cwd())
+    endpoint = _endpoint(project, name, env)
+    began_at = datetime.now(UTC)
+    folder = output or run_folder(project.root, name, env, began_at)
+    rows = folder / ROWS
+
+    def write(row: TrialRow, requests: Sequence[tuple[Sample, Observed]]) -> None:
+        with reported(str(rows), rows), rows.open("a", encoding="utf-8") as file:
+            file.write(dumped(request_rows(row, requests)))
+
+    def say(text: str) -> None:
+        typer.echo(text, err=True)
+
+    run = _run(project, endpoint, loaded, say, write)
+    with reported(str(folder), folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        rows.write_bytes(b"")
+    with account_errors():
+        run.carry_out()
+    document = as_document(run, began_at, datetime.now(UTC))
+    # Printed first, because the disk may be what is full.
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(as_markdown(document))
+    for path, text in (
+        (folder / SUMMARY, json.dumps(document, indent=2, ensure_ascii=False)),
+        (folder / "report.md", as_markdown(document)),
+        (folder / "report.html", as_html(document)),
+    ):
+        write_file(path, text, str(path))
+    typer.echo(f"{folder}: report.html, report.md, {SUMMARY}, {ROWS}", err=True)
+    if run.stopped is None:
+        return
+    if as_json:
+        raise typer.Exit(1)
+    raise run.problem or UserError.of(
+        Code.BENCH_STOPPED,
+        f"the run ended early: {run.stopped}",
+        f"What was measured until then is in {folder}, marked as partial.",
+    )
+
+
+def _endpoint(project: Project, name: str, env: str) -> Endpoint:
+    from slipway.access import open_access
+    from slipway.benchmarking.endpoint import Endpoint
+    from slipway.operations.invoke.mode import mode_and_queue
+    from slipway.planning.component import SCALE_TO_ZERO
+    from slipway.shared_endpoints import endpoint_name
+
+    environment = project.environment(env)
+    mode, queue = mode_and_queue(project, name, environment.name)
+    if queue is not None:
+        raise UserError.of(
+            Code.BENCH_INPUT,
+            f"{name} is asynchronous: its requests wait in a queue",
+            "Measure an endpoint that answers at once.",
+        )
+    return Endpoint(
+        name,
+        environment,
+        endpoint_name(project, name, environment),
+        environment.stack_name(name) if mode == SCALE_TO_ZERO else None,
+        open_access(environment, project.root),
+    )
+
+
+# Any: the two callables of a run.
+def _run(project: Project, endpoint: Endpoint, loaded: LoadedDesign, say: Any, write: Any) -> Run:
+    """Returns the run, after one request that shows whether the endpoint answers."""
+    from slipway.benchmarking.requests import find_tokenizer
+    from slipway.benchmarking.run import Run
+    from slipway.operations.invoke.realtime import Request, invoke, invoke_stream
+
+    environment = endpoint.environment
+    try:
+        config = project.config(endpoint.model, environment.name).config
+    except UserError:
+        config = None  # an endpoint can be measured although its file has mistakes
+    tokenizer, where = find_tokenizer(loaded, config, environment.artifacts, project.root)
+    run = Run(endpoint, loaded, tokenizer, where, project.root, say, write)
+    run.prepare()
+    cell, body = run.first_body()
+    form = loaded.design.request
+    request = Request(
+        endpoint.name,
+        body,
+        form.content_type,
+        "application/json",
+        run.variant(cell),
+        endpoint.component,
+    )
+    if form.stream:
+        invoke_stream(request, endpoint.access, lambda _part: None)
+    else:
+        invoke(request, endpoint.access)
+    return run

@@ -1,0 +1,245 @@
+"""The reports of a run, made of a document; and what a comparison of two says."""
+
+import json
+import re
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from slipway.benchmarking.compare import compare, differences_table, doubts
+from slipway.benchmarking.report import as_html, as_markdown, plots, published_table
+from slipway.benchmarking.results import FORMAT, SUMMARY, find_runs, read_document
+from slipway.errors import UserError
+from tests.support.command_line import Run as Command
+
+
+def measured(value: float, spread: float = 0.0) -> dict[str, float | None]:
+    low, high = (value - spread, value + spread) if spread else (None, None)
+    return {"value": value, "low": low, "high": high, "deviation": spread}
+
+
+def cell(rate: float, p99: float, usd: float | None = None, **levels: Any) -> dict[str, Any]:
+    figures = {
+        "requests_per_second": measured(rate, 1),
+        "tokens_per_second": measured(rate * 10, 5),
+        "p50_milliseconds": measured(p99 / 2),
+        "p99_milliseconds": measured(p99),
+        "failed_percent": measured(0),
+    }
+    if usd is not None:
+        figures["usd_per_million_requests"] = measured(usd)
+    return {
+        "levels": levels,
+        "trials": 5,
+        "not_measured": None,
+        "client_bound_trials": 0,
+        "figures": figures,
+        "failures": {},
+        "instances": ["1 x ml.g4dn.xlarge"],
+        "cost": "on demand, prices of 2026-11-01",
+    }
+
+
+def trials(rates: list[float], **levels: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "levels": levels,
+            "figures": {"requests_per_second": rate, "p99_milliseconds": 100 / rate},
+            "instances": "1 x ml.g4dn.xlarge",
+            "client_limit": None,
+            "is_cut": False,
+        }
+        for rate in rates
+    ]
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    cells = [
+        cell(rate * batch, 20.0 * load * batch, 5 / rate, batch=batch, concurrency=load)
+        for batch in (1, 4)
+        for load, rate in ((1, 10.0), (2, 18.0), (4, 30.0))
+    ]
+    return {
+        "format": FORMAT,
+        "model": "ranker",
+        "environment": "production",
+        "region": "us-east-1",
+        "endpoint": "ranker-production",
+        "is_local": False,
+        "design": "mine",
+        "description": "A & B <test>",
+        "trials": 5,
+        "seed": 1,
+        "is_open": False,
+        "tokenizer": None,
+        "began_at": "2026-11-28T10:00:00+00:00",
+        "ended_at": "2026-11-28T10:10:00+00:00",
+        "stopped": None,
+        "client": {
+            "slipway": "0.1.0", "python": "3.11", "system": "Linux", "cores": 2, "load_average": 0.1
+        },
+        "self_test": [
+            {"concurrency": 1, "requests_per_second": None, "share": 1.0, "reason": None}
+        ],
+        "cells": cells,
+        "measured": trials([10, 10.1, 10.2, 9.9, 10], batch=1, concurrency=1),
+        "published": {
+            "source": "https://example.com",
+            "hardware": "V100",
+            "note": "A note.",
+            "rows": [
+                {"server": "PyTorch", "batch": 1, "concurrency": 2, "requests_per_second": 3.1},
+                {"server": "PyTorch", "batch": 4, "requests_per_second": 3.4},
+                {"server": "PyTorch", "batch": 64, "p99_milliseconds": 9},
+            ],
+        },
+    }  # fmt: skip
+
+
+def test_the_markdown_has_results_beside_published_figures(document: dict[str, Any]) -> None:
+    text = as_markdown(document)
+    assert "# ranker in production: mine" in text
+    assert "| 1 | 2 | 18 (17 to 19) | 180 (175 to 185), SD 5 | 20 | 40 | 0 | 0.278 |" in text
+    assert "Source: https://example.com. Hardware: V100. Here: 1 x ml.g4dn.xlarge. A note." in text
+    table = published_table(document)
+    assert table is not None
+    heading, rows = table
+    assert heading == [
+        "server", "batch", "concurrency", "published requests/s", "here requests/s",
+        "published p99, ms", "here p99, ms",
+    ]  # fmt: skip
+    assert rows == [
+        ["PyTorch", "1", "2", "3.1", "18", "", ""],
+        # The source does not say the concurrency: what was measured is a range.
+        ["PyTorch", "4", "", "3.4", "40 to 120", "", ""],
+        ["PyTorch", "64", "", "", "", "9", "not measured"],
+    ]
+
+
+def test_a_partial_run_and_a_level_without_a_result_are_told_first(
+    document: dict[str, Any],
+) -> None:
+    document["stopped"] = "it was stopped by Ctrl-C"
+    document["cells"][2] |= {"not_measured": "the client used 93% of a core", "figures": {}}
+    document["cells"][1] |= {"instances": ["1 x ml.g4dn.xlarge", "2 x ml.g4dn.xlarge"]}
+    document["cells"][0] |= {"failures": {"429 ThrottlingException": 1200}}
+    text = as_markdown(document)
+    told = text[: text.index("| batch")]
+    assert "PARTIAL: it was stopped by Ctrl-C." in told
+    assert "NO RESULT: batch 1, concurrency 4: the client used 93% of a core." in told
+    assert "The instances changed during batch 1, concurrency 2" in told
+    assert "| batch 1, concurrency 1 | 429 ThrottlingException | 1,200 |" in text
+    assert "| 1 | 4 |" not in text
+    assert text.count("PARTIAL") == as_html(document).count("PARTIAL") == 1
+
+
+def test_the_page_loads_nothing_and_its_plots_are_well_formed(document: dict[str, Any]) -> None:
+    page = as_html(document)
+    assert "A &amp; B &lt;test&gt;" in page
+    assert not re.search(r"<script|<link|<img|src=|url\(|@import", page)
+    assert "prefers-color-scheme: dark" in page
+    drawn = list(plots(document))
+    titles = [
+        ElementTree.fromstring(plot).findtext("title")  # noqa: S314  # our own
+        for plot in drawn
+    ]
+    assert titles == [
+        "Latency against throughput, p50: p50, ms against requests/s",
+        "Latency against throughput, p99: p99, ms against requests/s",
+        "tokens/s",
+        "Cost against latency: USD per million requests against p99, ms",
+    ]
+    # Light and dark: colours come from the page's variables alone.
+    assert not any("#" in plot for plot in drawn)
+    heat = ElementTree.fromstring(drawn[2])  # noqa: S314
+    values = [text.text for text in heat.iter("text") if text.get("class") == "value"]
+    assert values == ["100", "400", "180", "720", "300", "1,200"]
+
+
+def test_without_a_cost_the_page_says_why_there_is_no_plot(document: dict[str, Any]) -> None:
+    for each in document["cells"]:
+        del each["figures"]["usd_per_million_requests"]
+        each["cost"] = "no published price of ml.x in us-east-1"
+    page = as_html(document)
+    assert "No plot of cost against latency: no published price of ml.x in us-east-1." in page
+    assert "USD" not in page
+
+
+def other(document: dict[str, Any], rates: list[float]) -> dict[str, Any]:
+    changed = deepcopy(document)
+    changed["measured"] = trials(rates, batch=1, concurrency=1)
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("rates", "change", "verdict"),
+    [
+        ([20, 20.2, 19.8, 20.1, 20], r"\+100\.0% \(\+9\d\.\d% to \+10\d\.\d%\)", "second"),
+        ([5, 5.1, 4.9, 5, 5.05], r"-50\.0% \(-5\d\.\d% to -4\d\.\d%\)", "first"),
+        ([10, 10.1, 10.2, 9.9, 10], r"\+0\.0% .*", None),
+        ([20, 20, 20], r"\+100\.0%", "no verdict"),
+    ],
+)
+def test_a_comparison_says_what_is_better_with_its_interval(
+    document: dict[str, Any], rates: list[float], change: str, verdict: str | None
+) -> None:
+    found = compare(document, other(document, rates))
+    assert [each.figure for each in found] == ["requests_per_second", "p99_milliseconds"]
+    _, rows = differences_table(found)
+    assert re.fullmatch(change, rows[0][4])
+    words = {"first": "first is better", "second": "second is better", None: "no difference shown"}
+    expected = words.get(verdict, "no verdict: fewer than 5 trials")
+    # A shorter latency is better, and more requests are.
+    assert {row[5] for row in rows} == {expected}
+
+
+def test_a_comparison_says_what_else_differs(document: dict[str, Any]) -> None:
+    changed = other(document, [10.0] * 5)
+    changed |= {"seed": 2, "stopped": "it was stopped by Ctrl-C"}
+    changed["measured"][0]["instances"] = "2 x ml.g4dn.xlarge"
+    assert doubts(document, changed) == [
+        "seed: 1 and 2",
+        "instances: 1 x ml.g4dn.xlarge and 1 x ml.g4dn.xlarge, 2 x ml.g4dn.xlarge",
+        "the second run is partial: it was stopped by Ctrl-C",
+    ]
+    changed["measured"] = trials([1.0], batch=1, concurrency=9)
+    with pytest.raises(UserError, match="no cell with a result in common"):
+        compare(document, changed)
+
+
+def test_a_summary_that_cannot_be_used_is_told(tmp_path: Path, document: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="absent cannot be read: No such file or directory"):
+        read_document(tmp_path / "absent")
+    (tmp_path / SUMMARY).write_text('{"format": 0}')
+    with pytest.raises(UserError, match="is no summary of this version"):
+        read_document(tmp_path)
+    for name in ("production-1", "production-2", "ci-3"):
+        folder = tmp_path / "build/bench/ranker" / name
+        folder.mkdir(parents=True)
+        (folder / SUMMARY).write_text(json.dumps(document))
+    found = find_runs(tmp_path, "ranker", "production")
+    assert [path.name for path in found] == ["production-2", "production-1"]
+    assert read_document(found[0])["model"] == "ranker"
+
+
+def test_the_command_compares(
+    tmp_path: Path, document: dict[str, Any], slipway_command: Command
+) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder, content in zip(folders, (document, other(document, [20.0] * 5)), strict=True):
+        folder.mkdir()
+        (folder / SUMMARY).write_text(json.dumps(content))
+    names = list(map(str, folders))
+    code, out, _ = slipway_command("bench", "--compare", *names)
+    assert code == 0
+    assert "| batch 1, concurrency 1 | requests/s | 10 | 20 | +100.0% " in out
+    code, out, _ = slipway_command("bench", "--compare", *names, "--json")
+    assert json.loads(out)["differences"][0]["verdict"] == "second is better"
+    code, _, err = slipway_command("bench", "ranker", "--compare", *names)
+    assert (code, "`--compare` measures nothing" in err) == (1, True)
+    code, _, err = slipway_command("bench")
+    assert (code, "no model is named" in err) == (1, True)

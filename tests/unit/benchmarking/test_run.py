@@ -1,0 +1,331 @@
+"""A run of a design: what it measures, and what faults of endpoint, client and account do to it."""
+
+import os
+import signal
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.benchmarking.load import Load
+from slipway.benchmarking.results import as_document
+from slipway.benchmarking.run import Run
+from slipway.benchmarking.self_test import Level, driver_limit
+from slipway.benchmarking.self_test import test_level as measured_level
+from slipway.errors import UserError
+from tests.unit.benchmarking.stub_endpoint import make_run, ok, stub_endpoint, written_design
+
+Answered = tuple[int, Mapping[str, str], bytes]
+
+
+def document_of(run: Run) -> dict[str, Any]:
+    from datetime import UTC, datetime
+
+    now = datetime.now(UTC)
+    return as_document(run, now, now)
+
+
+def test_every_cell_is_measured_in_each_round_in_a_random_order(tmp_path: Path) -> None:
+    design = written_design(
+        tmp_path, factors={"concurrency": [1, 2], "batch": [1, 3], "variant": ["main", "other"]},
+        trials=2, seconds=0.01,
+    )  # fmt: skip
+    seen: list[str] = []
+
+    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+        seen.append(headers["X-Amzn-SageMaker-Target-Variant"])
+        return ok(number, headers)
+
+    with stub_endpoint(answer) as stub:
+        run = make_run(stub, design)
+        run.carry_out()
+    assert run.stopped is None
+    orders = [[row.cell for row in run.trials if row.round == number] for number in (1, 2)]
+    assert set(orders[0]) == set(orders[1]) == set(design.cells())
+    assert len(orders[0]) == 8
+    assert orders[0] != orders[1]
+    assert set(seen) == {"main", "other"}
+    for row in run.trials:
+        found = row.figures
+        assert found["items_per_second"] == pytest.approx(
+            row.cell.batch * found["requests_per_second"]
+        )
+        assert found["p50_milliseconds"] <= found["p99_milliseconds"]
+    # Only 5 trials and more have an interval.
+    assert document_of(run)["cells"][0]["figures"]["p50_milliseconds"]["low"] is None
+
+
+def test_an_engine_is_the_variant_that_runs_it(tmp_path: Path) -> None:
+    seen = set()
+
+    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+        seen.add(headers["X-Amzn-SageMaker-Target-Variant"])
+        return ok(number, headers)
+
+    factors = {"concurrency": [1], "engine": {"vllm": "main", "trtllm": "candidate"}}
+    with stub_endpoint(answer) as stub:
+        run = make_run(stub, written_design(tmp_path, factors=factors, seconds=0.01))
+        run.carry_out()
+    assert seen == {"main", "candidate"}
+    assert {row.cell.engine for row in run.trials} == {"vllm", "trtllm"}
+
+
+def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(tmp_path: Path) -> None:
+    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+        if number in (4, 5):
+            return 429, {"x-amzn-ErrorType": "ThrottlingException:http://x"}, b'{"message": ""}'
+        if 8 <= number < 14:
+            return 503, {}, b'{"__type": "com.amazon#ServiceUnavailable"}'
+        return ok(number, headers)
+
+    with stub_endpoint(answer) as stub:
+        run = make_run(stub, written_design(tmp_path, seconds=0.9))
+        run.carry_out()
+    assert run.stopped is None
+    (row,) = run.trials
+    assert row.failures == {"503 ServiceUnavailable": 6, "429 ThrottlingException": 2}
+    assert 0 < row.figures["failed_percent"] < 50
+    assert row.figures["requests_per_second"] > 0
+
+
+def test_an_endpoint_that_answers_no_more_ends_the_run(tmp_path: Path) -> None:
+    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+        return ok(number, headers) if number < 5 else (500, {}, b"gone")
+
+    design = written_design(tmp_path, factors={"concurrency": [64]}, seconds=30.0)
+    with stub_endpoint(answer) as stub:
+        run = make_run(stub, design, patience_seconds=0.05)
+        run.carry_out()
+    assert run.stopped is not None
+    assert run.stopped.endswith("the last one: a request was answered with 500: gone")
+    assert run.trials[0].is_cut
+    document = document_of(run)
+    # What was measured is there, and is no result.
+    assert document["measured"][0]["failures"]["500"] > 0
+    assert document["cells"][0]["trials"] == 0
+
+
+def test_credentials_that_expire_end_the_run(tmp_path: Path) -> None:
+    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+        if number < 6:
+            return ok(number, headers)
+        return 403, {"x-amzn-ErrorType": "ExpiredTokenException"}, b'{"message": "expired"}'
+
+    with stub_endpoint(answer) as stub:
+        run = make_run(stub, written_design(tmp_path, seconds=30.0))
+        run.carry_out()
+    assert run.stopped is not None
+    assert run.stopped.startswith("the credentials are no longer valid: ")
+    assert run.trials[0].figures["requests_per_second"] > 0
+
+
+def test_credentials_that_cannot_be_renewed_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stub_endpoint(ok) as stub:
+        run = make_run(stub, written_design(tmp_path))
+
+        def refuse() -> None:
+            raise EOFError("no terminal")
+
+        monkeypatch.setattr(run.endpoint.access, "credentials", refuse)
+        run.carry_out()
+    assert run.stopped == "the credentials cannot be renewed: no terminal"
+    assert run.trials == []
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+        if number == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+        return ok(number, headers)
+
+    written: list[int] = []
+    with stub_endpoint(answer) as stub:
+        run = make_run(
+            stub,
+            written_design(tmp_path, seconds=30.0),
+            write=lambda _row, requests: written.append(len(requests)),
+        )
+        run.carry_out()
+    assert run.stopped == "it was stopped by Ctrl-C"
+    (row,) = run.trials
+    assert row.is_cut
+    assert not row.counts
+    assert written[0] >= 8
+    assert document_of(run)["stopped"] == "it was stopped by Ctrl-C"
+
+
+def test_a_disk_that_is_full_ends_the_run_with_what_was_measured(tmp_path: Path) -> None:
+    full = UserError.of("SW000", "no room", "Make room.")  # type: ignore[arg-type]
+
+    def write(*_: object) -> None:
+        raise full
+
+    with stub_endpoint(ok) as stub:
+        run = make_run(stub, written_design(tmp_path, trials=3), write=write)
+        run.carry_out()
+    assert run.problem is full
+    assert run.stopped == "no room"
+    assert len(run.trials) == 1
+
+
+def test_a_level_that_the_client_cannot_reach_is_not_measured(tmp_path: Path) -> None:
+    def test(concurrency: int | None, rate: float | None, _body: bytes) -> Level:
+        reason = "the client reaches 70% of the ideal rate" if concurrency == 8 else None
+        return Level(concurrency, rate, 0.7, 0.0, reason)
+
+    said: list[str] = []
+    design = written_design(tmp_path, factors={"concurrency": [1, 8]}, seconds=0.01)
+    with stub_endpoint(ok) as stub:
+        run = make_run(stub, design, test=test, say=said.append)
+        run.carry_out()
+    assert {row.cell.concurrency for row in run.trials} == {1}
+    assert said[0] == (
+        "self-test: concurrency 8 is not measured: the client reaches 70% of the ideal rate"
+    )
+    cells = {cell["levels"]["concurrency"]: cell for cell in document_of(run)["cells"]}
+    assert cells[8]["not_measured"] == "the client reaches 70% of the ideal rate"
+    assert cells[8]["figures"] == {}
+
+
+def test_a_rate_that_the_client_cannot_send_is_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design = written_design(
+        tmp_path, factors={"requests_per_second": [200]}, seconds=0.2, arrivals="constant"
+    )
+    slow = Load._send
+
+    async def send(self: Load, *given: Any) -> Any:
+        # The event loop is busy elsewhere, so that a request is sent late.
+        time.sleep(0.02)
+        return await slow(self, *given)
+
+    monkeypatch.setattr(Load, "_send", send)
+    with stub_endpoint(ok) as stub:
+        run = make_run(stub, design)
+        run.carry_out()
+    (row,) = run.trials
+    assert row.client_limit is not None
+    assert row.client_limit.startswith("the client sent requests ")
+    assert not row.counts
+    assert "the client sent requests" in document_of(run)["cells"][0]["not_measured"]
+
+
+def test_a_client_that_uses_up_its_core_is_the_bottleneck() -> None:
+    load = Load.__new__(Load)
+    load.samples, load.seconds, load.processor_seconds = [], 10.0, 9.0
+    assert driver_limit(load) == "the client used 90% of a core"
+    load.processor_seconds = 7.0
+    assert driver_limit(load) is None
+
+
+def test_a_slow_server_makes_an_open_loop_wait_and_not_the_client_late(tmp_path: Path) -> None:
+    one_at_a_time = threading.Lock()
+
+    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+        with one_at_a_time:
+            time.sleep(0.02)
+        return ok(number, headers)
+
+    design = written_design(
+        tmp_path, factors={"requests_per_second": [100]}, seconds=0.4, arrivals="constant",
+        connections=2,
+    )  # fmt: skip
+    with stub_endpoint(answer) as stub:
+        run = make_run(stub, design)
+        run.carry_out()
+    (row,) = run.trials
+    # Half of the rate is answered, so the last request has waited for about as long as it all took.
+    assert row.figures["p99_milliseconds"] > 200
+    assert row.figures["late_p99_milliseconds"] > 150
+
+
+def test_a_trace_is_sent_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("seconds,tokens\n7.0,5\n7.0,9\n7.2,1\n")
+    given = {"factors": {"batch": [1]}, "trace": "trace.csv"}
+    design = written_design(tmp_path, seconds=None, **given)
+    rows: list[float] = []
+
+    def write(_row: object, requests: Any) -> None:
+        rows.extend(sorted(sample.intended_at for sample, _ in requests))
+
+    with stub_endpoint(ok) as stub:
+        run = make_run(stub, design, write=write)
+        run.carry_out()
+    assert [round(at - rows[0], 6) for at in rows] == [0, 0, 0.2]
+
+
+def frame(payload: bytes, **headers: str) -> bytes:
+    """Returns an event of AWS's binary event streams."""
+    encoded = b"".join(
+        struct.pack("!B", len(name)) + name.encode() + b"\x07"
+        + struct.pack("!H", len(value)) + value.encode()
+        for name, value in headers.items()
+    )  # fmt: skip
+    prelude = struct.pack("!II", 16 + len(encoded) + len(payload), len(encoded))
+    begun = prelude + struct.pack("!I", zlib.crc32(prelude)) + encoded + payload
+    return begun + struct.pack("!I", zlib.crc32(begun))
+
+
+PART = {":message-type": "event", ":event-type": "PayloadPart"}
+STREAM = {"Content-Type": "application/vnd.amazon.eventstream"}
+
+
+def test_a_stream_has_a_first_token_and_times_between_tokens(tmp_path: Path) -> None:
+    body = frame(b'data: {"n": 1}\n', **PART) + frame(b'data: {"n": 2}\n', **PART)
+
+    def answer(number: int, _headers: Mapping[str, str]) -> Answered:
+        if number == 3:
+            told = {":message-type": "exception", ":exception-type": "ModelStreamError"}
+            return 200, STREAM, frame(b"broke", **told)
+        return 200, STREAM, body
+
+    request = {"body": {"inputs": "{input}"}, "stream": True, "tokens_key": "n"}
+    with stub_endpoint(answer) as stub:
+        run = make_run(stub, written_design(tmp_path, request=request))
+        run.carry_out()
+        assert set(stub.paths) == {"/endpoints/ranker-production/invocations-response-stream"}
+    (row,) = run.trials
+    assert row.failures == {"broken stream": 1}
+    found = row.figures
+    assert 0 < found["first_token_p50_milliseconds"] <= found["p50_milliseconds"] * 1.01
+    assert found["between_tokens_p50_milliseconds"] >= 0
+    # The numbers under the key are tokens.
+    assert found["tokens_per_second"] == pytest.approx(3 * found["requests_per_second"])
+
+
+def test_a_million_requests_cost_what_the_instances_cost(tmp_path: Path) -> None:
+    with stub_endpoint(ok) as stub:
+        stub.count = 2
+        run = make_run(stub, written_design(tmp_path))
+        run.carry_out()
+    (row,) = run.trials
+    price = row.cost.usd
+    assert price is not None
+    rate = row.figures["requests_per_second"]
+    assert row.figures["usd_per_million_requests"] == pytest.approx(price / rate / 3600 * 1e6)
+    assert "prices of" in row.cost.why
+    assert document_of(run)["cells"][0]["instances"] == ["2 x ml.g4dn.xlarge"]
+
+
+def test_an_unknown_price_gives_no_cost(tmp_path: Path) -> None:
+    with stub_endpoint(ok) as stub:
+        stub.instance_type = "ml.unheard.of"
+        run = make_run(stub, written_design(tmp_path))
+        run.carry_out()
+    (row,) = run.trials
+    assert row.cost.usd is None
+    assert row.cost.why == "no published price of ml.unheard.of in us-east-1"
+    assert not any("usd" in name for name in row.figures)
+
+
+def test_the_self_test_measures_the_client() -> None:
+    found = measured_level(2, None, b"{}")
+    assert 0.5 < found.share <= 1.0
