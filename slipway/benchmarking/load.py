@@ -322,7 +322,12 @@ def run_load(work: Awaitable[_Result]) -> _Result:
     """Runs a coroutine of this module in an event loop that costs little."""
 
     async def run() -> _Result:
-        return await work
+        try:
+            return await work
+        finally:
+            # uvloop closes a connection two steps after it is told to.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(run())

@@ -258,12 +258,13 @@ def plots(document: Document) -> Iterator[str]:
     cells = _measured(document)
     if not cells:
         return
+    by = next((_words(name) for name in _LOADS if name in cells[0]["levels"]), "trace")
     for figure, name in (("p50_milliseconds", "p50"), ("p99_milliseconds", "p99")):
         curves = _curves(cells, "requests_per_second", figure)
         if curves:
             yield points_plot(
                 f"latency-{name}",
-                f"Latency against throughput, {name}",
+                f"Latency against throughput, by {by}",
                 "requests/s",
                 f"{name}, ms",
                 curves,
@@ -271,7 +272,7 @@ def plots(document: Document) -> Iterator[str]:
     yield from _heat_maps(cells)
     cost = _cost_figure(cells)
     if cost and (curves := _curves(cells, "p99_milliseconds", cost)):
-        yield points_plot("cost", "Cost against latency", "p99, ms", TITLES[cost], curves)
+        yield points_plot("cost", f"Cost against latency, by {by}", "p99, ms", TITLES[cost], curves)
 
 
 def _no_plots(document: Document) -> Iterator[str]:

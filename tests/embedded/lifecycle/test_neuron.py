@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.program import ROOT
+from tests.support.reduced_designs import measured
 from tests.support.workbench import SHIPPED, SHIPPED_MODELS, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
@@ -91,3 +92,8 @@ def test_an_endpoint_that_is_not_there_ends_the_load(deployed: Workbench) -> Non
     assert absent.returncode == 1
     assert "The load ended early: bert-qa-local: a request was answered with 400: " in absent.stderr
     assert "Endpoint bert-qa-local of account 123456789012 not found" in absent.stderr
+
+
+def test_its_design_measures_it(deployed: Workbench) -> None:
+    found = measured(deployed, "bert-qa-throughput", "bert-qa")
+    assert {cell["levels"]["batch"] for cell in found["cells"]} == {1, 6}

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.assemblies import destroy_command
+from tests.support.reduced_designs import measured, reduced_design
+from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, SHIPPED, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
@@ -143,3 +146,49 @@ def test_a_protected_stack_is_not_destroyed(deployed: Workbench) -> None:
     assert "protected" not in deployed.must("slipway", "status", MODEL)
     after = deployed.client("sagemaker").describe_endpoint(EndpointName=ENDPOINT)
     assert after["LastModifiedTime"] == config["LastModifiedTime"]
+
+
+@pytest.mark.parametrize(
+    "design", ["gpt2-autocomplete", "flan-t5-xxl", "gpt-j-6b", "text-generation"]
+)
+def test_a_shipped_design_measures_it(deployed: Workbench, design: str) -> None:
+    # The images of LMI need a GPU for the other models, and this one takes the same requests.
+    found = measured(deployed, MODEL, design)
+    for cell in found["cells"]:
+        if cell["trials"] and design != "flan-t5-xxl":
+            assert cell["figures"]["tokens_per_second"]["value"] > 0
+        if cell["trials"] and design == "text-generation":
+            first = cell["figures"]["first_token_p50_milliseconds"]["value"]
+            assert 0 < first < cell["figures"]["maximum_milliseconds"]["value"]
+
+
+def test_ctrl_c_ends_a_bench_with_a_partial_report(deployed: Workbench) -> None:
+    path = reduced_design("gpt-j-6b", deployed.project)
+    content = json.loads(path.read_text("utf-8")) | {"trials": 1000}
+    path.write_text(json.dumps(content), "utf-8")
+    folder = deployed.project / "stopped"
+    command = ("slipway", "bench", MODEL, "--design", path.name, "--output", "stopped")
+    with deployed.popen(*command) as process:
+        rows = folder / "rows.jsonl"
+        eventually(lambda: rows.is_file() and rows.stat().st_size > 0)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "PARTIAL: it was stopped by Ctrl-C." in (folder / "report.md").read_text("utf-8")
+    assert json.loads((folder / "summary.json").read_text("utf-8"))["measured"]
+
+
+def test_a_bench_on_a_full_disk_prints_what_it_measured(deployed: Workbench) -> None:
+    path = reduced_design("gpt2-autocomplete", deployed.project)
+    folder = deployed.project / "full"
+    folder.mkdir()
+    (folder / "rows.jsonl").symlink_to("/dev/full")
+    ended = deployed.run("slipway", "bench", MODEL, "--design", path.name, "--output", "full")
+    assert ended.returncode == 1
+    assert "cannot be written: No space left on device" in ended.stdout
+    assert "PARTIAL" in ended.stdout
+
+
+def test_a_bench_without_an_endpoint_says_so(deployed: Workbench) -> None:
+    said = deployed.fails("slipway", "bench", "bert-qa-latency")
+    assert "Endpoint bert-qa-latency-local of account 123456789012 not found" in said

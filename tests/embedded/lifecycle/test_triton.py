@@ -13,6 +13,7 @@ import pytest
 from tests.support.groups import need
 from tests.support.page_runs import free_port
 from tests.support.pages import ROOT, Block, blocks
+from tests.support.reduced_designs import measured
 from tests.support.workbench import LATEST, Workbench
 from tests.unit.planning.triton_repositories import pipeline
 
@@ -148,3 +149,11 @@ def test_the_shipped_lock_is_of_the_committed_sample(deployed: Workbench) -> Non
     published = json.loads(lock.read_text("utf-8"))
     committed = json.loads(Path("model_configs", lock.name).read_text("utf-8"))
     assert published["sample"]["compiled"] == committed["sample"]["compiled"]
+
+
+@pytest.mark.size("all")
+def test_its_design_measures_it(deployed: Workbench) -> None:
+    found = measured(deployed, MODEL, "t5-spelling")
+    for cell in found["cells"]:
+        if cell["trials"]:
+            assert cell["figures"]["tokens_per_second"]["value"] > 0

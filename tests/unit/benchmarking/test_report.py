@@ -148,10 +148,10 @@ def test_the_page_loads_nothing_and_its_plots_are_well_formed(document: dict[str
         for plot in drawn
     ]
     assert titles == [
-        "Latency against throughput, p50: p50, ms against requests/s",
-        "Latency against throughput, p99: p99, ms against requests/s",
+        "Latency against throughput, by concurrency: p50, ms against requests/s",
+        "Latency against throughput, by concurrency: p99, ms against requests/s",
         "tokens/s",
-        "Cost against latency: USD per million requests against p99, ms",
+        "Cost against latency, by concurrency: USD per million requests against p99, ms",
     ]
     # Light and dark: colours come from the page's variables alone.
     assert not any("#" in plot for plot in drawn)
