@@ -23,6 +23,7 @@ uvloop's timers have steps of a millisecond, so a request is sent up to a millis
 import asyncio
 import gc
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ import uvloop
 
 from slipway.benchmarking.connections import Connection, LoadError, Reply
 
-# Between the last connection and the first arrival.
+# Before the first arrival.
 _LEAD_SECONDS = 0.05
 # Of a client whose request failed, so that failures do not become a busy loop.
 _PAUSE_SECONDS = 0.1
@@ -197,7 +198,8 @@ class Load:
         self.samples = [[] for _ in range(count)]
         exchanges = [self._connect() for _ in range(count)]
         try:
-            await _all(exchange.open() for exchange in exchanges)
+            if isinstance(given, ClosedLoad):
+                await _all(exchange.open() for exchange in exchanges)
             used_before, began_at = time.process_time(), time.perf_counter()
             try:
                 with _without_collection():
@@ -244,22 +246,34 @@ class Load:
     async def _open(self, exchanges: Sequence[Exchange]) -> None:
         given = self._specification
         assert isinstance(given, OpenLoad)  # noqa: S101  # `run` looked
-        began_at = time.perf_counter() + _LEAD_SECONDS
-        arrivals = enumerate(given.arrivals)
+        # The last one that became free is used again, so that few connections carry a low rate.
+        free = list(range(len(exchanges)))
+        waiting: deque[tuple[int, float]] = deque()
 
-        async def send_all(number: int) -> None:
-            # One iterator for all: the next free connection takes the next request.
-            for index, arrival in arrivals:
-                ready_at = time.perf_counter()
-                at = began_at + arrival
-                while (wait_seconds := at - time.perf_counter()) > 0:
-                    await asyncio.sleep(wait_seconds + _TIMER_STEP_SECONDS / 2)
+        async def send(number: int, index: int, at: float, ready_at: float) -> None:
+            while True:
                 sample = await self._send(
                     exchanges[number], self.samples[number], index % len(given.bodies), at, ready_at
                 )
-                sample.counts = arrival >= given.warm_up_seconds
+                sample.counts = given.arrivals[index] >= given.warm_up_seconds
+                if not waiting:
+                    free.append(number)
+                    return
+                (index, at), ready_at = waiting.popleft(), time.perf_counter()
 
-        await _all(send_all(number) for number in range(len(exchanges)))
+        began_at = time.perf_counter() + _LEAD_SECONDS
+        try:
+            async with asyncio.TaskGroup() as group:
+                for index, arrival in enumerate(given.arrivals):
+                    at = began_at + arrival
+                    while (wait_seconds := at - time.perf_counter()) > 0:
+                        await asyncio.sleep(wait_seconds + _TIMER_STEP_SECONDS / 2)
+                    if free:
+                        group.create_task(send(free.pop(), index, at, at))
+                    else:
+                        waiting.append((index, at))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
 
     async def _send(
         self,

@@ -6,7 +6,6 @@ from html import escape
 from typing import Final
 
 from slipway.operations.axis import Axis, axis_to
-from slipway.operations.plots import STYLE as _STYLE
 
 _WIDTH: Final = 560
 _HEIGHT: Final = 320
@@ -17,14 +16,11 @@ _ROW_PIXELS, _HEAD_PIXELS = 34.0, 62.0
 # Shades beside which a number is still easy to read, in light and in dark.
 _LIGHTEST, _DARKEST = 0.06, 0.45
 
-STYLE: Final = (
-    _STYLE
-    + """\
+STYLE: Final = """\
 .plot .heat { fill: var(--line0) }
 .plot .value { fill: var(--ink); text-anchor: middle }
 """
-)
-"""CSS of every plot, which a page has once."""
+"""CSS of these plots beside that of every page."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """A run as Markdown and as one HTML page that needs no other file; made of its summary alone."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -9,6 +8,7 @@ from slipway.benchmarking.figures import LEAST_TRIALS, TITLES
 from slipway.benchmarking.plots import STYLE, Curve, Point, heat_map, points_plot
 from slipway.benchmarking.results import Document
 from slipway.benchmarking.run import shown_level
+from slipway.operations.page import html_page, marked
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """A heading, and rows."""
@@ -35,28 +35,14 @@ _MOST_CURVES: Final = 4
 _MOST_PANELS: Final = 6
 
 _PAGE_STYLE: Final = """\
-body { margin: 1.5rem auto; max-width: 78rem; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif;
-  color: #1f2730; background: #ffffff }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .4rem 0 }
 th, td { padding: .2rem .9rem .2rem 0; text-align: right; white-space: nowrap;
   border-bottom: 1px solid #d9dfe5 }
 th { font-weight: 600; vertical-align: bottom }
 th:first-child, td:first-child { text-align: left }
-code { font: 0.92em ui-monospace, monospace }
-a { color: #0f6b7a }
 p, li { overflow-wrap: anywhere }
-.trouble { color: #a93a22; font-weight: 600 }
-.plots { display: grid; gap: 1rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)) }
-.plot { width: 100% }
-@media (prefers-color-scheme: dark) {
-  body { color: #e8edf2; background: #14191f }
-  th, td { border-color: #2f3842 }
-  a { color: #63c7d6 }
-  .trouble { color: #ff9d86 }
-}
+@media (prefers-color-scheme: dark) { th, td { border-color: #2f3842 } }
 """
 
 
@@ -205,7 +191,7 @@ def as_markdown(document: Document) -> str:
     """Returns the report as Markdown."""
     parts = [
         f"# {title_of(document)}",
-        *(f"**{_marked_off(text)}**" for text in troubles(document)),
+        *(f"**{_escaped(text)}**" for text in troubles(document)),
     ]
     parts.append(_markdown_table(results_table(document)))
     published = document["published"]
@@ -221,36 +207,28 @@ def as_markdown(document: Document) -> str:
 
 def as_html(document: Document) -> str:
     """Returns the report as a page without a script and without an address that is loaded."""
-    title = escape(title_of(document))
     published = document["published"]
     parts = [
-        "<!doctype html>",
-        '<html lang="en">',
-        f'<head><meta charset="utf-8"><title>{title}</title>',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f"<style>\n{STYLE}{_PAGE_STYLE}</style></head>",
-        f"<body>\n<main>\n<h1>{title}</h1>",
-        *(f'<p class="trouble">{_html(text)}</p>' for text in troubles(document)),
+        *(f'<p class="trouble">{marked(text)}</p>' for text in troubles(document)),
         "<h2>Results</h2>",
         _html_table(results_table(document)),
         '<h2>Plots</h2>\n<div class="plots">',
         *plots(document),
         "</div>",
-        *(f"<p>{_html(text)}</p>" for text in _no_plots(document)),
+        *(f"<p>{marked(text)}</p>" for text in _no_plots(document)),
     ]
     if published:
-        parts += ["<h2>Published</h2>", f"<p>{_html(_source(document))}</p>"]
+        parts += ["<h2>Published</h2>", f"<p>{marked(_source(document))}</p>"]
         table = published_table(document)
         parts += [_html_table(table)] if table else []
     if failures := failures_table(document):
         parts += ["<h2>Failures</h2>", _html_table(failures)]
     parts += [
         "<h2>Circumstances</h2>\n<ul>",
-        *(f"<li>{_html(text)}</li>" for text in circumstances(document)),
-        "</ul>\n</main>\n</body>\n</html>\n",
+        *(f"<li>{marked(text)}</li>" for text in circumstances(document)),
+        "</ul>",
     ]
-    return "\n".join(parts)
+    return html_page(title_of(document), STYLE + _PAGE_STYLE, parts)
 
 
 def plots(document: Document) -> Iterator[str]:
@@ -406,7 +384,7 @@ def _markdown_table(table: Table) -> str:
     return markdown_table(table) if table[1] else "No cell has a result."
 
 
-def _marked_off(text: str) -> str:
+def _escaped(text: str) -> str:
     return text.replace("*", r"\*")
 
 
@@ -422,8 +400,3 @@ def _html_table(table: Table) -> str:
         f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>\n'
         f"<tbody>{body}</tbody></table></div>"
     )
-
-
-def _html(text: str) -> str:
-    """Returns text with what stands between backticks as code."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))

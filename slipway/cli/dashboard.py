@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,21 +25,9 @@ if TYPE_CHECKING:
     from slipway.planning.consequences import Consequences
 
 _STYLE = """\
-body { margin: 1.5rem auto; max-width: 72rem; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif;
-  color: #1f2730; background: #ffffff }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem }
 th { text-align: left; font-weight: 600; padding-right: 1.5rem; vertical-align: top;
   white-space: nowrap }
 td { overflow-wrap: anywhere }
-code { font: 0.92em ui-monospace, monospace }
-.trouble { color: #a93a22; font-weight: 600 }
-.plots { display: grid; gap: 1rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)) }
-.plot { width: 100% }
-@media (prefers-color-scheme: dark) {
-  body { color: #e8edf2; background: #14191f }
-  .trouble { color: #ff9d86 }
-}
 """
 
 
@@ -82,7 +69,8 @@ def as_page(
     history: History,
 ) -> str:
     """Returns an HTML page without a script and without an address that a browser loads."""
-    from slipway.operations.plots import STYLE, as_svg
+    from slipway.operations.page import html_page
+    from slipway.operations.plots import as_svg
 
     lines = [f"<p{_kind(word)}>{word}: {_marked(text)}</p>" for word, text in verdicts(found)]
     rows = [_row(name, value) for name, value in status_rows(found, unplanned, consequences)]
@@ -90,15 +78,10 @@ def as_page(
         _row("scaling" if each.scales else "alarm", f"{each.state} {each.name}: {each.reason}")
         for each in sorted(found.alarms, key=lambda each: each.state != "ALARM")
     ]
-    return "\n".join(
+    return html_page(
+        title,
+        _STYLE,
         [
-            "<!doctype html>",
-            '<html lang="en">',
-            f'<head><meta charset="utf-8"><title>{escape(title)}</title>',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<style>\n{STYLE}{_STYLE}</style></head>",
-            f"<body>\n<main>\n<h1>{escape(title)}</h1>",
             *lines,
             f"<p>{history.start:%Y-%m-%d %H:%M} to {history.end:%Y-%m-%d %H:%M} UTC, in steps of "
             f"{history.period_seconds // 60} min</p>",
@@ -107,8 +90,7 @@ def as_page(
             *(as_svg(plot) for plot in history.plots()),
             "</div>",
             *_table("What is served", rows),
-            "</main>\n</body>\n</html>\n",
-        ]
+        ],
     )
 
 
@@ -126,5 +108,6 @@ def _kind(word: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """Returns text with what stands between backticks as code."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+    from slipway.operations.page import marked
+
+    return marked(text)
