@@ -7,6 +7,7 @@ import threading
 import time
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(tmp_pa
         return ok(number, headers)
 
     with stub_endpoint(answer) as stub:
-        run = make_run(stub, written_design(tmp_path, seconds=0.9))
+        run = make_run(stub, written_design(tmp_path, requests=15))
         run.carry_out()
     assert run.stopped is None
     (row,) = run.trials
@@ -157,7 +158,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     (row,) = run.trials
     assert row.is_cut
     assert not row.counts
-    assert written[0] >= 8
+    assert written[0] >= 5
     assert document_of(run)["stopped"] == "it was stopped by Ctrl-C"
 
 
@@ -324,6 +325,21 @@ def test_an_unknown_price_gives_no_cost(tmp_path: Path) -> None:
     assert row.cost.usd is None
     assert row.cost.why == "no published price of ml.unheard.of in us-east-1"
     assert not any("usd" in name for name in row.figures)
+
+
+def test_an_endpoint_that_scales_to_zero_is_asked_by_its_component(tmp_path: Path) -> None:
+    seen = set()
+
+    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+        seen.add(headers["X-Amzn-SageMaker-Inference-Component"])
+        return ok(number, headers)
+
+    with stub_endpoint(answer) as stub:
+        run = make_run(stub, written_design(tmp_path))
+        run.endpoint = replace(run.endpoint, component="ranker-production")
+        run.prepare()
+        run.carry_out()
+    assert seen == {"ranker-production"}
 
 
 def test_the_self_test_measures_the_client() -> None:
