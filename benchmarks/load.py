@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import answer_call, call_module
@@ -24,7 +25,7 @@ from slipway.benchmarking.load import (
     connections_to,
     run_load,
 )
-from slipway.benchmarking.signed import SignedRequests, SignedTarget, plain_requests
+from slipway.benchmarking.signed import SignedRequests, SignedTarget
 
 # For starting the process and for ending what is under way.
 _SPARE_SECONDS = 60.0
@@ -179,6 +180,17 @@ def drive_open_through(
         answers=len(samples),
         driver_processor_seconds=load.processor_seconds,
     )
+
+
+def plain_requests(url: str) -> Callable[[bytes], bytes]:
+    """Returns a function of a body to an unsigned request to a server's /invocations."""
+    head = f"POST /invocations HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n"
+    typed = f"{head}Content-Type: application/json\r\nContent-Length: "
+
+    def request(body: bytes) -> bytes:
+        return f"{typed}{len(body)}\r\n\r\n".encode() + body
+
+    return request
 
 
 def drive(port: int, specification: LoadSpecification) -> LoadResult:

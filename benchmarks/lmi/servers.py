@@ -11,6 +11,7 @@ from benchmarks.lmi import djl
 from benchmarks.lmi.design import System
 from benchmarks.lmi.djl import DjlServing
 from benchmarks.lmi.prompts import BODIES
+from benchmarks.load import LoadSpecification, drive
 from benchmarks.processes import BackgroundProcess, answers_ping, free_port
 from benchmarks.program import ROOT
 from slipway.embedded_aws.hosting.families import (
@@ -18,9 +19,6 @@ from slipway.embedded_aws.hosting.families import (
 )
 from slipway.embedded_aws.hosting.families.lmi import djl_serving
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
-from slipway.benchmarking.connections import Connection, LoadError
-from slipway.benchmarking.load import run_load
-from slipway.benchmarking.signed import plain_requests
 
 SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
 _START_SECONDS = 180.0
@@ -99,15 +97,12 @@ class Server(BackgroundProcess):
 
     def ask(self, body: str) -> str:
         """Sends one request; returns the answer's body."""
-        url = f"http://127.0.0.1:{self.port}"
-        request = plain_requests(url)(body.encode())
+        load = LoadSpecification([body], 1, keep_up=False, timeout_seconds=_ANSWER_SECONDS)
         try:
-            reply = run_load(Connection(url, _ANSWER_SECONDS).exchange(request))
-            if reply.failure is not None:
-                raise LoadError(reply.failure)
-        except LoadError as error:
+            ((_, answer, _),) = drive(self.port, load).answers
+        except BenchmarkError as error:
             raise BenchmarkError(f"{error}\n{self.recent_output()}") from None
-        return reply.body.decode("utf-8", "replace")
+        return answer
 
 
 def _djl_program(home: DjlServing) -> ContainerProgram:

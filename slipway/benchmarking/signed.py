@@ -101,14 +101,3 @@ class SignedRequests:
             f"Content-Length: {len(body)}",
         ]
         return "\r\n".join([*lines, "", ""]).encode() + body
-
-
-def plain_requests(url: str) -> Callable[[bytes], bytes]:
-    """Returns a function of a body to an unsigned request to a server's /invocations."""
-    head = f"POST /invocations HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n"
-    typed = f"{head}Content-Type: application/json\r\nContent-Length: "
-
-    def request(body: bytes) -> bytes:
-        return f"{typed}{len(body)}\r\n\r\n".encode() + body
-
-    return request
