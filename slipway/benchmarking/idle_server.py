@@ -10,6 +10,9 @@ import argparse
 import asyncio
 import re
 from functools import partial
+from typing import cast
+
+import uvloop
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _END_OF_HEADERS = b"\r\n\r\n"
@@ -28,8 +31,8 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.WriteTransport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)  # noqa: S101  # of a TCP server
-        self._transport = transport
+        # uvloop's transports are of no class of asyncio's.
+        self._transport = cast("asyncio.WriteTransport", transport)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -54,4 +57,5 @@ async def _serve(delay_seconds: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m slipway.benchmarking.idle_server")
     parser.add_argument("--delay-milliseconds", type=float, default=0.0)
-    asyncio.run(_serve(parser.parse_args().delay_milliseconds / 1000))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(parser.parse_args().delay_milliseconds / 1000))

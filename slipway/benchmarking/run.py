@@ -27,6 +27,7 @@ from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, Sample, connec
 from slipway.benchmarking.requests import make_bodies
 from slipway.benchmarking.self_test import Level, driver_limit, test_level
 from slipway.benchmarking.signed import SignedRequests, signed_target
+from slipway.codes.code import Code
 from slipway.errors import UserError
 
 if TYPE_CHECKING:
@@ -142,6 +143,22 @@ class Run:
         """Returns a cell and one of its requests, for a first look at the endpoint."""
         cell, bodies = next(iter(self._bodies.items()))
         return cell, bodies[0]
+
+    def check_variants(self) -> None:
+        """Looks for the variants that the design asks by name.
+
+        Raises:
+            UserError: the endpoint lacks one.
+        """
+        asked = dict.fromkeys(filter(None, map(self.variant, self._bodies)))
+        known = [each.variant for each in self._instances()] if asked else []
+        missing = [name for name in asked if name not in known]
+        if missing and known:
+            raise UserError.of(
+                Code.BENCH_INPUT,
+                f"{self.endpoint.name} has no variant {' and no variant '.join(missing)}",
+                f"Name variants of the endpoint in `factors`: {', '.join(known)}.",
+            )
 
     def variant(self, cell: Cell) -> str | None:
         """Returns the production variant that a cell asks."""

@@ -184,6 +184,7 @@ def _run(project: Project, endpoint: Endpoint, loaded: LoadedDesign, say: Any, w
     tokenizer, where = find_tokenizer(loaded, config, environment.artifacts, project.root)
     run = Run(endpoint, loaded, tokenizer, where, project.root, say, write)
     run.prepare()
+    run.check_variants()
     cell, body = run.first_body()
     form = loaded.design.request
     request = Request(

@@ -76,6 +76,21 @@ def test_an_engine_is_the_variant_that_runs_it(tmp_path: Path) -> None:
     assert {row.cell.engine for row in run.trials} == {"vllm", "trtllm"}
 
 
+def test_a_variant_that_the_endpoint_lacks_is_told_before_any_request(tmp_path: Path) -> None:
+    factors = {"concurrency": [1], "variant": ["main", "candidate"]}
+    with stub_endpoint(ok) as stub:
+        run = make_run(stub, written_design(tmp_path, factors=factors))
+        with pytest.raises(UserError) as caught:
+            run.check_variants()
+        make_run(stub, written_design(tmp_path)).check_variants()
+        assert stub.paths == []
+    assert str(caught.value) == (
+        "1 problem\n"
+        "- ranker-production has no variant candidate [SW755]\n"
+        "    Name variants of the endpoint in `factors`: main."
+    )
+
+
 def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(tmp_path: Path) -> None:
     def answer(number: int, headers: Mapping[str, str]) -> Answered:
         if number in (4, 5):
