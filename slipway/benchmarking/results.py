@@ -76,7 +76,7 @@ def as_document(run: Run, began_at: datetime, ended_at: datetime) -> dict[str, A
         "trials": loaded.design.trials,
         "seed": loaded.design.seed,
         "is_open": loaded.design.is_open,
-        "tokenizer": run.missing if run.tokenizer is not None else None,
+        "tokenizer": run.tokenizer_note if run.tokenizer is not None else None,
         "began_at": began_at.isoformat(timespec="seconds"),
         "ended_at": ended_at.isoformat(timespec="seconds"),
         "stopped": run.stopped,

@@ -94,7 +94,7 @@ class Run:
         endpoint: what is measured.
         loaded: the design.
         tokenizer: the model's; None if there is none.
-        missing: why there is none.
+        tokenizer_note: where it is, or why there is none.
         say: called with the progress.
         write: called with each trial and its requests.
         test: the self-test of a level.
@@ -110,7 +110,7 @@ class Run:
     endpoint: Endpoint
     loaded: LoadedDesign
     tokenizer: "Tokenizer | None"
-    missing: str
+    tokenizer_note: str
     root: Path
     say: Say
     write: Write
@@ -128,7 +128,7 @@ class Run:
             UserError: the texts or the trace cannot be read.
         """
         self._bodies = {
-            cell: make_bodies(self.loaded, cell, self.tokenizer, self.missing, self.root)
+            cell: make_bodies(self.loaded, cell, self.tokenizer, self.tokenizer_note, self.root)
             for cell in self.loaded.cells()
         }
         self._sagemaker = self.endpoint.access.client("sagemaker")
