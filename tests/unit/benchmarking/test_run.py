@@ -100,7 +100,9 @@ def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(tmp_pa
         return ok(number, headers)
 
     with stub_endpoint(answer) as stub:
-        run = make_run(stub, written_design(tmp_path, requests=15))
+        # With one client it is known which request is which.
+        design = written_design(tmp_path, factors={"concurrency": [1]}, requests=30)
+        run = make_run(stub, design)
         run.carry_out()
     assert run.stopped is None
     (row,) = run.trials
@@ -113,7 +115,7 @@ def test_an_endpoint_that_answers_no_more_ends_the_run(tmp_path: Path) -> None:
     def answer(number: int, headers: Mapping[str, str]) -> Answered:
         return ok(number, headers) if number < 5 else (500, {}, b"gone")
 
-    design = written_design(tmp_path, factors={"concurrency": [64]}, seconds=30.0)
+    design = written_design(tmp_path, factors={"concurrency": [8]}, seconds=30.0)
     with stub_endpoint(answer) as stub:
         run = make_run(stub, design, patience_seconds=0.05)
         run.carry_out()
@@ -305,7 +307,10 @@ def test_a_stream_has_a_first_token_and_times_between_tokens(tmp_path: Path) -> 
 
     request = {"body": {"inputs": "{input}"}, "stream": True, "tokens_key": "n"}
     with stub_endpoint(answer) as stub:
-        run = make_run(stub, written_design(tmp_path, request=request))
+        design = written_design(
+            tmp_path, factors={"concurrency": [1]}, request=request, requests=10
+        )
+        run = make_run(stub, design)
         run.carry_out()
         assert set(stub.paths) == {"/endpoints/ranker-production/invocations-response-stream"}
     (row,) = run.trials
