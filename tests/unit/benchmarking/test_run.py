@@ -11,8 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from slipway.benchmarking.figures import over_trials
 from slipway.benchmarking.load import Load
 from slipway.benchmarking.results import as_document
 from slipway.benchmarking.run import Run
@@ -57,8 +59,17 @@ def test_every_cell_is_measured_in_each_round_in_a_random_order(tmp_path: Path) 
             row.cell.batch * found["requests_per_second"]
         )
         assert found["p50_milliseconds"] <= found["p99_milliseconds"]
-    # Only 5 trials and more have an interval.
-    assert document_of(run)["cells"][0]["figures"]["p50_milliseconds"]["low"] is None
+
+
+def test_an_interval_needs_five_trials() -> None:
+    trials = [{"p50_milliseconds": value} for value in (10.0, 12.0, 11.0, 14.0, 13.0)]
+    generator = np.random.default_rng(1)
+    found = over_trials(trials, generator)["p50_milliseconds"].estimate
+    assert (found.value, found.low, found.high) == (12.0, 10.0, 14.0)
+    found = over_trials(trials[:4], generator)["p50_milliseconds"].estimate
+    assert (found.value, found.low, found.high) == (11.5, None, None)
+    # A figure that a trial lacks has no median.
+    assert over_trials([*trials, {}], generator) == {}
 
 
 def test_an_engine_is_the_variant_that_runs_it(tmp_path: Path) -> None:
