@@ -26,6 +26,7 @@ EXTRAS: Final[Mapping[str, Sequence[str]]] = {
         "tokenizers",
         "uvloop",
     ),
+    "load": ("httptools", "numpy", "tokenizers", "uvloop"),
     "triton": ("onnxruntime",),
 }
 

@@ -1,7 +1,7 @@
 """The public API for CDK apps: an app with a project's models, and constructs beside them.
 
 Names of `__all__` follow semantic versioning. Everything else of Slipway may change at any time,
-except `slipway.policies`.
+except `slipway.policies` and `slipway.families`.
 """
 
 import sys

@@ -20,6 +20,7 @@ from slipway.cli.output import (
 )
 from slipway.codes.code import Code
 from slipway.errors import UserError
+from slipway.extras import require
 
 # Imported when they are needed, because planning takes its time.
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def bench(
     as_json: JsonOption = False,
 ) -> None:
     """Measure latency, throughput and cost of an endpoint under load."""
+    require("load", "a bench")
     if compare is not None:
         if name is not None or design is not None or output is not None:
             raise UserError.of(

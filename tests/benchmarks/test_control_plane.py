@@ -14,8 +14,8 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing
 from benchmarks.trials import Trial
 from demo import copy_project
-from slipway.embedded_aws.control import LocalState
 from slipway.benchmarking.estimates import Verdict
+from slipway.embedded_aws.control import LocalState
 from slipway.project import Project
 from tests.benchmarks.results import committed, document_of, shape
 

@@ -58,6 +58,16 @@ def test_the_embedded_aws_names_every_missing_package_and_the_remedy(
     assert not (tmp_path / ".slipway").exists()
 
 
+@pytest.mark.parametrize("blocked", [["httptools", "uvloop"]], indirect=True)
+def test_a_bench_names_its_extra(blocked: list[str], slipway_command: Run) -> None:
+    code, out, err = slipway_command("bench", "any")
+    assert (code, out) == (1, "")
+    assert err.startswith(
+        "1 problem\n- a bench needs packages that are not installed here: httptools, uvloop [SW498]"
+    )
+    assert command("load") in err
+
+
 @pytest.mark.parametrize("blocked", [["onnxruntime"]], indirect=True)
 def test_a_graph_that_cannot_be_read_names_its_extra(
     blocked: list[str],
