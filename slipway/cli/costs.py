@@ -46,6 +46,18 @@ def figures(cost: UsdPerMonth, unit: str) -> str:
     return f"{_whole(least)} to {_whole(most)}{unit}, {_whole(expected)} expected"
 
 
+def bounds(cost: UsdPerMonth) -> str:
+    """Returns the bounds and what is expected, to the cent; `unknown` for what is not known."""
+    words = (("at least", cost.minimum), ("expected", cost.expected), ("at most", cost.maximum))
+    if len({usd for _, usd in words}) == 1:
+        return _cents(cost.expected)
+    return ", ".join(f"{word} {_cents(usd)}" for word, usd in words)
+
+
+def _cents(usd: float | None) -> str:
+    return "unknown" if usd is None else f"{usd:,.2f} USD"
+
+
 def _whole(usd: float) -> str:
     # Below a dollar the cents are all there is.
     return f"{usd:.2f}" if 0 < usd < 1 else f"{usd:,.0f}"

@@ -16,6 +16,7 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
     "Check it": {
         "validate": "slipway validate",
         "plan": "slipway plan ranker --env production",
+        "cost": "slipway cost ranker --env production",
         "review": "slipway review --base main",
         "upgrade": "slipway upgrade --check 0.2.0",
         "schema": "slipway schema --check",

@@ -20,6 +20,7 @@ from slipway.cli import local
 from slipway.cli.bench import bench
 from slipway.cli.cdk import deploy, destroy, diff
 from slipway.cli.colours import is_forced
+from slipway.cli.cost import cost
 from slipway.cli.dashboard import dashboard
 from slipway.cli.explain import explain
 from slipway.cli.fit import fit
@@ -63,6 +64,7 @@ app = typer.Typer(
 )
 app.command()(validate)
 app.command()(plan)
+app.command()(cost)
 app.command()(review)
 app.command()(upgrade)
 app.command()(schema)

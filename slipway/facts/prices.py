@@ -93,3 +93,15 @@ def instance_price_per_hour(instance_type: str, region: str) -> Price | None:
 def volume_price_per_gb_month(region: str) -> Price | None:
     """Returns what a GB of a hosting instance's EBS volume costs a month, or None: unknown."""
     return _table().volumes.get(region)
+
+
+def service_price(name: str, region: str) -> Price | None:
+    """Returns what CloudWatch, S3 or Lambda charge for a unit, or None where that is unknown.
+
+    Args:
+        name: a row of `services.json`, which has the unit in it.
+        region: of the account's resources.
+    """
+    table = read_table("services.json")
+    usd = table["usd"].get(region, {}).get(name)
+    return usd and Price(usd, datetime.date.fromisoformat(table["as_of"]), table["source"])

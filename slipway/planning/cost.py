@@ -122,8 +122,8 @@ def estimate_cost(
     preferred = dict.fromkeys(fleet.instance_types[0] for fleet in fleets)
     return CostEstimate(
         region=region,
-        instances=_sum([_instances(fleet, usd) for fleet in fleets]),
-        volumes=_sum([_volumes(fleet, volume_price) for fleet in sized]) if sized else None,
+        instances=sum_of([_instances(fleet, usd) for fleet in fleets]),
+        volumes=sum_of([_volumes(fleet, volume_price) for fleet in sized]) if sized else None,
         hourly=tuple(HourlyPrice(name, usd[name]) for name in preferred),
         sources=tuple(dict.fromkeys(sources)),
         unknown=(*unknown, *((VOLUME,) if sized and volume_price is None else ())),
@@ -137,9 +137,9 @@ def _instances(fleet: Fleet, usd: dict[str, float | None]) -> UsdPerMonth:
     # What is unknown could be the cheapest of the pool, or the dearest.
     bounded = len(known) == len(pool)
     return UsdPerMonth(
-        _times(fleet.minimum_count * HOURS_PER_MONTH, min(known) if bounded else None),
-        _times(fleet.expected_count * HOURS_PER_MONTH, pool[0]),
-        _times(fleet.maximum_count * HOURS_PER_MONTH, max(known) if bounded else None),
+        times(fleet.minimum_count * HOURS_PER_MONTH, min(known) if bounded else None),
+        times(fleet.expected_count * HOURS_PER_MONTH, pool[0]),
+        times(fleet.maximum_count * HOURS_PER_MONTH, max(known) if bounded else None),
     )
 
 
@@ -147,20 +147,22 @@ def _volumes(fleet: Fleet, price: Price | None) -> UsdPerMonth:
     size_gb = fleet.volume_size_gb or 0
     usd = price.usd if price else None
     return UsdPerMonth(
-        _times(fleet.minimum_count * size_gb, usd),
-        _times(fleet.expected_count * size_gb, usd),
-        _times(fleet.maximum_count * size_gb, usd),
+        times(fleet.minimum_count * size_gb, usd),
+        times(fleet.expected_count * size_gb, usd),
+        times(fleet.maximum_count * size_gb, usd),
     )
 
 
-def _times(quantity: int, usd: float | None) -> float | None:
+def times(quantity: float, usd: float | None) -> float | None:
+    """Returns the cost of a quantity; None where its price is unknown."""
     # Nothing of an unknown price is known: it costs nothing.
     if quantity == 0:
         return 0.0
     return None if usd is None else quantity * usd
 
 
-def _sum(costs: Sequence[UsdPerMonth]) -> UsdPerMonth:
+def sum_of(costs: Sequence[UsdPerMonth]) -> UsdPerMonth:
+    """Returns the sum of each bound; None where a part is unknown."""
     return UsdPerMonth(
         _total([cost.minimum for cost in costs]),
         _total([cost.expected for cost in costs]),

@@ -1,0 +1,110 @@
+"""`slipway cost`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slipway.cli.output import (
+    AnyEnvironmentOption,
+    JsonOption,
+    as_lines,
+    current_project,
+    model_names,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from slipway.config.environments import Environment
+    from slipway.errors import Problem
+    from slipway.planning.bill import Bill, Item
+    from slipway.project import Project
+
+
+def cost(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Names of models. Default: all.", autocompletion=model_names),
+    ] = None,
+    env: AnyEnvironmentOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what models cost an hour and a month, by item, with the source of each price."""
+    from slipway.errors import UserError
+    from slipway.planning.bill import bill_of
+
+    project = current_project()
+    bills: list[Bill] = []
+    problems: list[Problem] = []
+    for name in names or project.files:
+        try:
+            bills += [
+                bill_of(project.plan(name, each, allow_unpublished=True))
+                for each in _environments(project, name, env, is_named=bool(names))
+            ]
+        except UserError as error:
+            problems += error.problems
+    if problems:
+        raise UserError(problems)
+    if as_json:
+        print_json({"bills": [each.as_json() for each in bills]})
+        return
+    typer.echo(
+        "\n\n".join(map(describe, bills)) or "No environment but `local` and `ci` deploys one."
+    )
+
+
+def _environments(
+    project: Project, name: str, env: str | None, *, is_named: bool
+) -> list[Environment]:
+    """Returns the environments whose bill is asked for: those that deploy the model."""
+    from slipway.config.names import CI, LOCAL
+
+    if env is not None and is_named:
+        return [project.environment(env)]
+    deploying = project.deploying_environments(name)
+    if env is not None:
+        return [each for each in deploying if each.name == env]
+    # Nothing is billed on a laptop, and nobody deploys to the environment of CI. Without another
+    # one, a model that is asked for costs what it would there.
+    billed = [each for each in deploying if each.name not in (CI, LOCAL)]
+    return billed or (deploying if is_named else [])
+
+
+def describe(bill: Bill) -> str:
+    """Returns a bill as a person reads it."""
+    return f"{bill.model} in {bill.environment}, {bill.cost.region}\n" + as_lines(list(_rows(bill)))
+
+
+def _rows(bill: Bill) -> Iterator[tuple[str, str]]:
+    from slipway.cli.costs import bounds, describe_dashboard
+
+    cost = bill.cost
+    each = ", ".join(f"{hourly.instance_type} {_usd(hourly.usd)}" for hourly in cost.hourly)
+    yield "  an hour", f"{bounds(bill.usd_per_hour)} ({each})"
+    yield "  a month", bounds(cost.instances)
+    if cost.volumes is not None:
+        yield "  volumes", bounds(cost.volumes)
+    for item in bill.items:
+        yield f"  {item.name}", _item(item)
+    if cost.dashboard is not None:
+        yield "  dashboard", describe_dashboard(cost).removeprefix(": ")
+    yield "  total a month", bounds(bill.total)
+    for item in bill.by_use:
+        yield f"  {item.name}", f"by use: {_usd(item.usd_each)} per {item.unit}"
+    for unknown in cost.unknown:
+        yield "  unknown", f"no published price of {unknown} in {cost.region}"
+    for source in bill.sources:
+        yield f"  {source.as_of}", source.description
+
+
+def _item(item: Item) -> str:
+    quantity = f"{item.quantity:,.3g}" if item.unit == "GB" else f"{item.quantity}"
+    return f"{_usd(item.usd_per_month)} a month ({quantity} {item.unit} at {_usd(item.usd_each)})"
+
+
+def _usd(usd: float | None) -> str:
+    return "unknown" if usd is None else f"{usd:.10g} USD"
