@@ -17,6 +17,7 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "validate": "slipway validate",
         "plan": "slipway plan ranker --env production",
         "cost": "slipway cost ranker --env production",
+        "simulate": "slipway simulate ranker --traffic day.csv --service-time 80",
         "review": "slipway review --base main",
         "upgrade": "slipway upgrade --check 0.2.0",
         "schema": "slipway schema --check",

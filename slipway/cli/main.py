@@ -41,6 +41,7 @@ from slipway.cli.prune import prune
 from slipway.cli.publish import publish
 from slipway.cli.review import review
 from slipway.cli.schema import schema
+from slipway.cli.simulate import simulate
 from slipway.cli.status import status
 from slipway.cli.triton_repository import triton_repository
 from slipway.cli.ui import ui
@@ -65,6 +66,7 @@ app = typer.Typer(
 app.command()(validate)
 app.command()(plan)
 app.command()(cost)
+app.command()(simulate)
 app.command()(review)
 app.command()(upgrade)
 app.command()(schema)

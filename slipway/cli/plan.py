@@ -47,7 +47,7 @@ def plan(
     from slipway.cli.plan_text import describe_plan
 
     project = current_project()
-    environment = project.environment(env) if env else _only_environment(project, name)
+    environment = project.environment(env) if env else plan_environment(project, name)
     result = project.plan(name, environment, allow_unpublished=allow_unpublished)
     found = None
     if against == _DEPLOYED:
@@ -69,7 +69,7 @@ def plan(
         typer.echo("\n" + as_lines(list(found.as_rows())))
 
 
-def _only_environment(project: Project, name: str) -> Environment:
+def plan_environment(project: Project, name: str) -> Environment:
     """Returns the environment to plan for: the local one, or the only one that deploys the model.
 
     CI's environment is taken if no other deploys the model.

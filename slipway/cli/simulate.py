@@ -1,0 +1,250 @@
+"""`slipway simulate`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from slipway.cli.output import (
+    AnyEnvironmentOption,
+    JsonOption,
+    ModelArgument,
+    as_lines,
+    current_project,
+    print_json,
+    write_file,
+)
+from slipway.codes.code import Code
+from slipway.errors import Kind, Problem, UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from slipway.simulation.fleet_of import SimulatedFleet
+    from slipway.simulation.queues import ServiceTimes
+    from slipway.simulation.run import Simulation
+    from slipway.simulation.search import Choice
+    from slipway.simulation.traffic import Traffic
+
+_MOST_SECONDS: Final = 3600
+
+
+def simulate(
+    name: ModelArgument,
+    traffic: Annotated[
+        str, typer.Option(help="CSV file of requests, or a profile: daily:low=5,high=50.")
+    ],
+    service_time: Annotated[
+        str,
+        typer.Option(
+            help="Of one request in ms, and its SD divided by the mean: 80,0.5. Default of the "
+            "second: 1, which is an exponential distribution.",
+            metavar="MS[,CV]",
+        ),
+    ],
+    concurrency: Annotated[
+        int, typer.Option(help="Requests that an instance computes at once.", min=1, max=10_000)
+    ] = 1,
+    target: Annotated[
+        float | None, typer.Option(help="In place of the config's target of scaling.")
+    ] = None,
+    p99: Annotated[
+        float | None,
+        typer.Option(
+            "--p99", help="Search for the cheapest target and bounds that hold it, in ms."
+        ),
+    ] = None,
+    start_seconds: Annotated[
+        float, typer.Option(help="Until a new instance serves.", min=0, max=7200)
+    ] = 300,
+    begin: Annotated[
+        str, typer.Option(help="Time of the traffic's begin, in UTC, for schedules.")
+    ] = "2026-01-05T00:00",
+    html: Annotated[
+        Path | None, typer.Option("--html", help="File to write, over one of its name.")
+    ] = None,
+    env: AnyEnvironmentOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run traffic against a config's scaling: latency, refusals, instances and cost.
+
+    Nothing is deployed. The service time is yours: measure it, or take a prediction.
+    """
+    from slipway.cli.plan import plan_environment
+    from slipway.simulation.fleet_of import fleet_of
+    from slipway.simulation.run import simulate as run
+    from slipway.simulation.search import cheapest
+
+    project = current_project()
+    service, start = _checked(service_time, concurrency, target, p99, begin)
+    environment = project.environment(env) if env else plan_environment(project, name)
+    fleet = fleet_of(project.plan(name, environment, allow_unpublished=True))
+    if (target or p99) and fleet.scaling is None:
+        raise _wrong("a fixed number of instances has no target", "Leave `--target` and `--p99`.")
+    if fleet.most_in_flight is not None and concurrency > fleet.most_in_flight:
+        raise _wrong(
+            f"`--concurrency {concurrency}` is more than the {fleet.most_in_flight} of "
+            "`max_concurrent_invocations_per_instance`",
+            "Give what an instance really computes at once.",
+        )
+    if fleet.scaling is not None and target is not None:
+        fleet = replace(fleet, scaling=replace(fleet.scaling, target=target))
+    requests = _traffic(traffic)
+    at = partial(run, start_seconds=start_seconds, begin=start.timestamp())
+    found = at(fleet, service, requests)
+    choice, tried = None, 0
+    if p99 is not None and fleet.scaling is not None:
+        choice, tried = cheapest(fleet, fleet.scaling, service, requests, p99 / 1000, at)
+    if html is not None:
+        write_file(html, as_page(name, requests, found, start), str(html))
+    if as_json:
+        search = {"tried": tried, "cheapest": asdict(choice) if choice else None}
+        print_json(asdict(found) | ({} if p99 is None else {"search": search}))
+        return
+    typer.echo(as_lines(list(rows(requests, fleet, found))))
+    if p99 is not None:
+        typer.echo(_searched(choice, tried, p99))
+
+
+def rows(traffic: Traffic, fleet: SimulatedFleet, found: Simulation) -> Iterator[tuple[str, str]]:
+    """Yields a result as a person reads it."""
+    yield "traffic", traffic.source
+    scaling = fleet.scaling
+    if scaling is not None:
+        bounds = f"{scaling.minimum} to {scaling.maximum}"
+        yield "scaling", f"{bounds} at {scaling.target:g} {scaling.follows.value}"
+    yield "requests", f"{found.requests:,.0f}"
+    yield "p50", _milliseconds(found.p50_seconds)
+    yield "p99", _milliseconds(found.p99_seconds)
+    yield "mean wait", _milliseconds(found.mean_wait_seconds)
+    yield "refused", _share(found.refused, found.requests)
+    yield "timed out", _share(found.timed_out, found.requests)
+    yield (
+        "instances",
+        (
+            f"{found.fewest_instances} to {found.most_instances}, "
+            f"{found.instance_hours / traffic.seconds * 3600:.1f} at the mean"
+        ),
+    )
+    yield "cost", f"{_usd(found.usd)} for the traffic, {_usd(found.usd_per_month)} a month"
+
+
+def as_page(name: str, traffic: Traffic, found: Simulation, start: datetime) -> str:
+    """Returns an HTML page with plots, without a script and without an address that is loaded."""
+    from html import escape
+
+    from slipway.operations.page import html_page
+    from slipway.operations.plots import Plot, Series, as_svg
+
+    course = found.course
+    in_milliseconds = tuple(None if p99 is None else 1000 * p99 for p99 in course.p99_seconds)
+    plots = [
+        Plot(title, unit, (Series(label, values),), start, course.period_seconds)
+        for title, unit, label, values in (
+            ("Requests", "a second", "requests", course.per_second),
+            ("Instances", "that are paid for", "instances", course.instances),
+            ("Times of requests", "ms", "p99", in_milliseconds),
+        )
+    ]
+    words = (
+        f"{traffic.source}: p50 {_milliseconds(found.p50_seconds)}, p99 "
+        f"{_milliseconds(found.p99_seconds)}, refused {_share(found.refused, found.requests)}, "
+        f"timed out {_share(found.timed_out, found.requests)}, {_usd(found.usd)}"
+    )
+    drawn = ['<div class="plots">', *map(as_svg, plots), "</div>"]
+    return html_page(f"{name}, simulated", "", [f"<p>{escape(words)}</p>", *drawn])
+
+
+def _searched(choice: Choice | None, tried: int, p99: float) -> str:
+    if choice is None:
+        return f"\nNone of {tried} settings holds a p99 of {p99:g} ms with that service time."
+    return (
+        f"\nThe cheapest of {tried} settings with a p99 below {p99:g} ms: target "
+        f"{choice.target:g}, {choice.minimum} to {choice.maximum}: p99 "
+        f"{_milliseconds(choice.found.p99_seconds)}, {_usd(choice.found.usd)}"
+    )
+
+
+def _checked(
+    service_time: str, concurrency: int, target: float | None, p99: float | None, begin: str
+) -> tuple[ServiceTimes, datetime]:
+    """Returns the service times and the begin.
+
+    Raises:
+        UserError: every option that is wrong.
+    """
+    from datetime import UTC, datetime
+
+    from slipway.simulation.queues import ServiceTimes
+
+    parts = service_time.split(",")
+    numbers = [_positive(part, zero=index == 1) for index, part in enumerate(parts)]
+    mean, variation = numbers[0], numbers[1] if len(numbers) > 1 else 1.0
+    problems = []
+    if len(parts) > 2 or mean is None or variation is None or mean > 1000 * _MOST_SECONDS:
+        problems.append(
+            (
+                f"`--service-time {service_time}` is not MS[,CV]",
+                "Write `80` or `80,0.5`, at most an hour.",
+            )
+        )
+    if variation is not None and variation > 10:
+        problems.append((f"a CV of {variation:g} is above 10", "Divide the SD by the mean."))
+    for option, value in (("--target", target), ("--p99", p99)):
+        if value is not None and not 0 < value < math.inf:
+            problems.append((f"`{option} {value:g}` is not above 0", "Give a number above 0."))
+    start = None
+    try:
+        start = datetime.fromisoformat(begin).replace(tzinfo=UTC)
+    except ValueError:
+        problems.append((f"`--begin {begin}` is no time", "Write it as `2026-01-05T08:00`."))
+    if problems or mean is None or variation is None or start is None:
+        raise UserError(
+            Problem(Code.WRONG_OPTIONS, Kind.VALUE, message, remedy) for message, remedy in problems
+        )
+    return ServiceTimes(mean / 1000, variation, concurrency), start
+
+
+def _positive(text: str, *, zero: bool) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and (number > 0 or (zero and number == 0)) else None
+
+
+def _traffic(text: str) -> Traffic:
+    from slipway.simulation.traffic import profile, read_trace
+
+    path = Path(text)
+    if not path.is_file():
+        return profile(text)
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            return read_trace(lines, text)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        message = f"{text} cannot be read: {reason}"
+        raise UserError.of(Code.SIMULATED_TRAFFIC, message, "Name a CSV file of times.") from None
+
+
+def _wrong(message: str, remedy: str) -> UserError:
+    return UserError([Problem(Code.WRONG_OPTIONS, Kind.VALUE, message, remedy)])
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "no answer" if seconds is None else f"{1000 * seconds:,.{0 if seconds >= 1 else 1}f} ms"
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part:,.0f} ({part / whole:.2%})" if whole else "0"
+
+
+def _usd(usd: float | None) -> str:
+    return "unknown" if usd is None else f"{usd:,.2f} USD"

@@ -1,0 +1,56 @@
+"""`slipway simulate` and the embedded AWS scale the same traffic alike."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slipway.simulation.queues import Bounds, Queue, ServiceTimes
+from slipway.simulation.scaling import Fleet, Follows, Scaling
+from tests.embedded.scaling.scaled_targets import ScaledTarget, clocked_account
+from tests.support.waiting import eventually
+
+TARGET, BOUNDS = 2.0, (1, 5)
+MINUTES = [2, 6, 6, 6, 6, 20, 20, 20, *[1] * 17]
+
+
+def simulated() -> list[int]:
+    scaling = Scaling(Follows.INVOCATIONS, TARGET, *BOUNDS, 60, 60)
+    fleet, queue = Fleet(scaling, 1, 0, 0.0), Queue(ServiceTimes(0.01, 0, 1), Bounds())
+    found = []
+    for slot, requests in enumerate(np.repeat(MINUTES, 6) / 6):
+        fleet.begin_slot(10.0 * slot)
+        measured = queue.step(float(requests), fleet.serving, 10)
+        fleet.end_slot(10.0 * (slot + 1), float(requests), measured.in_flight, measured.refused)
+        found.append(fleet.serving)
+    return found[5::6]
+
+
+@pytest.mark.size("all")
+def test_both_have_the_same_instances_after_each_minute(tmp_path: Path) -> None:
+    with clocked_account(tmp_path) as (account, clock):
+        name = account.begin(account.config(account.variant(account.model())))
+        assert account.settled(name)["EndpointStatus"] == "InService"
+        resource_id = f"endpoint/{name}/variant/AllTraffic"
+        fleet = ScaledTarget(account, clock, resource_id, "variant:DesiredInstanceCount")
+        bounds = dict(zip(("MinCapacity", "MaxCapacity"), BOUNDS, strict=True))
+        fleet.scaling.register_scalable_target(**fleet.target, **bounds)
+        fleet.track(TARGET, "SageMakerVariantInvocationsPerInstance")
+
+        def send(count: int) -> None:
+            for _ in range(count):
+                account.invoke(name)
+
+        expected = simulated()
+        assert set(expected) == {1, 3, 5}
+        for requests, count in zip(MINUTES, expected, strict=True):
+            fleet.pass_minutes(1, partial(send, requests))
+
+            def is_reached(count: int = count) -> bool:
+                described = account.sagemaker.describe_endpoint(EndpointName=name)
+                (variant,) = described["ProductionVariants"]
+                return bool(variant["DesiredInstanceCount"] == count)
+
+            eventually(is_reached, seconds=20)
+            account.settled(name)

@@ -1,0 +1,82 @@
+"""How a simulated fleet follows its metric, minute by minute."""
+
+from dataclasses import replace
+
+import pytest
+
+from slipway.simulation.queues import Bounds, Queue, ServiceTimes
+from slipway.simulation.scaling import Fleet, Follows, Scaling, ScheduledBounds
+
+TRACKING = Scaling(Follows.INVOCATIONS, 60.0, 1, 10, 60, 300)
+MONDAY = 1_767_571_200  # 2026-01-05 00:00 UTC
+
+
+def counts(
+    scaling: Scaling, minutes: list[float], *, start_seconds: float = 0, count: int = 1
+) -> list[int]:
+    """Instances in service after each minute with so many requests, each of 10 ms."""
+    fleet = Fleet(scaling, count, start_seconds, MONDAY)
+    queue = Queue(ServiceTimes(0.01, 0, 1), Bounds(keeps=scaling.follows is Follows.BACKLOG))
+    found = []
+    for minute, requests in enumerate(minutes):
+        for part in range(6):
+            at = 60.0 * minute + 10 * part
+            fleet.begin_slot(at)
+            slot = queue.step(requests / 6, fleet.serving, 10)
+            fleet.end_slot(at + 10, requests / 6, slot.in_flight, slot.refused)
+        found.append(fleet.serving)
+    return found
+
+
+def test_three_minutes_above_the_target_add_and_fifteen_below_it_take_away():
+    assert counts(TRACKING, [180] * 4 + [30] * 16) == [1, 1, 3, 3] + [3] * 14 + [1, 1]
+    # 55 of 60 is not more than ten percent below it.
+    assert counts(TRACKING, [55] * 30, count=2)[:16] == [2] * 14 + [1] * 2
+    assert counts(replace(TRACKING, minimum=2), [110] * 30, count=2) == [2] * 30
+
+
+def test_nothing_scales_while_instances_start():
+    # Three are wanted after three minutes and serve two minutes later. A minute after that begins
+    # the change to ten.
+    found = counts(TRACKING, [180] * 3 + [600] * 8, start_seconds=120)
+    assert found == [1] * 5 + [3] * 3 + [10] * 3
+
+
+def test_minutes_without_requests_take_no_instance_away():
+    assert counts(TRACKING, [300] * 3 + [0] * 40)[-1] == 5
+
+
+def test_a_step_acts_after_one_minute():
+    steps = replace(TRACKING, steps=((2.0, 1), (4.0, 5)))
+    assert counts(steps, [130, 60, 60]) == [2, 2, 2]
+    assert counts(steps, [250, 60, 60]) == [6, 6, 6]
+
+
+def test_concurrency_is_followed_within_thirty_seconds():
+    # 600 requests a second of 10 ms are six in flight, of which a fleet of 10 takes its part.
+    scaling = replace(TRACKING, follows=Follows.CONCURRENCY, target=1.0, minimum=8, maximum=20)
+    fleet = Fleet(scaling, 8, 0, MONDAY)
+    seen = []
+    for slot in range(1, 5):
+        fleet.begin_slot(10.0 * (slot - 1))
+        fleet.end_slot(10.0 * slot, 6000, 16.0, 0.0)
+        seen.append(fleet.serving)
+    assert seen == [8, 8, 16, 16]
+
+
+def test_schedules_set_both_bounds_at_their_times():
+    day = (
+        ScheduledBounds("cron(5 0 ? * MON *)", "UTC", (4, 8)),
+        ScheduledBounds("cron(10 0 ? * MON *)", "UTC", (1, 2)),
+    )
+    found = counts(replace(TRACKING, schedules=day), [50] * 12)
+    assert found == [1] * 5 + [4] * 5 + [2] * 2
+
+
+@pytest.mark.parametrize("follows", [Follows.BACKLOG, Follows.CONCURRENCY])
+def test_a_request_wakes_an_empty_fleet(follows: Follows):
+    empty = replace(TRACKING, follows=follows, target=5.0, minimum=0, wakes=True)
+    found = counts(empty, [0, 2, 0, 0, 0], count=0)
+    assert found == [0, 1, 1, 1, 1]
+    # Without requests it sleeps after a quarter of an hour.
+    assert counts(empty, [0] * 20, count=1) == [1] * 14 + [0] * 6
