@@ -62,8 +62,8 @@ class Slot:
         answered: requests that are taken in.
         refused: by a full queue, or because there is no instance.
         timed_out: while the backlog is longer than the time limit.
-        first_wait_seconds: which the backlog costs at the begin.
-        last_wait_seconds: which it costs at the end.
+        backlog: requests that wait at the end, beyond those of chance.
+        capacity: requests a second.
         waiting: the share that chance makes wait.
         wait_seconds: mean of this wait, exponentially distributed.
         in_flight: requests that wait or are computed, in all.
@@ -72,8 +72,8 @@ class Slot:
     answered: float
     refused: float
     timed_out: float
-    first_wait_seconds: float
-    last_wait_seconds: float
+    backlog: float
+    capacity: float
     waiting: float
     wait_seconds: float
     in_flight: float
@@ -123,8 +123,8 @@ class Queue:
             requests - refused - timed_out,
             refused,
             timed_out,
-            min(before, room, patience) / capacity,
-            after / capacity,
+            after,
+            capacity,
             waiting,
             wait,
             (before + after) / 2 + length * queues + min(rate, capacity) * service.mean_seconds,
@@ -145,8 +145,8 @@ class Queue:
             self._backlog = 0.0
             return Slot(0.0, requests, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         before, self._backlog = self._backlog, self._backlog + requests
-        # Nobody knows yet how long: the run adds the time until there is an instance.
-        return Slot(requests, 0.0, 0.0, math.nan, math.nan, 0.0, 0.0, before + requests / 2)
+        in_flight = before + requests / 2
+        return Slot(requests, 0.0, 0.0, self._backlog, 0.0, 0.0, 0.0, in_flight)
 
 
 def erlang_c(load: float, servers: int) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slipway.planning.cost import HOURS_PER_MONTH
 from slipway.simulation.fleet_of import SimulatedFleet
@@ -116,9 +117,9 @@ def _summed(
     points: int,
 ) -> Simulation:
     columns = np.array([tuple(vars(slot).values()) for slot in slots])
-    answered, refused, lost, first, last, waiting, wait, _ = columns.T
-    first, last = _until_served(first, last)
-    times, weights, mean_wait = _times(service, answered, first, last, waiting, wait, points)
+    answered, refused, lost, backlog, capacity, waiting, wait, _ = columns.T
+    behind = _behind(answered, backlog, float(capacity[-1]))
+    times, weights, mean_wait = _times(service, answered, behind, waiting, wait, points)
     limit = subject.bounds.seconds
     late = np.zeros_like(times, dtype=bool) if limit is None else times > limit
     timed_out = float(lost.sum() + weights[late].sum())
@@ -142,22 +143,37 @@ def _summed(
     )
 
 
-def _until_served(first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
-    """Returns the waits with those of slots without instances: until the next slot with some."""
-    first, last = first.copy(), last.copy()
-    for index in range(len(first) - 2, -1, -1):
-        if math.isnan(first[index]):
-            first[index] = first[index + 1] + SLOT_SECONDS
-            last[index] = first[index + 1]
-    # No instance came until the end.
-    return np.nan_to_num(first, nan=SLOT_SECONDS), np.nan_to_num(last, nan=SLOT_SECONDS)
+def _behind(answered: Numbers, backlog: Numbers, last_capacity: float) -> tuple[Numbers, Numbers]:
+    """Returns the wait behind the backlog, at the begin and the end of each slot.
+
+    Requests leave in the order in which they came.
+
+    Args:
+        answered: requests of each slot.
+        backlog: at the end of each slot.
+        last_capacity: requests a second, at which a backlog at the very end would go on draining.
+    """
+    edges = np.arange(len(answered) + 1, dtype=np.float64) * SLOT_SECONDS
+    waiting = np.concatenate([[0.0], backlog])
+    came = np.concatenate([[0.0], np.cumsum(answered)])
+    # A trace of slope, because the inverse needs growing numbers.
+    left = np.maximum.accumulate(came - waiting) + 1e-9 * edges
+
+    def at(requests: Numbers, moments: Numbers, is_behind: NDArray[np.bool_]) -> Numbers:
+        seconds = np.interp(requests, left, edges) - moments
+        if last_capacity:
+            seconds += np.maximum(requests - left[-1], 0.0) / last_capacity
+        return np.where(is_behind, np.maximum(seconds, 0.0), 0.0)
+
+    # The first request of a slot, and not the one before it.
+    first = at(came[:-1] + 0.01, edges[:-1], (waiting[:-1] > 0) | (waiting[1:] > 0))
+    return first, at(came[1:], edges[1:], waiting[1:] > 0)
 
 
 def _times(
     service: ServiceTimes,
     answered: Numbers,
-    first: Numbers,
-    last: Numbers,
+    behind: tuple[Numbers, Numbers],
     waiting: Numbers,
     wait: Numbers,
     points: int,
@@ -168,6 +184,7 @@ def _times(
     chance = (order / _ROOT) % 1
     waits = np.clip(chance / np.maximum(waiting[:, None], 1e-12), 0, 1 - 1e-12)
     drawn = np.where(chance < waiting[:, None], -np.log1p(-waits) * wait[:, None], 0.0)
+    first, last = behind
     share = (order / _ROOT**2) % 1
     drawn += first[:, None] + (last - first)[:, None] * share
     total = float(answered.sum())

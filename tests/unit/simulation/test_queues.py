@@ -9,6 +9,7 @@ import pytest
 from slipway.simulation.fleet_of import SimulatedFleet
 from slipway.simulation.queues import Bounds, ServiceTimes
 from slipway.simulation.run import Simulation, simulate
+from slipway.simulation.scaling import Follows, Scaling
 from slipway.simulation.traffic import profile
 
 MEAN_SECONDS = 0.1
@@ -104,3 +105,17 @@ def test_without_a_bound_of_the_queue_requests_time_out():
     assert 0.5 <= found.timed_out / found.requests < 0.75
     assert found.p99_seconds is not None
     assert found.p99_seconds <= 60
+
+
+def test_requests_wait_for_an_instance_that_starts_and_leave_in_order():
+    scaling = Scaling(Follows.BACKLOG, 5.0, 0, 1, 60, 300, wakes=True)
+    fleet = SimulatedFleet(scaling, 0, 1, Bounds(keeps=True), 1.0, None)
+    service, traffic = ServiceTimes(MEAN_SECONDS, 0, 1), profile("constant:rate=2,hours=1")
+    found = simulate(fleet, service, traffic, start_seconds=300)
+    # It is wanted after a minute and serves after six. The request of second t has 2 t before it,
+    # of which it answers 10 a second: 360 - 0.8 t seconds. The queue is empty after 90 seconds.
+    waits = 2 * (360**2 - 0.8 * 360**2 / 2) + 2 * 90 * 72 / 2
+    assert found.mean_wait_seconds == pytest.approx(waits / 7200, rel=0.02)
+    assert found.instance_hours == pytest.approx(59 / 60)
+    # One of a hundred came in the first 36 seconds.
+    assert found.p99_seconds == pytest.approx(360 - 0.8 * 36, rel=0.01)
