@@ -84,7 +84,8 @@ def _rows(bill: Bill) -> Iterator[tuple[str, str]]:
 
     cost = bill.cost
     each = ", ".join(f"{hourly.instance_type} {_usd(hourly.usd)}" for hourly in cost.hourly)
-    yield "  an hour", f"{bounds(bill.usd_per_hour)} ({each})"
+    # A model without instances of its own is in the bill of its host.
+    yield "  an hour", f"{bounds(bill.usd_per_hour)} ({each or 'on the instances of its host'})"
     yield "  a month", bounds(cost.instances)
     if cost.volumes is not None:
         yield "  volumes", bounds(cost.volumes)

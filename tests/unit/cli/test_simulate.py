@@ -34,12 +34,26 @@ ASYNC = config_text(
     "\nautoscaling:\n  min_instance_count: 0\n  max_instance_count: 4\n"
     "  target_backlog_per_instance: 5\n"
 )
+ASLEEP = config_text(
+    "asleep",
+    (
+        "  instance_count: 2\n",
+        "  mode: scale_to_zero\n  scale_to_zero:\n    max_copies: 2\n"
+        "    target_concurrent_requests_per_copy: 5\n",
+    ),
+)
 ARGUMENTS = ("--service-time", "100", "--env", "local")
 
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    models = {"tiny": SCALED, "gpu": GPU, "queued": ASYNC, "fixed": config_text("fixed")}
+    models = {
+        "tiny": SCALED,
+        "gpu": GPU,
+        "queued": ASYNC,
+        "asleep": ASLEEP,
+        "fixed": config_text("fixed"),
+    }
     monkeypatch.chdir(write_project(tmp_path, models))
 
 
@@ -88,6 +102,17 @@ def test_an_asynchronous_queue_wakes_its_fleet(slipway_command: Any):
     found = json.loads(text)
     assert (code, found["refused"], found["timed_out"]) == (0, 0, 0)
     assert found["requests"] == 7200
+
+
+def test_requests_fail_until_a_copy_is_awake(slipway_command: Any):
+    traffic = "burst:base=0,peak=6,every=7200,length=1200,hours=2"
+    code, text, _ = slipway_command(
+        "simulate", "asleep", "--traffic", traffic, *ARGUMENTS, "--start-seconds", "120", "--json"
+    )
+    found = json.loads(text)
+    # A minute until the alarm, and two until the copy serves.
+    assert (code, found["refused"]) == (0, pytest.approx(6 * 180))
+    assert (found["fewest_instances"], found["most_instances"]) == (0, 1)
 
 
 def test_plots_are_in_one_page(slipway_command: Any, tmp_path: Path):
