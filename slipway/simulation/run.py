@@ -1,25 +1,26 @@
 """One simulation: the queue, the fleet and the cost over a traffic.
 
 The times of requests are drawn for each slot from its distributions, by a lattice that differs from
-slot to slot. So the percentiles of a whole day have millions of points, and no chance in them.
+slot to slot. So the percentiles of a day have many points, and no chance in them.
 """
 
+import bisect
+import itertools
 import math
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from slipway.planning.cost import HOURS_PER_MONTH
 from slipway.simulation.fleet_of import SimulatedFleet
 from slipway.simulation.queues import Queue, ServiceTimes, Slot
 from slipway.simulation.scaling import Fleet
-from slipway.simulation.traffic import SLOT_SECONDS, Numbers, Traffic
+from slipway.simulation.traffic import SLOT_SECONDS, Traffic
 
-_POINTS: Final = 2_000_000
+_POINTS: Final = 300_000
 _MOST_POINTS: Final = 4096
-_SERVICE_POINTS: Final = 200_000
+_SERVICE_POINTS: Final = 50_000
 _BINS: Final = 288
 # Steps of a lattice in three dimensions: powers of the root of x^4 = x + 1.
 _ROOT: Final = 1.2207440846057596
@@ -98,7 +99,7 @@ def simulate(
     fleet = Fleet(subject.scaling, subject.count, start_seconds, begin)
     slots: list[Slot] = []
     paid: list[int] = []
-    for index, requests in enumerate(traffic.requests.tolist()):
+    for index, requests in enumerate(traffic.requests):
         fleet.begin_slot(float(index * SLOT_SECONDS))
         slot = queue.step(requests, fleet.serving, SLOT_SECONDS)
         slots.append(slot)
@@ -116,22 +117,25 @@ def _summed(
     paid: list[int],
     points: int,
 ) -> Simulation:
-    columns = np.array([tuple(vars(slot).values()) for slot in slots])
-    answered, refused, lost, backlog, capacity, waiting, wait, _ = columns.T
-    behind = _behind(answered, backlog, float(capacity[-1]))
-    times, weights, mean_wait = _times(service, answered, behind, waiting, wait, points)
-    limit = subject.bounds.seconds
-    late = np.zeros_like(times, dtype=bool) if limit is None else times > limit
-    timed_out = float(lost.sum() + weights[late].sum())
-    weights = np.where(late, 0.0, weights)
+    behind = _behind(slots)
+    drawn = _drawn(service, slots, behind, points)
+    limit = math.inf if subject.bounds.seconds is None else subject.bounds.seconds
+    in_time = [[each for each in row if each[0] <= limit] for row in drawn]
+    answered = sum(slot.answered for slot in slots)
+    late = answered - sum(weight for row in in_time for _, weight in row)
+    waits = sum(
+        slot.answered * (slot.waiting * slot.wait_seconds + (first + last) / 2)
+        for slot, (first, last) in zip(slots, behind, strict=True)
+    )
     hours = sum(paid) * SLOT_SECONDS / 3600
     usd = None if subject.usd_per_hour is None else hours * subject.usd_per_hour
-    p50, p99 = _percentiles(times, weights, (0.5, 0.99))
+    p50, p99 = _percentiles(in_time, (0.5, 0.99))
     return Simulation(
-        float(traffic.requests.sum()),
-        float(refused.sum()),
-        timed_out,
-        mean_wait,
+        sum(traffic.requests),
+        sum(slot.refused for slot in slots),
+        # What the sums of floats leave is no request.
+        sum(slot.timed_out for slot in slots) + (late if late > 1e-6 * answered else 0.0),
+        waits / answered if answered else 0.0,
         p50,
         p99,
         min(paid),
@@ -139,94 +143,102 @@ def _summed(
         hours,
         None if usd is None else round(usd, 2),
         None if usd is None else round(usd / traffic.seconds * 3600 * HOURS_PER_MONTH, 2),
-        _course(traffic, paid, times, weights),
+        _course(traffic, paid, in_time),
     )
 
 
-def _behind(answered: Numbers, backlog: Numbers, last_capacity: float) -> tuple[Numbers, Numbers]:
+def _behind(slots: Sequence[Slot]) -> list[tuple[float, float]]:
     """Returns the wait behind the backlog, at the begin and the end of each slot.
 
     Requests leave in the order in which they came.
-
-    Args:
-        answered: requests of each slot.
-        backlog: at the end of each slot.
-        last_capacity: requests a second, at which a backlog at the very end would go on draining.
     """
-    edges = np.arange(len(answered) + 1, dtype=np.float64) * SLOT_SECONDS
-    waiting = np.concatenate([[0.0], backlog])
-    came = np.concatenate([[0.0], np.cumsum(answered)])
-    # A trace of slope, because the inverse needs growing numbers.
-    left = np.maximum.accumulate(came - waiting) + 1e-9 * edges
+    came = [0.0, *itertools.accumulate(slot.answered for slot in slots)]
+    waiting = [0.0, *(slot.backlog for slot in slots)]
+    left = [*itertools.accumulate((c - w for c, w in zip(came, waiting, strict=True)), max)]
+    last_capacity = slots[-1].capacity
 
-    def at(requests: Numbers, moments: Numbers, is_behind: NDArray[np.bool_]) -> Numbers:
-        seconds = np.interp(requests, left, edges) - moments
-        if last_capacity:
-            seconds += np.maximum(requests - left[-1], 0.0) / last_capacity
-        return np.where(is_behind, np.maximum(seconds, 0.0), 0.0)
+    def leaves(requests: float) -> float:
+        """Returns when so many requests have left."""
+        place = bisect.bisect_left(left, requests)
+        if place == len(left):
+            # A backlog at the very end goes on draining.
+            more = (requests - left[-1]) / last_capacity if last_capacity else 0.0
+            return len(slots) * SLOT_SECONDS + more
+        if not place:
+            return 0.0
+        share = (requests - left[place - 1]) / (left[place] - left[place - 1])
+        return (place - 1 + share) * SLOT_SECONDS
 
-    # The first request of a slot, and not the one before it.
-    first = at(came[:-1] + 0.01, edges[:-1], (waiting[:-1] > 0) | (waiting[1:] > 0))
-    return first, at(came[1:], edges[1:], waiting[1:] > 0)
+    found = []
+    for index in range(len(slots)):
+        begin, end = index * SLOT_SECONDS, (index + 1) * SLOT_SECONDS
+        first = last = 0.0
+        if waiting[index] > 0 or waiting[index + 1] > 0:
+            # The first request of the slot, and not the one before it.
+            first = max(0.0, leaves(came[index] + 0.01) - begin)
+        if waiting[index + 1] > 0:
+            last = max(0.0, leaves(came[index + 1]) - end)
+        found.append((first, last))
+    return found
 
 
-def _times(
+_Row = list[tuple[float, float]]
+"""Times of requests of a slot, and how many each stands for."""
+
+
+def _drawn(
     service: ServiceTimes,
-    answered: Numbers,
-    behind: tuple[Numbers, Numbers],
-    waiting: Numbers,
-    wait: Numbers,
+    slots: Sequence[Slot],
+    behind: Sequence[tuple[float, float]],
     points: int,
-) -> tuple[Numbers, Numbers, float]:
-    """Returns drawn times of each slot, a row each, their weights, and the mean wait."""
-    count = min(max(points // len(answered), 16), _MOST_POINTS)
-    order = np.arange(len(answered) * count, dtype=float).reshape(len(answered), count)
-    chance = (order / _ROOT) % 1
-    waits = np.clip(chance / np.maximum(waiting[:, None], 1e-12), 0, 1 - 1e-12)
-    drawn = np.where(chance < waiting[:, None], -np.log1p(-waits) * wait[:, None], 0.0)
-    first, last = behind
-    share = (order / _ROOT**2) % 1
-    drawn += first[:, None] + (last - first)[:, None] * share
-    total = float(answered.sum())
-    means = waiting * wait + (first + last) / 2
-    mean = float((means * answered).sum() / total) if total else 0.0
-    drawn += _service_seconds(service, (order / _ROOT**3) % 1)
-    weights = np.broadcast_to(answered[:, None] / count, drawn.shape)
-    return drawn, weights, mean
+) -> list[_Row]:
+    count = min(max(points // len(slots), 16), _MOST_POINTS)
+    computes = _service_seconds(service)
+    rows = []
+    for index, (slot, (first, last)) in enumerate(zip(slots, behind, strict=True)):
+        row: _Row = []
+        weight = slot.answered / count
+        for order in range(index * count, (index + 1) * count) if weight else ():
+            chance, share = order / _ROOT % 1, order / _ROOT**2 % 1
+            seconds = first + (last - first) * share + computes(order / _ROOT**3 % 1)
+            if chance < slot.waiting:
+                seconds -= math.log1p(-chance / slot.waiting) * slot.wait_seconds
+            row.append((seconds, weight))
+        rows.append(row)
+    return rows
 
 
-def _service_seconds(service: ServiceTimes, share: Numbers) -> Numbers:
-    """Returns service times at shares of their distribution, which is a gamma distribution."""
+def _service_seconds(service: ServiceTimes) -> Callable[[float], float]:
+    """Returns the service time at a share of its distribution, which is a gamma distribution."""
+    mean = service.mean_seconds
     if not service.variation:
-        return np.full_like(share, service.mean_seconds)
+        return lambda _: mean
     if service.variation == 1:
-        return -np.log1p(-share) * service.mean_seconds
+        return lambda share: -math.log1p(-share) * mean
     shape = service.variation**-2
-    drawn = np.random.default_rng(0).gamma(shape, service.mean_seconds / shape, _SERVICE_POINTS)
-    table = np.sort(drawn)
-    return np.interp(share, (np.arange(len(table)) + 0.5) / len(table), table)
+    draw = random.Random(0)  # noqa: S311  # the same in every run
+    table = sorted(draw.gammavariate(shape, mean / shape) for _ in range(_SERVICE_POINTS))
+    return lambda share: table[int(share * _SERVICE_POINTS)]
 
 
-def _percentiles(
-    times: Numbers, weights: Numbers, shares: tuple[float, ...]
-) -> tuple[float | None, ...]:
-    flat = times.ravel()
-    order = np.argsort(flat)
-    reached = np.cumsum(weights.ravel()[order])
-    total = reached[-1]
-    if not total:
-        return (None,) * len(shares)
-    places = np.searchsorted(reached, np.array(shares) * total)
-    return tuple(float(flat[order[min(place, len(order) - 1)]]) for place in places)
+def _percentiles(rows: Sequence[_Row], shares: tuple[float, ...]) -> list[float | None]:
+    points = sorted(itertools.chain.from_iterable(rows))
+    reached = [*itertools.accumulate(weight for _, weight in points)]
+    if not reached:
+        return [None] * len(shares)
+    last = len(points) - 1
+    places = [min(bisect.bisect_left(reached, share * reached[-1]), last) for share in shares]
+    return [points[place][0] for place in places]
 
 
-def _course(traffic: Traffic, paid: list[int], times: Numbers, weights: Numbers) -> Course:
+def _course(traffic: Traffic, paid: list[int], rows: Sequence[_Row]) -> Course:
     # Whole minutes, so that the periods of plots have round times.
     each = 6 * max(1, math.ceil(len(paid) / _BINS / 6))
-    starts = range(0, len(paid), each)
-    p99 = [
-        _percentiles(times[at : at + each], weights[at : at + each], (0.99,))[0] for at in starts
-    ]
-    rates = [float(traffic.requests[at : at + each].mean()) / SLOT_SECONDS for at in starts]
-    counts = [float(np.mean(paid[at : at + each])) for at in starts]
-    return Course(each * SLOT_SECONDS, tuple(counts), tuple(p99), tuple(rates))
+    parts = [slice(at, at + each) for at in range(0, len(paid), each)]
+    rates = [traffic.requests[part] for part in parts]
+    return Course(
+        each * SLOT_SECONDS,
+        tuple(sum(paid[part]) / len(paid[part]) for part in parts),
+        tuple(_percentiles(rows[part], (0.99,))[0] for part in parts),
+        tuple(sum(rate) / len(rate) / SLOT_SECONDS for rate in rates),
+    )

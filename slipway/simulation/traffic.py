@@ -7,16 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem, UserError, did_you_mean
 
 SLOT_SECONDS: Final = 10
 """The shortest period of a metric that scaling follows."""
 
-Numbers = NDArray[np.float64]
 _LONGEST_SECONDS: Final = 31 * 86_400
 _MOST_PER_SECOND: Final = 1e6
 
@@ -30,7 +26,7 @@ class Traffic:
         source: where they are from, for people.
     """
 
-    requests: Numbers
+    requests: tuple[float, ...]
     source: str
 
     @property
@@ -42,25 +38,25 @@ class Traffic:
 @dataclass(frozen=True)
 class _Profile:
     example: Mapping[str, float]
-    rates: Callable[[Numbers, Mapping[str, float]], Numbers]
+    rate: Callable[[float, Mapping[str, float]], float]
 
 
-def _daily(at: Numbers, given: Mapping[str, float]) -> Numbers:
+def _daily(at: float, given: Mapping[str, float]) -> float:
     middle, swing = (given["low"] + given["high"]) / 2, (given["high"] - given["low"]) / 2
-    return middle - swing * np.cos(2 * np.pi * at / 86_400)
+    return middle - swing * math.cos(2 * math.pi * at / 86_400)
+
+
+def _burst(at: float, given: Mapping[str, float]) -> float:
+    is_peak = at % given["every"] >= given["every"] - given["length"]
+    return given["peak" if is_peak else "base"]
 
 
 PROFILES: Final[Mapping[str, _Profile]] = {
-    "constant": _Profile({"rate": 10, "hours": 24}, lambda at, given: at * 0 + given["rate"]),
+    "constant": _Profile({"rate": 10, "hours": 24}, lambda _, given: given["rate"]),
     "daily": _Profile({"low": 10, "high": 100, "hours": 24}, _daily),
-    "burst": _Profile(
-        {"base": 10, "peak": 100, "every": 3600, "length": 300, "hours": 24},
-        lambda at, given: np.where(
-            at % given["every"] >= given["every"] - given["length"], given["peak"], given["base"]
-        ),
-    ),
+    "burst": _Profile({"base": 10, "peak": 100, "every": 3600, "length": 300, "hours": 24}, _burst),
 }
-"""By name: an example of each number, and the requests a second at times in seconds."""
+"""By name: an example of each number, and the requests a second at a time in seconds."""
 
 
 def profile(text: str) -> Traffic:
@@ -95,8 +91,9 @@ def profile(text: str) -> Traffic:
     if wrong:
         remedy = f"Write for example `{name}:{example}`."
         raise UserError(Problem(Code.SIMULATED_TRAFFIC, Kind.VALUE, each, remedy) for each in wrong)
-    at = np.arange(0, given["hours"] * 3600, SLOT_SECONDS) + SLOT_SECONDS / 2
-    return Traffic(known.rates(at, given) * SLOT_SECONDS, text)
+    slots = math.ceil(given["hours"] * 3600 / SLOT_SECONDS)
+    middles = ((slot + 0.5) * SLOT_SECONDS for slot in range(slots))
+    return Traffic(tuple(known.rate(at, given) * SLOT_SECONDS for at in middles), text)
 
 
 def read_trace(lines: Iterable[str], shown: str) -> Traffic:
@@ -138,7 +135,7 @@ def read_trace(lines: Iterable[str], shown: str) -> Traffic:
         problems += _of_whole(times, places, columns, shown)
     if problems:
         raise UserError(problems)
-    return _in_slots(np.array(times), np.array(counts), columns, shown)
+    return _in_slots(times, counts, columns, shown)
 
 
 def _wrong_cells(cells: list[str], columns: int) -> Iterator[str]:
@@ -166,18 +163,22 @@ def _of_whole(times: list[float], places: list[int], columns: int, shown: str) -
                 yield _problem(shown, line, f"a gap: nothing from {at + period:g} to {later:g}")
 
 
-def _in_slots(times: Numbers, counts: Numbers, columns: int, shown: str) -> Traffic:
-    times = times - times[0]
-    period = float(np.min(np.diff(times))) if columns == 2 else 0.0
-    slots = math.ceil(max(times[-1] + period, SLOT_SECONDS) / SLOT_SECONDS)
-    edges = np.arange(slots + 1) * float(SLOT_SECONDS)
-    if columns == 2:
-        reached = np.concatenate([[0.0], np.cumsum(counts)])
-        requests = np.diff(np.interp(edges, np.append(times, times[-1] + period), reached))
-    else:
-        requests = np.histogram(times, edges)[0].astype(float)
-    whole = f"{np.sum(counts):,.0f} requests of {shown} in {slots * SLOT_SECONDS:,} s"
-    return Traffic(requests, whole)
+def _in_slots(times: list[float], counts: list[float], columns: int, shown: str) -> Traffic:
+    begin = times[0]
+    period = min(later - at for at, later in itertools.pairwise(times)) if columns == 2 else 0.0
+    slots = math.ceil(max(times[-1] - begin + period, SLOT_SECONDS) / SLOT_SECONDS)
+    requests = [0.0] * slots
+    for time, count in zip(times, counts, strict=True):
+        at, end = time - begin, time - begin + period
+        slot = min(int(at // SLOT_SECONDS), slots - 1)
+        while period and slot < slots and slot * SLOT_SECONDS < end:
+            overlap = min(end, (slot + 1) * SLOT_SECONDS) - max(at, slot * SLOT_SECONDS)
+            requests[slot] += count * overlap / period
+            slot += 1
+        if not period:
+            requests[slot] += count
+    whole = f"{sum(counts):,.0f} requests of {shown} in {slots * SLOT_SECONDS:,} s"
+    return Traffic(tuple(requests), whole)
 
 
 def _number(text: str) -> float | None:

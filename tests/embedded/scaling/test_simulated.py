@@ -3,7 +3,6 @@
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from slipway.simulation.queues import Bounds, Queue, ServiceTimes
@@ -19,10 +18,10 @@ def simulated() -> list[int]:
     scaling = Scaling(Follows.INVOCATIONS, TARGET, *BOUNDS, 60, 60)
     fleet, queue = Fleet(scaling, 1, 0, 0.0), Queue(ServiceTimes(0.01, 0, 1), Bounds())
     found = []
-    for slot, requests in enumerate(np.repeat(MINUTES, 6) / 6):
+    for slot, requests in enumerate(each / 6 for each in MINUTES for _ in range(6)):
         fleet.begin_slot(10.0 * slot)
-        measured = queue.step(float(requests), fleet.serving, 10)
-        fleet.end_slot(10.0 * (slot + 1), float(requests), measured.in_flight, measured.refused)
+        measured = queue.step(requests, fleet.serving, 10)
+        fleet.end_slot(10.0 * (slot + 1), requests, measured.in_flight, measured.refused)
         found.append(fleet.serving)
     return found[5::6]
 

@@ -22,7 +22,7 @@ def steady(
     rate = load * instances / MEAN_SECONDS
     service = ServiceTimes(MEAN_SECONDS, variation, 1)
     traffic = profile(f"constant:rate={rate},hours=2")
-    return simulate(fleet, service, traffic, start_seconds=0, points=400_000)
+    return simulate(fleet, service, traffic, start_seconds=0, points=100_000)
 
 
 def textbook(load: float, servers: int) -> tuple[float, float, float]:
