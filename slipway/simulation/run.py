@@ -1,7 +1,7 @@
 """One simulation: the queue, the fleet and the cost over a traffic.
 
-The times of requests are drawn for each slot from its distributions, by a lattice that differs from
-slot to slot. So the percentiles of a day have many points, and no chance in them.
+The times of requests are drawn for each slot from its distributions, by the same random numbers in
+every run.
 """
 
 import bisect
@@ -22,8 +22,6 @@ _POINTS: Final = 300_000
 _MOST_POINTS: Final = 4096
 _SERVICE_POINTS: Final = 50_000
 _BINS: Final = 288
-# Steps of a lattice in three dimensions: powers of the root of x^4 = x + 1.
-_ROOT: Final = 1.2207440846057596
 
 
 @dataclass(frozen=True)
@@ -194,13 +192,14 @@ def _drawn(
 ) -> list[_Row]:
     count = min(max(points // len(slots), 16), _MOST_POINTS)
     computes = _service_seconds(service)
+    draw = random.Random(1).random  # noqa: S311  # the same in every run
     rows = []
-    for index, (slot, (first, last)) in enumerate(zip(slots, behind, strict=True)):
+    for slot, (first, last) in zip(slots, behind, strict=True):
         row: _Row = []
         weight = slot.answered / count
-        for order in range(index * count, (index + 1) * count) if weight else ():
-            chance, share = order / _ROOT % 1, order / _ROOT**2 % 1
-            seconds = first + (last - first) * share + computes(order / _ROOT**3 % 1)
+        for _ in range(count if weight else 0):
+            chance = draw()
+            seconds = first + (last - first) * draw() + computes(draw())
             if chance < slot.waiting:
                 seconds -= math.log1p(-chance / slot.waiting) * slot.wait_seconds
             row.append((seconds, weight))

@@ -80,8 +80,8 @@ def test_a_fleet_grows_with_its_traffic(slipway_command: Any):
 
 
 def test_the_search_finds_the_cheapest_that_holds_the_p99(slipway_command: Any):
-    arguments = ("simulate", "tiny", "--traffic", "burst:base=4,peak=16,every=1800,length=900,"
-                 "hours=1", *ARGUMENTS, "--json", "--p99")  # fmt: skip
+    arguments = ("simulate", "tiny", "--traffic", "burst:base=4,peak=16,every=900,length=450,"
+                 "hours=0.5", *ARGUMENTS, "--json", "--p99")  # fmt: skip
     _, text, _ = slipway_command(*arguments, "1000")
     loose = json.loads(text)["search"]["cheapest"]
     _, text, _ = slipway_command(*arguments, "600")
