@@ -108,4 +108,7 @@ def _item(item: Item) -> str:
 
 
 def _usd(usd: float | None) -> str:
-    return "unknown" if usd is None else f"{usd:.10g} USD"
+    if usd is None:
+        return "unknown"
+    # Without the exponent that small numbers would have.
+    return f"{f'{usd:.12f}'.rstrip('0').rstrip('.')} USD"
