@@ -96,7 +96,8 @@ def test_unknown_image_fails_with_what_is_known(account: Any) -> None:
     account.sagemaker.create_model(ModelName=name, PrimaryContainer={"Image": image})
     assert account.failure(account.variant(name)) == (
         f"No program of the embedded AWS stands for image {image}. "
-        "Known repositories: tests/stand-in."
+        "Known repositories: tests/stand-in. `serving.local` of a config names a program for an "
+        "image of your own."
     )
 
 
