@@ -39,7 +39,7 @@ EXCEPTIONS: Mapping[str, str] = {
 }
 _ROOM = re.compile(
     rf"(slipway\.(planning|publishing)\.families|slipway\.config\.(sections\.serving|starters)"
-    rf"|slipway\.facts|slipway\.importing|embedded_aws\.hosting\.families)\.({'|'.join(NAMES)})\b"
+    rf"|slipway\.facts|slipway\.importing|slipway\.embedded_aws\.hosting\.families)\.({'|'.join(NAMES)})\b"
 )
 
 

@@ -4,8 +4,11 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from slipway.embedded_aws.hosting.families import container_environment, find_program
-from slipway.embedded_aws.hosting.families.custom import own_program
+from slipway.embedded_aws.hosting.families import (
+    container_environment,
+    find_program,
+    program_of_model,
+)
 from slipway.embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
 from slipway.embedded_aws.hosting.launch.container_spec import ContainerSpec
 from slipway.embedded_aws.identity import Connection
@@ -35,8 +38,8 @@ class ProgramLauncher:
         Raises:
             CannotLaunchError: no program stands for the image.
         """
-        own = own_program(declared, self._project)
-        return functools.partial(self._launch, own or find_program(self._programs, image))
+        program = program_of_model(self._programs, image, declared, self._project)
+        return functools.partial(self._launch, program)
 
     def check(self, image: str, backends: Sequence[str]) -> None:
         """Checks whether the program of an image, with Triton's back ends, is on this machine.
