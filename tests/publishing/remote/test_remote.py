@@ -13,11 +13,13 @@ from botocore.awsrequest import AWSResponse
 
 from slipway.codes.code import Code
 from slipway.errors import UserError
+from slipway.image_sources import image_files
 from slipway.project import Project
 from slipway.publishing.publish import make, publish
 from tests.embedded.training.publishing import Said
 from tests.publishing.remote.conftest import ENVIRONMENTS, PROJECT, Remote
 from tests.support.command_line import Run
+from tests.support.pages import ROOT
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.waiting import eventually
 
@@ -82,10 +84,7 @@ def test_a_build_publishes_and_the_lock_is_that_of_a_publish_here(
     with zipfile.ZipFile(io.BytesIO(archive)) as source:
         names = sorted(source.namelist())
     assert [name for name in names if name.startswith("project/")] == [
-        "project/containers/__init__.py",
-        "project/containers/jobs/main.py",
-        "project/containers/serving/main.py",
-        "project/containers/tensorrt/main.py",
+        *(f"project/{name}" for name in image_files(remote.root, "tensorrt")),
         "project/environments.yaml",
         "project/model_configs/tiny.yaml",
     ]
@@ -172,7 +171,7 @@ def test_a_build_that_cannot_report_is_told_with_the_end_of_its_log(
     remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As if somebody had replaced a file of the source after it was sent.
-    monkeypatch.setattr("slipway.publishing.remote.source._REQUIREMENTS", "pyproject.toml")
+    monkeypatch.setattr("slipway.publishing.remote.source._REQUIREMENTS", ROOT / "pyproject.toml")
     (problem,) = refused(remote)
     assert problem.code is Code.BUILD_FAILED
     assert "Reason: exit status 1; the end of its log:" in problem.message
