@@ -17,7 +17,6 @@ from slipway.cli.output import (
 )
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
-from slipway.planning.review import NEW, REMOVED, RENAMED, UNKNOWN
 
 if TYPE_CHECKING:
     from slipway.operations.reviewing import ChangeReview
@@ -95,6 +94,7 @@ def _with_base(
     from slipway.operations.against import project_at
     from slipway.operations.reviewing import review_change
     from slipway.operations.templates import templates_difference
+    from slipway.planning.review import NEW, REMOVED, RENAMED, UNKNOWN
 
     diffs, problems = {}, list[Problem]()
     with project_at(project, ref, is_run=templates) as base:

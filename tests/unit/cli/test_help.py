@@ -118,3 +118,10 @@ def test_a_shell_completes_names(
         text=True,
     )
     assert all(each in done.stdout for each in wanted)
+
+
+def test_the_help_starts_without_what_only_single_commands_need() -> None:
+    heavy = ("aws_cdk", "boto", "numpy", "pydantic", "slipway.planning", "slipway.project", "yaml")
+    code = f"import sys, slipway.cli.main; print([m for m in sys.modules if m.startswith({heavy})])"
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout == "[]\n"
