@@ -34,6 +34,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    # A machine that has installed nothing with uv yet fills its cache first.
+    shutil.rmtree(install(wheel, tmp_path_factory.mktemp("first") / "venv").directory)
     return install(wheel, tmp_path_factory.mktemp("plain") / "venv")
 
 

@@ -31,8 +31,9 @@ MODELS = [f"model-{number:02}" for number in range(50)]
 KEPT = ("ExecutionRole", "HostingModel", "HostingFixedEndpointConfig", "HostingEndpoint", "Alarms")
 TRIALS = 5
 # The goal is a list within two seconds. Other programs make the wall time longer, and the processor
-# time a little: this is the most of the quickest trial.
-MOST_PROCESSOR_SECONDS = 2.5
+# time a little. So this bound is for a slower machine's quickest trial, and shows a call or a file
+# for each pair of models, which would take ten times as long.
+MOST_PROCESSOR_SECONDS = 4.0
 SERVER = """\
 import sys
 from slipway.embedded_aws.__main__ import main
