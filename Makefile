@@ -45,6 +45,8 @@ $(VENV)/.ready: $(VENV)/.python requirements.txt package-lock.json pyproject.tom
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt
 	@echo "Installing what the tests need"
 	@$(INSTALL) requirements-dev.txt
+	@# Tests and benchmarks start programs of the images, whose package is not installed.
+	@echo "$(CURDIR)/slipway/image_sources" >"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/slipway-images.pth"
 	@touch $@
 
 .PHONY: wheel
