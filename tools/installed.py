@@ -45,9 +45,9 @@ class Installed:
         return sum(self.sizes_bytes[name] for name in CDK)
 
 
-def build_wheel(directory: Path) -> Path:
-    """Builds Slipway's wheel of this checkout into a directory."""
-    _uv("build", "--wheel", "--out-dir", str(directory), str(ROOT))
+def build_wheel(directory: Path, sources: Path = ROOT) -> Path:
+    """Builds a wheel, of this checkout or of other sources, into a directory."""
+    _uv("build", "--wheel", "--out-dir", str(directory), str(sources))
     return next(directory.glob("*.whl"))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.workbench import Workbench
+from tools.installed import build_wheel
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(300)]
 
@@ -26,8 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = shutil.copytree(SAMPLE, tmp_path_factory.mktemp("sources") / "package")
     uv = str(Path(sys.executable).with_name("uv"))
     # No network: setuptools is this environment's, and so is Slipway.
-    build = (uv, "build", "--offline", "--no-build-isolation", "--out-dir", str(wheels))
-    subprocess.run((*build, "--wheel", str(sources)), check=True, capture_output=True)
+    build_wheel(wheels, sources)
     (wheel,) = wheels.glob("*.whl")
     install = (uv, "pip", "install", "--offline", "--no-deps", "--target", str(site), str(wheel))
     subprocess.run(install, check=True, capture_output=True)
