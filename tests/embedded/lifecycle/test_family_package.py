@@ -26,7 +26,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # A build writes into the sources.
     sources = shutil.copytree(SAMPLE, tmp_path_factory.mktemp("sources") / "package")
     uv = str(Path(sys.executable).with_name("uv"))
-    # No network: setuptools is this environment's, and so is Slipway.
     build_wheel(wheels, sources)
     (wheel,) = wheels.glob("*.whl")
     install = (uv, "pip", "install", "--offline", "--no-deps", "--target", str(site), str(wheel))
