@@ -29,7 +29,7 @@ _GPUS = (
 
 
 class Prior(NamedTuple):
-    """What is plausible of a constant before any row.
+    """The plausible value of a constant, before the fit reads any row.
 
     Args:
         value: the plausible value.

@@ -20,7 +20,7 @@ _PRICED_IN = "us-east-1"
 
 @dataclass(frozen=True)
 class Prediction:
-    """A row and what was predicted of it, in seconds."""
+    """A measured row, and the predicted time of its requests in seconds."""
 
     row: Row
     seconds: float

@@ -42,7 +42,7 @@ class SimulatedFleet:
 
 
 def fleet_of(plan: DeploymentPlan) -> SimulatedFleet:
-    """Returns what is simulated of a plan.
+    """Returns the settings of a plan that a simulation follows.
 
     Raises:
         UserError: every setting that is not simulated.

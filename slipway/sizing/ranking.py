@@ -26,7 +26,7 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True)
 class Goal:
-    """What is asked of a fleet.
+    """The traffic and the latency that a fleet has to hold.
 
     Args:
         traffic: its requests.

@@ -81,7 +81,7 @@ def program_of_model(
     declared: Mapping[str, str],
     project: Path | None,
 ) -> ContainerProgram:
-    """Returns the program that a model's variables name; else the one of its image.
+    """Returns the program that a model's variables name, or else the program of its image.
 
     Args:
         programs: by repository.

@@ -1,7 +1,7 @@
 """Serving families of other packages: their sections, and the parts that later stages ask for.
 
 A package that cannot be used has a problem instead, for the configs that name its container. All
-other models keep working: a deployment of theirs must not wait for a package that they do not need.
+other models keep working, because their deployments do not need the package.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
