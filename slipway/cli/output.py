@@ -51,6 +51,10 @@ EnvironmentOption = Annotated[
         autocompletion=_environment_names,
     ),
 ]
+DestructiveOption = Annotated[
+    bool,
+    typer.Option("--allow-destructive", help="Exit with 0 although a stack has to be destroyed."),
+]
 AnyEnvironmentOption = Annotated[
     str | None,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 
 from slipway.cli.output import (
     AnyEnvironmentOption,
+    DestructiveOption,
     JsonOption,
     current_project,
     model_names,
@@ -48,12 +49,7 @@ def review(
         bool, typer.Option("--markdown", help="Print a comment for a merge request.")
     ] = False,
     as_json: JsonOption = False,
-    allow_destructive: Annotated[
-        bool,
-        typer.Option(
-            "--allow-destructive", help="Exit with 0 although a stack has to be destroyed."
-        ),
-    ] = False,
+    allow_destructive: DestructiveOption = False,
 ) -> None:
     """Say what a change does to requests, cost, memory and rights, for each model it touches."""
     from slipway.cli.review_text import as_markdown, as_text

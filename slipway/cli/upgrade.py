@@ -11,6 +11,7 @@ import typer
 import slipway
 from slipway.cli.output import (
     AnyEnvironmentOption,
+    DestructiveOption,
     JsonOption,
     as_lines,
     current_project,
@@ -42,12 +43,7 @@ def upgrade(
     ] = None,
     env: AnyEnvironmentOption = None,
     as_json: JsonOption = False,
-    allow_destructive: Annotated[
-        bool,
-        typer.Option(
-            "--allow-destructive", help="Exit with 0 although a stack has to be destroyed."
-        ),
-    ] = False,
+    allow_destructive: DestructiveOption = False,
 ) -> None:
     """Say what another version of Slipway replaces, rolls, widens or changes in each stack."""
     from slipway.cli.review import verdicts
