@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from slipway.codes.code import Code
 from slipway.config.environment_file import load_defaults, place_in_environment
 from slipway.config.environments import Environment
@@ -31,8 +29,9 @@ from slipway.config.load import (
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.config.sections.base import UnknownValueError
 from slipway.directories import find_escapes, find_in_directory
-from slipway.errors import Kind, Location, Problem, UserError, did_you_mean, relative
+from slipway.errors import Kind, Problem, UserError, did_you_mean
 from slipway.image_sources import IMAGE_SOURCES, image_digest
+from slipway.lock_file import read_lock
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment
@@ -210,32 +209,8 @@ class Project:
         return self.root / CONFIG_DIRECTORY / f"{name}.lock.json"
 
     def lock(self, name: str) -> Lock:
-        """Reads a model's lock; an empty one where nothing was published.
-
-        Raises:
-            UserError: the file is not a lock.
-        """
-        path = self.lock_path(name)
-
-        def refused(message: str, remedy: str) -> UserError:
-            place = Location(relative(path, self.root))
-            code, kind = Code.LOCK_UNREADABLE, Kind.SHAPE
-            return UserError([Problem(code, kind, message, remedy, location=place)])
-
-        try:
-            return Lock.model_validate_json(path.read_bytes())
-        except FileNotFoundError:
-            return Lock()
-        except OSError as error:
-            message = f"the lock file cannot be read: {error.strerror}"
-            raise refused(message, "Restore it with git.") from None
-        except ValidationError as error:
-            found = "; ".join(
-                f"{'.'.join(map(str, detail['loc'])) or 'file'}: {detail['msg']}"
-                for detail in error.errors(include_url=False)
-            )
-            remedy = f"Restore it with git, or delete it and run `slipway publish {name}`."
-            raise refused(f"not a lock file: {found}", remedy) from None
+        """Reads a model's lock, as `read_lock` does."""
+        return read_lock(self.lock_path(name), self.root, name)
 
     def image_bases(self, family: str, environment: Environment) -> list[ImageBase]:
         """Returns the images that a container of Slipway is built on, for the project's configs.
