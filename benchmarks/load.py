@@ -18,7 +18,6 @@ from slipway.benchmarking.arrivals import poisson_arrivals
 from slipway.benchmarking.connections import Connection, LoadError
 from slipway.benchmarking.load import (
     ClosedLoad,
-    Exchange,
     Load,
     OpenLoad,
     Sample,
@@ -129,7 +128,7 @@ class OpenLoadResult:
 
 
 def drive_through(
-    connect: Callable[[], Exchange],
+    connect: Callable[[], Connection],
     specification: LoadSpecification,
     request: Callable[[bytes], bytes] = bytes,
 ) -> LoadResult:
@@ -156,7 +155,7 @@ def drive_through(
 
 
 def drive_open_through(
-    connect: Callable[[], Exchange],
+    connect: Callable[[], Connection],
     given: OpenLoadSpecification,
     request: Callable[[bytes], bytes] = bytes,
 ) -> OpenLoadResult:

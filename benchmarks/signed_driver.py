@@ -18,12 +18,12 @@ from typing import Any, Final
 
 from botocore.credentials import ReadOnlyCredentials
 
+from benchmarks.estimates import latencies_of
 from benchmarks.load import LoadResult, LoadSpecification, drive_signed
 from benchmarks.program import ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
 from benchmarks.servers import idle_server
 from benchmarks.shared_load import drive_in_processes, shared_out
-from slipway.benchmarking.figures import latencies_of
 from slipway.benchmarking.signed import SignedTarget
 
 DELAY_MILLISECONDS: Final = 50.0

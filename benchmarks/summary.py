@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from benchmarks.estimates import Latencies, latencies_of
 from benchmarks.load import LoadResult
 from benchmarks.report import rounded_rate
 from benchmarks.trials import Trial, results_of
 from slipway.benchmarking.estimates import Estimate, ratio_of_medians
-from slipway.benchmarking.figures import Latencies, latencies_of
 
 Cell = TypeVar("Cell")
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from benchmarks.config_language.design import GOAL_CONFIGS, Measure, Task, measures
 from benchmarks.config_language.session import Readings
+from benchmarks.estimates import Spread, Verdict, spread
 from benchmarks.report import Document, result_page, table
 from benchmarks.trials import Trial
-from slipway.benchmarking.estimates import Spread, Verdict, spread
 
 
 # Any: JSON.

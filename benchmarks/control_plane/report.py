@@ -14,10 +14,11 @@ from benchmarks.control_plane.design import (
     HIGHEST_RATIO,
     Cell,
 )
+from benchmarks.estimates import Verdict, at_most, spread
 from benchmarks.execution import Timing
 from benchmarks.report import Document, interval, picture, result_page, rounded, table
 from benchmarks.trials import Trial, results_of
-from slipway.benchmarking.estimates import Estimate, Verdict, ratio_of_medians, spread
+from slipway.benchmarking.estimates import Estimate, ratio_of_medians
 
 
 # Any: JSON.
@@ -42,7 +43,7 @@ def result(
                 BASELINE_CONFIGS,
                 GOAL_CONFIGS,
             ):
-                verdict = ratio.at_most(HIGHEST_RATIO)
+                verdict = at_most(ratio, HIGHEST_RATIO)
             cells.append(_cell(Cell(command, size), trials, ratio))
     return {
         "goal": {

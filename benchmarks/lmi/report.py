@@ -5,6 +5,7 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
+from benchmarks.estimates import spread
 from benchmarks.lmi.design import (
     BASELINE,
     COMPARISONS,
@@ -34,7 +35,6 @@ from benchmarks.report import (
 )
 from benchmarks.summary import pooled_latencies
 from benchmarks.trials import Trial, results_of
-from slipway.benchmarking.estimates import spread
 
 _GIGABYTE = 1e9
 _DIGITS = 4

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import latencies_of
 from benchmarks.load import (
     LoadResult,
     LoadSpecification,
@@ -33,7 +34,6 @@ from benchmarks.program import ROOT, ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
 from benchmarks.shared_load import drive_in_processes, shared_out
 from slipway.access import open_access
-from slipway.benchmarking.figures import latencies_of
 from slipway.benchmarking.signed import signed_target
 from slipway.errors import UserError
 from slipway.project import Project

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.driver import driver_as_list
+from benchmarks.estimates import at_least, at_most
 from benchmarks.neuron.design import (
     FULL,
     GOAL_CLIENTS,
@@ -86,10 +87,10 @@ def _goal(cell: Cell, session: ModelSession, generator: np.random.Generator) -> 
         "model": cell.model.name,
         "least_throughput_ratio": least,
         "throughput_ratio": rounded(throughput),
-        "throughput_verdict": throughput.at_least(least),
+        "throughput_verdict": at_least(throughput, least),
         "most_p95_ratio": MOST_P95_RATIO,
         "p95_ratio": rounded(p95),
-        "p95_verdict": p95.at_most(MOST_P95_RATIO),
+        "p95_verdict": at_most(p95, MOST_P95_RATIO),
         # With questions that no server pads.
         "throughput_ratio_without_padding": rounded(without_padding),
         "padding_factor": round(throughput.value / without_padding.value, 3),

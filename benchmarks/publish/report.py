@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.estimates import at_least, at_most, spread
 from benchmarks.publish.design import (
     CELLS,
     GIGABYTE,
@@ -27,7 +28,7 @@ from benchmarks.report import (
     table,
 )
 from benchmarks.trials import Trial, results_of
-from slipway.benchmarking.estimates import estimate_of_median, ratio_of_medians, spread
+from slipway.benchmarking.estimates import estimate_of_median, ratio_of_medians
 
 
 # Any: JSON.
@@ -44,14 +45,14 @@ def _goals(trials: Sequence[Trial[Cell, Measured]], seed: int) -> list[dict[str,
         own = seconds[Cell(work, Way.PUBLISH)]
         if not work.is_upload:
             found = estimate_of_median(own, generator)
-            verdict, limit = found.at_most(MOST_SECONDS), {"most_seconds": MOST_SECONDS}
+            verdict, limit = at_most(found, MOST_SECONDS), {"most_seconds": MOST_SECONDS}
             goals.append(_goal(work, None, limit, rounded(found), verdict))
             continue
         for way, least in LEAST_RATIOS.items():
             # The same bytes: the ratio of the rates is the inverse ratio of the times.
             ratio = ratio_of_medians(seconds[Cell(work, way)], own, generator)
             limit = {"least_ratio": least}
-            goals.append(_goal(work, way, limit, rounded(ratio), ratio.at_least(least)))
+            goals.append(_goal(work, way, limit, rounded(ratio), at_least(ratio, least)))
     return goals
 
 

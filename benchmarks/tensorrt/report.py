@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.driver import driver_as_list
+from benchmarks.estimates import Verdict, at_least
 from benchmarks.overhead import (
     CONNECTIONS,
     LONGEST_P50_SECONDS,
@@ -36,7 +37,6 @@ from benchmarks.summary import cells_as_json, throughput_ratio
 from benchmarks.tensorrt.calibration import CONCURRENCY
 from benchmarks.tensorrt.design import GOALS, Cell, Design, Goal, System
 from benchmarks.tensorrt.session import ModelSession
-from slipway.benchmarking.estimates import Verdict
 
 LATENCIES = ("shortest", "longest", "average", "p50", "p99")
 _AGAINST = {
@@ -65,7 +65,7 @@ def _goal(goal: Goal, session: ModelSession, generator: np.random.Generator) -> 
     if {goal.fast, goal.baseline} <= measured.keys():
         cell, baseline = measured[goal.fast], measured[goal.baseline]
         ratio = throughput_ratio(session.trials, cell, baseline, generator)
-        verdict = ratio.at_least(goal.least)
+        verdict = at_least(ratio, goal.least)
     return {
         "goal": goal.title,
         "least": goal.least,

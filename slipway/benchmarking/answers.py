@@ -9,74 +9,98 @@ from typing import Any
 from botocore.eventstream import EventStreamBuffer, ParserError
 
 from slipway.benchmarking.connections import Reply
+from slipway.benchmarking.estimates import rounded
 from slipway.benchmarking.load import Sample
 from slipway.json_text import parse_json
 
 _EVENT_STREAM = "application/vnd.amazon.eventstream"
-_NO_ANSWER = "no answer"
+_MILLISECONDS = 1000.0
 
 CountTokens = Callable[[str], int]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Observed:
-    """One request as the figures see it.
+    """One request as the figures see it, and as `rows.jsonl` has it.
 
     Args:
-        latency_seconds: from the intended sending to the last byte.
-        late_seconds: how late it was sent.
+        intended_milliseconds: when it should be sent, from the trial's first request.
+        late_milliseconds: how late it was sent.
+        latency_milliseconds: from the intended sending to the last byte.
         kind: what became of it, for counting: a status, with AWS's name of the error.
         failure: why it failed; None for an answer.
         variant: the production variant that answered.
         tokens: number of generated tokens; None where nothing says.
         parts: of a streamed answer; 0 for a whole one.
-        first_seconds: from the intended sending to the first part of a streamed answer.
-        between_seconds: mean time from one token to the next in a streamed answer. Without a
+        first_token_milliseconds: from the intended sending to the first part of a stream.
+        between_tokens_milliseconds: mean time from one token of a stream to the next. Without a
             number of tokens, it is the time from one part to the next.
     """
 
-    latency_seconds: float
-    late_seconds: float
-    kind: str
-    failure: str | None
+    intended_milliseconds: float
+    late_milliseconds: float
+    latency_milliseconds: float
+    kind: str = "200"
+    failure: str | None = None
     variant: str = ""
     tokens: int | None = None
     parts: int = 0
-    first_seconds: float | None = None
-    between_seconds: float | None = None
+    first_token_milliseconds: float | None = None
+    between_tokens_milliseconds: float | None = None
 
 
 class StreamError(Exception):
     """A stream broke off, or is no event stream."""
 
 
-def observe(sample: Sample, tokens_key: str | None, count: CountTokens | None) -> Observed:
+def observe(
+    sample: Sample, start: float, tokens_key: str | None, count: CountTokens | None
+) -> Observed:
     """Reads one answer.
 
     Args:
         sample: the request and its answer.
+        start: the intended time of the trial's first request.
         tokens_key: key of the answer's JSON whose texts or numbers tell the generated tokens.
         count: counts the tokens of a text; None where no tokenizer is known.
     """
-    latency, late, reply = sample.latency_seconds, sample.late_seconds, sample.reply
+    found = Observed(
+        _milliseconds(sample.intended_at - start),
+        _milliseconds(sample.late_seconds),
+        _milliseconds(sample.latency_seconds),
+        failure=sample.failure,
+    )
+    reply = sample.reply
     if reply is None:
-        return Observed(latency, late, _NO_ANSWER, sample.error)
-    variant = reply.headers.get("x-amzn-invoked-production-variant", "")
-    if sample.failure is not None:
-        return Observed(latency, late, _kind(reply), sample.failure, variant)
-    if reply.headers.get("content-type") != _EVENT_STREAM:
-        text = reply.body.decode("utf-8", "replace")
-        return Observed(latency, late, "200", None, variant, count_tokens(text, tokens_key, count))
-    try:
-        parts = list(stream_parts(reply.parts))
-    except StreamError as error:
-        return Observed(latency, late, "broken stream", str(error), variant)
-    text = b"".join(part for _, part in parts).decode("utf-8", "replace")
-    tokens = count_tokens(text, tokens_key, count)
-    first = parts[0][0] - sample.intended_at if parts else None
-    steps = (tokens if tokens is not None else len(parts)) - 1
-    between = (parts[-1][0] - parts[0][0]) / steps if parts and steps > 0 else None
-    return Observed(latency, late, "200", None, variant, tokens, len(parts), first, between)
+        found.kind = "no answer"
+        return found
+    found.variant = reply.headers.get("x-amzn-invoked-production-variant", "")
+    if found.failure is not None:
+        found.kind = _kind(reply)
+        return found
+    body = reply.body
+    parts: list[tuple[float, bytes]] = []
+    if reply.headers.get("content-type") == _EVENT_STREAM:
+        try:
+            parts = list(_stream_parts(reply.parts))
+        except StreamError as error:
+            found.kind, found.failure = "broken stream", str(error)
+            return found
+        body = b"".join(part for _, part in parts)
+    if tokens_key is not None:
+        found.tokens = _count_tokens(body.decode("utf-8", "replace"), tokens_key, count)
+    if parts:
+        (first, _), (last, _) = parts[0], parts[-1]
+        found.parts = len(parts)
+        found.first_token_milliseconds = _milliseconds(first - sample.intended_at)
+        steps = (len(parts) if found.tokens is None else found.tokens) - 1
+        if steps > 0:
+            found.between_tokens_milliseconds = _milliseconds((last - first) / steps)
+    return found
+
+
+def _milliseconds(seconds: float) -> float:
+    return rounded(seconds * _MILLISECONDS)
 
 
 def _kind(reply: Reply) -> str:
@@ -100,19 +124,18 @@ def is_expired(reply: Reply | None) -> bool:
     return any(name in _kind(reply) for name in names)
 
 
-def stream_parts(parts: list[tuple[float, bytes]]) -> Iterator[tuple[float, bytes]]:
+def _stream_parts(parts: list[tuple[float, bytes]]) -> Iterator[tuple[float, bytes]]:
     """Yields the payload parts of an event stream with the time at which each was complete.
 
     Raises:
         StreamError: the stream tells an error, or cannot be read.
     """
-    buffer = EventStreamBuffer()
+    # botocore's types lack the events.
+    buffer: Any = EventStreamBuffer()
     try:
         for at, data in parts:
             buffer.add_data(data)
-            # botocore's types lack the events.
-            events: Any = buffer
-            for event in events:
+            for event in buffer:
                 if event.headers.get(":message-type") != "event":
                     told = event.headers.get(":exception-type") or event.headers.get(":error-code")
                     raise StreamError(f"{told}: {event.payload.decode('utf-8', 'replace')}")
@@ -121,20 +144,18 @@ def stream_parts(parts: list[tuple[float, bytes]]) -> Iterator[tuple[float, byte
         raise StreamError(str(error)) from None
 
 
-def count_tokens(text: str, key: str | None, count: CountTokens | None) -> int | None:
+def _count_tokens(text: str, key: str, count: CountTokens | None) -> int | None:
     """Returns the generated tokens that an answer tells; None where it tells none.
 
     The answer is JSON, or lines of JSON as of a stream, also with `data:` before each.
     """
-    if key is None:
-        return None
-    total: int | None = None
+    found = []
     for value in _values(_content(text), key):
         if isinstance(value, str) and count is not None:
-            total = (total or 0) + count(value)
+            found.append(count(value))
         elif isinstance(value, int) and not isinstance(value, bool):
-            total = (total or 0) + value
-    return total
+            found.append(value)
+    return sum(found) if found else None
 
 
 # Any: JSON.

@@ -1,14 +1,15 @@
 """What is better in one of two runs, with its interval."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
 import numpy as np
 
+from slipway.benchmarking.design import shown
 from slipway.benchmarking.estimates import Estimate, ratio_of_medians
 from slipway.benchmarking.figures import LEAST_TRIALS, MORE_IS_BETTER, TITLES
+from slipway.benchmarking.report import Table
 from slipway.benchmarking.results import Document
 from slipway.codes.code import Code
 from slipway.errors import UserError
@@ -27,65 +28,35 @@ COMPARED: Final = (
 _SEED = 1
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One figure of one cell in both runs.
-
-    Args:
-        levels: of the cell.
-        figure: name of the figure.
-        first: median of the first run.
-        second: median of the second run.
-        ratio: second over first, with its interval.
-        verdict: what it shows, in words.
-    """
-
-    levels: dict[str, Any]
-    figure: str
-    first: float
-    second: float
-    ratio: Estimate
-    verdict: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns it for machines."""
-        return {
-            "levels": self.levels,
-            "figure": self.figure,
-            "first": self.first,
-            "second": self.second,
-            "ratio": self.ratio.value,
-            "low": self.ratio.low,
-            "high": self.ratio.high,
-            "verdict": self.verdict,
-        }
-
-
-def compare(first: Document, second: Document) -> list[Difference]:
+def compare(first: Document, second: Document) -> list[dict[str, Any]]:
     """Compares every cell that both runs have.
+
+    Returns:
+        Of each cell and figure the two medians, their ratio (second over first) with its interval,
+        and the verdict in words.
 
     Raises:
         UserError: they have none in common.
     """
     generator = np.random.default_rng(_SEED)
     found = []
-    known = [cell["levels"] for cell in second["cells"]]
     for cell in first["cells"]:
-        levels = cell["levels"]
-        if levels not in known:
-            continue
         for name in COMPARED:
-            values, others = (_values(each, levels, name) for each in (first, second))
+            values, others = (_values(each, cell["levels"], name) for each in (first, second))
             if not values or not others or not median(values):
                 continue
-            ratio = ratio_of_medians(others, values, generator)
-            fewest = min(len(values), len(others))
-            if fewest < LEAST_TRIALS:
-                ratio = Estimate(ratio.value, None, None)
+            ratio = ratio_of_medians(others, values, generator, LEAST_TRIALS)
             found.append(
-                Difference(
-                    levels, name, median(values), median(others), ratio, _verdict(name, ratio)
-                )
+                {
+                    "levels": cell["levels"],
+                    "figure": name,
+                    "first": median(values),
+                    "second": median(others),
+                    "ratio": ratio.value,
+                    "low": ratio.low,
+                    "high": ratio.high,
+                    "verdict": _verdict(name, ratio),
+                }
             )
     if not found:
         raise UserError.of(
@@ -116,49 +87,33 @@ def _verdict(name: str, ratio: Estimate) -> str:
     return "second is better" if is_better else "first is better"
 
 
-def change(ratio: Estimate) -> str:
-    """Returns a ratio as a change in percent, with its interval."""
-    text = f"{ratio.value - 1:+.1%}"
-    if ratio.low is None or ratio.high is None:
-        return text
-    return f"{text} ({ratio.low - 1:+.1%} to {ratio.high - 1:+.1%})"
-
-
-def differences_table(found: Sequence[Difference]) -> tuple[list[str], list[list[str]]]:
-    """Returns heading and rows of a table."""
+def differences_table(found: Sequence[dict[str, Any]]) -> Table:
+    """Returns the differences as a table, with each ratio as a change in percent."""
+    rows = []
+    for each in found:
+        change = f"{each['ratio'] - 1:+.1%}"
+        if each["low"] is not None:
+            change += f" ({each['low'] - 1:+.1%} to {each['high'] - 1:+.1%})"
+        medians = (f"{each[which]:.4g}" for which in ("first", "second"))
+        levels, figure = shown(each["levels"]), TITLES[each["figure"]]
+        rows.append([levels, figure, *medians, change, each["verdict"]])
     heading = ["levels", "figure", "first", "second", "change (95 % interval)", "verdict"]
-    rows = [
-        [
-            ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in each.levels.items()),
-            TITLES[each.figure],
-            f"{each.first:.4g}",
-            f"{each.second:.4g}",
-            change(each.ratio),
-            each.verdict,
-        ]
-        for each in found
-    ]
-    return heading, rows
+    return Table(heading, rows)
 
 
 def doubts(first: Document, second: Document) -> list[str]:
     """Returns what else differs between the runs, so that a difference may come from it."""
-    names = {
-        "model": "model",
-        "environment": "environment",
-        "design": "design",
-        "seed": "seed",
-    }
     found = [
-        f"{label}: {first[name]} and {second[name]}"
-        for name, label in names.items()
+        f"{name}: {first[name]} and {second[name]}"
+        for name in ("model", "environment", "design", "seed")
         if first[name] != second[name]
     ]
     fleets = [
-        sorted({each["instances"] for each in document["measured"]}) for document in (first, second)
+        ", ".join(sorted({each["instances"] for each in document["measured"]}))
+        for document in (first, second)
     ]
     if fleets[0] != fleets[1]:
-        found.append(f"instances: {', '.join(fleets[0])} and {', '.join(fleets[1])}")
+        found.append(f"instances: {' and '.join(fleets)}")
     found += [
         f"the {which} run is partial: {document['stopped']}"
         for which, document in (("first", first), ("second", second))

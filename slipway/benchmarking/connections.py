@@ -4,6 +4,7 @@ A connection has one request under way at a time. Use one event loop of uvloop f
 """
 
 import asyncio
+import functools
 import os
 import ssl
 import time
@@ -81,13 +82,16 @@ class _Protocol(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._fail(LoadError(f"a request failed: {type(error).__name__}: {error}"))
+            self._fail(_failed(error))
             self.close()
 
     def connection_lost(self, _error: Exception | None) -> None:
         self.is_closed = True
-        when = "during an answer" if self._has_begun else "before an answer"
-        self._fail(_ClosedError(when) if not self._has_begun else LoadError(_closed(when)))
+        message = "a request failed: the connection was closed"
+        if self._has_begun:
+            self._fail(LoadError(f"{message} during an answer"))
+        else:
+            self._fail(_ClosedError(f"{message} before an answer"))
 
     def close(self) -> None:
         self.is_closed = True
@@ -118,12 +122,12 @@ class _Protocol(asyncio.Protocol):
             self.close()
 
 
-class _ClosedError(Exception):
+class _ClosedError(LoadError):
     """The server closed the connection before it answered."""
 
 
-def _closed(when: str) -> str:
-    return f"a request failed: the connection was closed {when}"
+def _failed(error: Exception) -> LoadError:
+    return LoadError(f"a request failed: {type(error).__name__}: {str(error) or 'timed out'}")
 
 
 class Connection:
@@ -150,12 +154,9 @@ class Connection:
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 return await self._exchange(request)
-        except TimeoutError:
+        except OSError as error:  # TimeoutError is one
             self.close()
-            raise LoadError("a request failed: TimeoutError: timed out") from None
-        except OSError as error:
-            self.close()
-            raise LoadError(f"a request failed: {type(error).__name__}: {error}") from None
+            raise _failed(error) from None
         except asyncio.CancelledError:
             self.close()
             raise
@@ -167,10 +168,7 @@ class Connection:
             except _ClosedError:
                 pass  # The server closes a connection that was idle: not the request's fault.
         self._protocol = await self._open()
-        try:
-            return await self._protocol.send(request)
-        except _ClosedError as error:
-            raise LoadError(_closed(str(error))) from None
+        return await self._protocol.send(request)
 
     def close(self) -> None:
         """Closes the connection; another request opens it again."""
@@ -187,23 +185,20 @@ class Connection:
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 self._protocol = await self._open()
-        except OSError as error:  # TimeoutError is one
-            raise LoadError(f"a request failed: {type(error).__name__}: {error}") from None
+        except OSError as error:
+            raise _failed(error) from None
 
     async def _open(self) -> _Protocol:
-        tls = _tls() if self._is_secure else None
+        # The certificates that botocore would trust.
+        bundle = os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True)
+        tls = _tls(str(bundle)) if self._is_secure else None
         _, protocol = await asyncio.get_running_loop().create_connection(
             _Protocol, self._host, self._port, ssl=tls
         )
         return protocol
 
 
-_contexts: dict[str, ssl.SSLContext] = {}
-
-
-def _tls() -> ssl.SSLContext:
-    """Returns the settings that botocore would use; reading the certificates takes its time."""
-    bundle = str(os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True))
-    if bundle not in _contexts:
-        _contexts[bundle] = ssl.create_default_context(cafile=bundle)
-    return _contexts[bundle]
+@functools.cache
+def _tls(bundle: str) -> ssl.SSLContext:
+    """Returns the settings of TLS; reading the certificates takes its time."""
+    return ssl.create_default_context(cafile=bundle)

@@ -2,10 +2,11 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import resources
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -26,123 +27,76 @@ Rates = Annotated[tuple[Rate, ...], Field(min_length=1, strict=False)]
 Names = Annotated[tuple[Name, ...], Field(min_length=1, strict=False)]
 
 
+# docs/guides/bench.md describes each field.
+
+
 class Factors(Section):
     """The levels of each factor. Every combination of levels is a cell."""
 
-    concurrency: Counts | None = Field(
-        None, description="Closed loop: clients with a request under way.", examples=[[1, 2, 4]]
-    )
-    requests_per_second: Rates | None = Field(
-        None, description="Open loop: mean rates of the requests.", examples=[[10, 20]]
-    )
-    batch: Counts = Field((1,), description="Inputs of each request.", examples=[[1, 8]])
-    input_tokens: Counts | None = Field(
-        None, description="Tokens of each input's text.", examples=[[64, 512]]
-    )
-    output_tokens: Counts | None = Field(
-        None, description="Tokens that each input asks for.", examples=[[16, 128]]
-    )
-    variant: Names | None = Field(
-        None, description="Production variants that are asked by name.", examples=[["main"]]
-    )
-    engine: Annotated[dict[Name, Name], Field(min_length=1)] | None = Field(
-        None,
-        description="Names of engines, each with the production variant that runs it.",
-        examples=[{"vllm": "main", "trtllm": "candidate"}],
-    )
+    concurrency: Counts | None = None
+    requests_per_second: Rates | None = None
+    batch: Counts = (1,)
+    input_tokens: Counts | None = None
+    output_tokens: Counts | None = None
+    variant: Names | None = None
+    engine: Annotated[dict[Name, Name], Field(min_length=1)] | None = None
 
 
 class Request(Section):
-    """The form of a request."""
+    """The form of a request; `body` and `input` are JSON."""
 
-    # Any: JSON.
-    body: Any = Field(
-        description="The JSON of a request. `{inputs}` becomes a list, `{input}` one input.",
-        examples=[{"inputs": INPUTS}],
-    )
-    input: Any = Field(TEXT, description="One input. `{text}` becomes a text.", examples=[TEXT])
-    content_type: str = Field("application/json", description="Content type of a request.")
-    stream: bool = Field(False, description="Whether the answer comes in parts.")
-    tokens_key: str | None = Field(
-        None,
-        description="Key of the answer's generated texts, or of numbers of tokens.",
-        examples=["generated_text"],
-    )
+    body: Any
+    input: Any = TEXT
+    content_type: str = "application/json"
+    stream: bool = False
+    tokens_key: str | None = None
 
 
 class Lengths(Section):
     """Tokens of the texts, drawn anew for each text."""
 
-    distribution: Literal["uniform", "lognormal"] = Field(description="How lengths vary.")
-    least: Count = Field(description="Shortest text, in tokens.", examples=[16])
-    most: Count = Field(description="Longest text, in tokens.", examples=[512])
-    mean: Rate | None = Field(None, description="Mean of a lognormal distribution, in tokens.")
-    deviation: Rate | None = Field(
-        None, description="Standard deviation of a lognormal distribution, in tokens."
-    )
+    distribution: Literal["uniform", "lognormal"]
+    least: Count
+    most: Count
+    mean: Rate | None = None
+    deviation: Rate | None = None
 
 
 class Prompts(Section):
     """Where the texts come from: a file, or lengths with a tokenizer."""
 
-    file: str | None = Field(
-        None,
-        description="File with a text in each line. In a `.jsonl` file a line is a whole input.",
-        examples=["prompts.txt"],
-    )
-    tokenizer: str | None = Field(
-        None,
-        description="tokenizer.json. Default: the one beside the model's sample or weights.",
-        examples=["samples/gpt2-autocomplete/model/tokenizer.json"],
-    )
-    lengths: Lengths | None = Field(None, description="Lengths that differ from text to text.")
+    file: str | None = None
+    tokenizer: str | None = None
+    lengths: Lengths | None = None
 
 
 class Published(Section):
     """Figures that somebody published for the case; nobody here measured them."""
 
-    source: str = Field(description="Address of the source.")
-    hardware: str = Field(description="What they were measured on.")
+    source: str
+    hardware: str
     # Any: texts and numbers.
-    rows: tuple[dict[str, Any], ...] = Field(
-        (), strict=False, description="The rows of the source's table."
-    )
-    note: str = Field("", description="What the rows do not say.")
+    rows: tuple[dict[str, Any], ...] = Field((), strict=False)
+    note: str = ""
 
 
 class Design(Section):
     """What `slipway bench` measures."""
 
-    description: str = Field(description="What the design is for, in one sentence.")
-    models: tuple[str, ...] = Field(
-        (), strict=False, description="Models that it is the default of."
-    )
-    factors: Factors = Field(description="The levels that are measured.")
-    request: Request = Field(description="The form of a request.")
-    prompts: Prompts = Field(Prompts.model_validate({}), description="Where the texts come from.")
-    trials: Annotated[int, Field(ge=1, le=1000)] = Field(
-        5, description="Trials of each cell. Intervals need at least 5.", examples=[5]
-    )
-    seconds: Rate = Field(10.0, description="Least time of each trial.", examples=[10])
-    requests: Count = Field(
-        1, description="Closed loop: least number of requests of each client.", examples=[20]
-    )
-    warm_up_seconds: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = Field(
-        2.0, description="Time before each trial that does not count.", examples=[2]
-    )
-    seed: int = Field(1, description="Of the order, the texts and the arrivals.", examples=[1])
-    arrivals: Literal["poisson", "constant"] | None = Field(
-        None, description="Open loop: how requests follow each other. Default: poisson."
-    )
-    trace: str | None = Field(
-        None,
-        description="Open loop: CSV file with the second of each request, in place of a rate.",
-        examples=["trace.csv"],
-    )
-    connections: Count | None = Field(
-        None, description="Open loop: most requests under way. Default: 256.", examples=[256]
-    )
-    published: Published | None = Field(None, description="Published figures of the case.")
+    description: str
+    models: tuple[str, ...] = Field((), strict=False)
+    factors: Factors
+    request: Request
+    prompts: Prompts = Prompts.model_validate({})
+    trials: Annotated[int, Field(ge=1, le=1000)] = 5
+    seconds: Rate = 10.0
+    requests: Count = 1
+    warm_up_seconds: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 2.0
+    seed: int = 1
+    arrivals: Literal["poisson", "constant"] | None = None
+    trace: str | None = None
+    connections: Count | None = None
+    published: Published | None = None
 
     @property
     def is_open(self) -> bool:
@@ -152,21 +106,39 @@ class Design(Section):
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of levels; None where the design has no such factor."""
+    """One combination of levels, in the order of a table; None where there is no such factor."""
 
-    batch: int
-    concurrency: int | None = None
-    requests_per_second: float | None = None
+    engine: str | None = None
+    variant: str | None = None
+    batch: int = 1
     input_tokens: int | None = None
     output_tokens: int | None = None
-    variant: str | None = None
-    engine: str | None = None
+    concurrency: int | None = None
+    requests_per_second: float | None = None
 
     def levels(self) -> dict[str, Any]:
         """Returns the factors that the cell has, with their levels."""
-        order = ("engine", "variant", "batch", "input_tokens", "output_tokens")
-        names = (*order, "concurrency", "requests_per_second")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+FACTORS: Final = tuple(each.name for each in fields(Cell))
+LOADS: Final = ("concurrency", "requests_per_second")
+
+
+def words(name: str) -> str:
+    """Returns the name of a factor in words."""
+    return name.replace("_", " ")
+
+
+def shown_level(value: Any) -> str:
+    """Returns a level as text; nothing for a factor that a cell has not."""
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def shown(levels: Mapping[str, Any]) -> str:
+    """Returns levels in words: `batch 1, concurrency 4`."""
+    known = {name: value for name, value in levels.items() if value is not None}
+    return ", ".join(f"{words(name)} {shown_level(value)}" for name, value in known.items())
 
 
 @dataclass(frozen=True)
@@ -176,27 +148,24 @@ class LoadedDesign:
     Args:
         name: of a shipped design, or the file's stem.
         design: its content.
-        path: the file, which other files are named relative to.
+        path: its file.
+        root: the project, to which paths in messages are relative.
     """
 
     name: str
     design: Design
     path: Path
+    root: Path
 
     def cells(self) -> list[Cell]:
         """Returns every combination of levels."""
-        found = self.design.factors
-        factors: Mapping[str, Sequence[Any]] = {
-            "batch": found.batch,
-            "concurrency": found.concurrency or (None,),
-            "requests_per_second": found.requests_per_second or (None,),
-            "input_tokens": found.input_tokens or (None,),
-            "output_tokens": found.output_tokens or (None,),
-            "variant": found.variant or (None,),
-            "engine": tuple(found.engine or (None,)),
-        }
-        levels = itertools.product(*factors.values())
-        return [Cell(**dict(zip(factors, each, strict=True))) for each in levels]
+        levels = [getattr(self.design.factors, name) or (None,) for name in FACTORS]
+        return [Cell(*each) for each in itertools.product(*levels)]
+
+    def file(self, name: str) -> Path:
+        """Returns a file that the design names: beside the design, or in the project."""
+        beside = self.path.parent / name
+        return beside if beside.exists() else self.root / name
 
 
 def shipped_designs() -> dict[str, Path]:
@@ -219,6 +188,7 @@ def find_design(given: str | None, model: str, root: Path, folder: Path) -> Load
         UserError: there is no such design, or every problem of its file.
     """
     shipped = shipped_designs()
+    known = f"one of {', '.join(shipped)}"
     if given is None:
         for path in shipped.values():
             if model in (loaded := load_design(path, root)).design.models:
@@ -226,16 +196,14 @@ def find_design(given: str | None, model: str, root: Path, folder: Path) -> Load
         raise UserError.of(
             Code.BENCH_INPUT,
             f"no design ships for {model}",
-            f"Name one with `--design`: a file, or one of {', '.join(shipped)}.",
+            f"Name one with `--design`: a file, or {known}.",
         )
-    if given in shipped:
-        return load_design(shipped[given], root)
-    path = folder / given
+    path = shipped.get(given, folder / given)
     if path.suffix not in (".yaml", ".yml"):
         raise UserError.of(
             Code.BENCH_INPUT,
             f"there is no design {given!r}",
-            f"{did_you_mean(given, shipped)}Name a YAML file, or one of {', '.join(shipped)}.",
+            f"{did_you_mean(given, shipped)}Name a YAML file, or {known}.",
         )
     return load_design(path, root)
 
@@ -255,24 +223,19 @@ def load_design(path: Path, root: Path) -> LoadedDesign:
     ]
     if problems:
         raise UserError(problems)
-    return LoadedDesign(path.stem, design, path)
+    return LoadedDesign(path.stem, design, path, root)
 
 
 def _contradictions(design: Design) -> Iterator[tuple[FieldPath, str, str]]:
-    factors, prompts = design.factors, design.prompts
-    loops = {
-        ("factors", "concurrency"): factors.concurrency,
-        ("factors", "requests_per_second"): factors.requests_per_second,
-        ("trace",): design.trace,
-    }
-    given = [field for field, value in loops.items() if value is not None]
-    if len(given) != 1:
-        yield (
-            given[1] if given else ("factors",),
-            "two loops are given" if given else "nothing says how many requests are sent",
-            "Give one of `factors.concurrency` (closed loop), `factors.requests_per_second` and "
-            "`trace` (open loop).",
-        )
+    """Yields the field, what is wrong with it, and the remedy."""
+    factors, lengths = design.factors, design.prompts.lengths
+    yield from _not_one(
+        design,
+        ("factors.concurrency", "factors.requests_per_second", "trace"),
+        ("factors", "nothing says how many requests are sent", "two loops are given"),
+        "Give one of `factors.concurrency` (closed loop), `factors.requests_per_second` and "
+        "`trace` (open loop).",
+    )
     for name in ("arrivals", "connections"):
         if getattr(design, name) is not None and not design.is_open:
             yield (name,), "has no effect in a closed loop", "Remove this line."
@@ -282,35 +245,28 @@ def _contradictions(design: Design) -> Iterator[tuple[FieldPath, str, str]]:
     if design.is_open and design.requests > 1:
         yield ("requests",), "has no effect in an open loop", "Remove this line."
     if factors.variant is not None and factors.engine is not None:
-        yield (
-            ("factors", "engine"),
-            "both `variant` and `engine` choose a variant",
-            "Remove one of the two.",
-        )
-    for name in ("concurrency", "requests_per_second", "batch", "input_tokens", "output_tokens"):
+        message = "both `variant` and `engine` choose a variant"
+        yield ("factors", "engine"), message, "Remove one of the two."
+    for name in FACTORS:
         levels = getattr(factors, name) or ()
         if len(set(levels)) < len(levels):
             yield ("factors", name), "a level is there twice", "Give each level once."
     yield from _contradictions_of_requests(design)
-    if prompts.lengths is not None:
-        shape = (prompts.lengths.mean, prompts.lengths.deviation)
-        is_lognormal = prompts.lengths.distribution == "lognormal"
-        if any((value is not None) != is_lognormal for value in shape):
+    if lengths is not None:
+        is_lognormal = lengths.distribution == "lognormal"
+        if any((each is not None) != is_lognormal for each in (lengths.mean, lengths.deviation)):
             yield (
                 ("prompts", "lengths"),
                 "`mean` and `deviation` belong to a lognormal distribution, and only to it",
                 "Give both with `lognormal`, and neither with `uniform`.",
             )
-        if prompts.lengths.least > prompts.lengths.most:
-            yield (
-                ("prompts", "lengths", "most"),
-                f"{prompts.lengths.most} is below `least`, {prompts.lengths.least}",
-                "Give at least as many tokens.",
-            )
+        if lengths.least > lengths.most:
+            message = f"{lengths.most} is below `least`, {lengths.least}"
+            yield ("prompts", "lengths", "most"), message, "Give at least as many tokens."
 
 
 def _contradictions_of_requests(design: Design) -> Iterator[tuple[FieldPath, str, str]]:
-    factors, prompts, request = design.factors, design.prompts, design.request
+    factors, request = design.factors, design.request
     used = set(_texts(request.body))
     whole = used & {INPUT, INPUTS}
     if len(whole) != 1:
@@ -321,40 +277,41 @@ def _contradictions_of_requests(design: Design) -> Iterator[tuple[FieldPath, str
             "whole value.",
         )
     if whole == {INPUT} and set(factors.batch) != {1}:
-        yield (
-            ("factors", "batch"),
-            "`{input}` in `request.body` is one input",
-            "Write `{inputs}` there, or remove `batch`.",
-        )
+        message = "`{input}` in `request.body` is one input"
+        yield ("factors", "batch"), message, "Write `{inputs}` there, or remove `batch`."
     if (OUTPUT_TOKENS in used) != (factors.output_tokens is not None):
         yield (
             ("factors", "output_tokens") if factors.output_tokens else ("request", "body"),
             "`factors.output_tokens` and `{output_tokens}` in `request.body` belong together",
             "Give both, or neither.",
         )
-    sources = {
-        ("prompts", "file"): prompts.file,
-        ("prompts", "lengths"): prompts.lengths,
-        ("factors", "input_tokens"): factors.input_tokens,
-    }
-    given = [field for field, value in sources.items() if value is not None]
-    if len(given) != 1:
-        yield (
-            given[1] if given else ("prompts",),
-            "two sources of texts are given" if given else "nothing says what the texts are",
-            "Give one of `prompts.file`, `prompts.lengths` and `factors.input_tokens`.",
-        )
-    if not (prompts.file or "").endswith(".jsonl") and TEXT not in set(_texts(request.input)):
+    yield from _not_one(
+        design,
+        ("prompts.file", "prompts.lengths", "factors.input_tokens"),
+        ("prompts", "nothing says what the texts are", "two sources of texts are given"),
+        "Give one of `prompts.file`, `prompts.lengths` and `factors.input_tokens`.",
+    )
+    is_whole_input = (design.prompts.file or "").endswith(".jsonl")
+    if not is_whole_input and TEXT not in set(_texts(request.input)):
         yield ("request", "input"), "has no text", f"Write `{TEXT}` as a whole value."
+
+
+def _not_one(
+    design: Design, names: Sequence[str], messages: tuple[str, str, str], remedy: str
+) -> Iterator[tuple[FieldPath, str, str]]:
+    """Yields the contradiction of fields of which exactly one must be given."""
+    section, none, several = messages
+    given = [name for name in names if attrgetter(name)(design) is not None]
+    if not given:
+        yield (section,), none, remedy
+    elif len(given) > 1:
+        yield tuple(given[1].split(".")), several, remedy
 
 
 def _texts(content: Any) -> Iterator[str]:
     """Yields every text in a JSON value, except keys."""
     if isinstance(content, str):
         yield content
-    elif isinstance(content, Mapping):
-        for value in content.values():
-            yield from _texts(value)
-    elif isinstance(content, list | tuple):
-        for value in content:
+    elif isinstance(content, Mapping | list | tuple):
+        for value in content.values() if isinstance(content, Mapping) else content:
             yield from _texts(value)

@@ -30,40 +30,25 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Instances:
-    """The instances of one variant."""
+    """The instances of one variant; of several types if they come from a pool."""
 
     variant: str
     types: tuple[str, ...]
     count: int
 
-
-@dataclass(frozen=True)
-class HourlyCost:
-    """What the instances that answer cost.
-
-    Args:
-        usd: an hour; None where it is not known.
-        why: the prices with their date, or why there is none.
-    """
-
-    usd: float | None
-    why: str
+    def __str__(self) -> str:
+        return f"{self.count} x {' or '.join(self.types) or 'unknown'}"
 
 
 def look_at_instances(sagemaker: Any, endpoint_name: str) -> tuple[Instances, ...]:
     """Returns the instances that an endpoint has now; none if it is gone."""
-    described = describe_endpoint(sagemaker, endpoint_name)
-    if described is None:
-        return ()
-    config = described_config(sagemaker, described["EndpointConfigName"]) or {}
-    types = {
-        each["VariantName"]: tuple(
-            [each["InstanceType"]]
-            if "InstanceType" in each
-            else [pool["InstanceType"] for pool in each.get("InstancePools", ())]
-        )
-        for each in config.get("ProductionVariants", ())
-    }
+    described = describe_endpoint(sagemaker, endpoint_name) or {}
+    name = described.get("EndpointConfigName")
+    config = (name and described_config(sagemaker, name)) or {}
+    types = {}
+    for each in config.get("ProductionVariants", ()):
+        pools = each.get("InstancePools", ()) if "InstanceType" not in each else (each,)
+        types[each["VariantName"]] = tuple(pool["InstanceType"] for pool in pools)
     return tuple(
         Instances(
             each["VariantName"],
@@ -76,8 +61,10 @@ def look_at_instances(sagemaker: Any, endpoint_name: str) -> tuple[Instances, ..
 
 def cost_per_hour(
     instances: tuple[Instances, ...], variant: str | None, environment: Environment
-) -> HourlyCost:
-    """Returns what the asked instances cost an hour on demand; no cost rather than a guess.
+) -> tuple[float | None, str]:
+    """Returns what the asked instances cost an hour on demand, in USD, and where that is from.
+
+    If a price is unknown there is no cost, and the text says why.
 
     Args:
         instances: of all variants.
@@ -85,21 +72,19 @@ def cost_per_hour(
         environment: has the region.
     """
     if environment.is_local:
-        return HourlyCost(None, "the embedded AWS runs on this machine, which has no price")
+        return None, "the embedded AWS runs on this machine, which has no price"
     total = 0.0
     dates = set()
     for each in instances:
         if variant is not None and each.variant != variant:
             continue
         if len(each.types) != 1:
-            return HourlyCost(None, f"the type of the instances of {each.variant} is not known")
+            return None, f"the type of the instances of {each.variant} is not known"
         price = instance_price_per_hour(each.types[0], environment.region)
         if price is None:
-            return HourlyCost(
-                None, f"no published price of {each.types[0]} in {environment.region}"
-            )
+            return None, f"no published price of {each.types[0]} in {environment.region}"
         total += price.usd * each.count
         dates.add(price.as_of.isoformat())
     if not dates:
-        return HourlyCost(None, "no instance was seen")
-    return HourlyCost(total, f"on demand, prices of {', '.join(sorted(dates))}")
+        return None, "no instance was seen"
+    return total, f"on demand, prices of {', '.join(sorted(dates))}"

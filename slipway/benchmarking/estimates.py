@@ -1,8 +1,7 @@
-"""Numbers with their intervals, and verdicts on goals."""
+"""Numbers with their intervals."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import median
 
 import numpy as np
@@ -14,70 +13,40 @@ _INTERVAL_PERCENT = (2.5, 97.5)
 FloatArray = npt.NDArray[np.float64]
 
 
-class Verdict(StrEnum):
-    """Whether a goal was met, as far as the trials show."""
-
-    MET = "met"
-    """By all of the interval."""
-    MET_BY_MEDIANS = "met by the medians only"
-    MET_BY_MEDIAN = "met by the median only"
-    MISSED = "not met"
-    NOT_MEASURED = "not measured"
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The median of some trials, and their range."""
-
-    median: float
-    low: float
-    high: float
-
-
-def spread(values: Iterable[float]) -> Spread:
-    """Returns the spread of some trials."""
-    found = list(values)
-    return Spread(median(found), min(found), max(found))
-
-
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its 95 % interval (percentile bootstrap); no interval from one trial."""
+    """A number and its 95 % interval (percentile bootstrap); None where trials are too few."""
 
     value: float
-    low: float | None
-    high: float | None
-
-    def at_least(self, goal: float) -> Verdict:
-        """Returns the verdict on a goal that the number should reach."""
-        if self.value < goal:
-            return Verdict.MISSED
-        # Without an interval, the influence of chance is unknown.
-        is_sure = self.low is not None and self.low >= goal
-        return Verdict.MET if is_sure else Verdict.MET_BY_MEDIANS
-
-    def at_most(self, goal: float) -> Verdict:
-        """Returns the verdict on a goal that the number should not exceed."""
-        if self.value > goal:
-            return Verdict.MISSED
-        is_sure = self.high is not None and self.high <= goal
-        return Verdict.MET if is_sure else Verdict.MET_BY_MEDIANS
+    low: float | None = None
+    high: float | None = None
 
 
-def estimate_of_median(values: Sequence[float], generator: np.random.Generator) -> Estimate:
-    """Returns the median of some trials; the generator draws the bootstrap samples."""
-    if len(values) < 2:
-        return Estimate(median(values), None, None)
+def estimate_of_median(
+    values: Sequence[float], generator: np.random.Generator, least_trials: int = 2
+) -> Estimate:
+    """Returns the median of some trials.
+
+    Args:
+        values: one of each trial.
+        generator: draws the bootstrap samples.
+        least_trials: fewer give no interval.
+    """
+    if len(values) < least_trials:
+        return Estimate(median(values))
     return _estimate(median(values), _resampled_medians(values, generator))
 
 
 def ratio_of_medians(
-    found: Sequence[float], baseline: Sequence[float], generator: np.random.Generator
+    found: Sequence[float],
+    baseline: Sequence[float],
+    generator: np.random.Generator,
+    least_trials: int = 2,
 ) -> Estimate:
     """Returns the median of `found` as a multiple of the median of `baseline`."""
     value = median(found) / median(baseline)
-    if min(len(found), len(baseline)) < 2:
-        return Estimate(value, None, None)
+    if min(len(found), len(baseline)) < least_trials:
+        return Estimate(value)
     resampled = _resampled_medians(found, generator) / _resampled_medians(baseline, generator)
     return _estimate(value, resampled)
 
@@ -91,3 +60,8 @@ def _resampled_medians(values: Sequence[float], generator: np.random.Generator) 
 def _estimate(value: float, resampled: FloatArray) -> Estimate:
     low, high = np.percentile(resampled, _INTERVAL_PERCENT)
     return Estimate(value, float(low), float(high))
+
+
+def rounded(value: float) -> float:
+    """Returns a number with six significant digits, as the files of a run have it."""
+    return float(f"{value:.6g}")

@@ -1,33 +1,28 @@
 """The load driver: requests through many connections, of one process and one event loop.
 
-In the closed loop (`ClosedLoad`) each client has one request under way at any time. Every client
-connects, and all start together. Each sends its warm-up requests, then the requests that count. A
-client continues until it has sent enough of them and has done so for long enough.
-
-The closed loop's throughput is the number of clients divided by the mean time that a request keeps
-its client. That is Little's law, for clients that never pause. It uses whole cycles of every
+In the closed loop (`ClosedLoad`) each client has one request under way at any time. All clients
+connect and start together. The throughput is the number of clients divided by the mean time that a
+request keeps its client: Little's law, for clients that never pause. It uses whole cycles of every
 client, so it makes no difference where in a batch of answers the measurement begins or ends.
 
 This requires a server that serves its clients alike. If a server lets some clients wait until
-others have ended, Little's law counts them as if they were measured together. The throughput of
-such a server is its number of answers divided by the time from the first request to the last
-answer. Fewer clients are left at the end of that time, so it takes many requests.
+others have ended, its throughput is the number of answers divided by the time from the first
+request to the last answer. Fewer clients are left at the end, so it takes many requests.
 
-While a server stalls, a closed loop sends nothing, and the stall costs each client one slow
-request. Users do not wait for each other. In the open loop (`OpenLoad`) requests have times, set
-before the load begins. A latency counts from the request's time, so a request that had to wait for
-a connection has waited. `Sample.driver_late_seconds` is the part that the driver itself was late.
-uvloop's timers have steps of a millisecond, so a request is sent up to a millisecond late.
+While a server stalls, a closed loop sends nothing. Users do not wait for each other. In the open
+loop (`OpenLoad`) requests have times, set before the load begins. A latency counts from the
+request's time, also while it waits for a connection. `Sample.driver_late_seconds` is the part that
+the driver itself was late, up to a millisecond of which is uvloop's timer.
 """
 
 import asyncio
 import gc
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import uvloop
 
@@ -41,19 +36,6 @@ _PAUSE_SECONDS = 0.1
 _TIMER_STEP_SECONDS = 0.001
 
 _Result = TypeVar("_Result")
-
-
-class Exchange(Protocol):
-    """What a client sends its requests through."""
-
-    async def open(self) -> None:
-        """Makes it ready; raises `LoadError`."""
-
-    async def exchange(self, request: bytes) -> Reply:
-        """Returns the answer to a request; raises `LoadError`."""
-
-    def close(self) -> None:
-        """Gives up what it holds."""
 
 
 @dataclass(slots=True)
@@ -159,7 +141,7 @@ class Load:
 
     Args:
         specification: the load.
-        connect: makes what one client sends through.
+        connect: makes the connection of one client.
         request: returns the bytes of a request with a body.
         watch: called with each request.
 
@@ -172,11 +154,11 @@ class Load:
     def __init__(
         self,
         specification: ClosedLoad | OpenLoad,
-        connect: Callable[[], Exchange],
+        connect: Callable[[], Connection],
         request: Callable[[bytes], bytes],
         watch: Watch = end_at_failure,
     ) -> None:
-        self._specification = specification
+        self._given, self._have_enough = specification, 0
         self._connect, self._request, self._watch = connect, request, watch
         self.samples: list[list[Sample]] = []
         self.processor_seconds = self.seconds = 0.0
@@ -188,73 +170,76 @@ class Load:
             LoadError: no connection could be opened.
             Exception: what the watch raised.
         """
-        given = self._specification
+        given = self._given
         if isinstance(given, ClosedLoad):
-            count, run = given.clients, self._closed
+            count = given.clients
         else:
-            count, run = min(given.connections, len(given.arrivals)), self._open
+            count = min(given.connections, len(given.arrivals))
         if not count:
             raise LoadError("the load has no request: raise its rate or its seconds")
         self.samples = [[] for _ in range(count)]
-        exchanges = [self._connect() for _ in range(count)]
+        self._connections = [self._connect() for _ in range(count)]
         try:
             if isinstance(given, ClosedLoad):
-                await _all(exchange.open() for exchange in exchanges)
+                async with _tasks() as tasks:
+                    for connection in self._connections:
+                        tasks.create_task(connection.open())
+            # A collection would stop all clients at once.
+            gc.collect()
+            gc.disable()
             used_before, began_at = time.process_time(), time.perf_counter()
             try:
-                with _without_collection():
-                    await run(exchanges)
+                async with _tasks() as tasks:
+                    if isinstance(given, ClosedLoad):
+                        for number in range(count):
+                            tasks.create_task(self._send_all(given, number))
+                    else:
+                        await self._send_at_times(given, tasks)
             finally:
+                gc.enable()
                 self.processor_seconds = time.process_time() - used_before
                 self.seconds = time.perf_counter() - began_at
         finally:
-            for exchange in exchanges:
-                exchange.close()
+            for connection in self._connections:
+                connection.close()
+            # uvloop closes a connection two steps after it is told to.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
 
-    async def _closed(self, exchanges: Sequence[Exchange]) -> None:
-        given = self._specification
-        assert isinstance(given, ClosedLoad)  # noqa: S101  # `run` looked
-        missing = len(exchanges)
-
-        async def send_all(number: int) -> None:
-            nonlocal missing
-            samples = self.samples[number]
-            first_counted: Sample | None = None
-            counted = 0
-            has_enough = False
-            while missing if given.keep_up else not has_enough:
-                index = (number + len(samples) * given.clients) % len(given.bodies)
-                sample = await self._send(exchanges[number], samples, index)
-                if has_enough:
+    async def _send_all(self, given: ClosedLoad, number: int) -> None:
+        """Sends the requests of one client of the closed loop."""
+        samples = self.samples[number]
+        first_counted: Sample | None = None
+        counted = 0
+        has_enough = False
+        while self._have_enough < given.clients if given.keep_up else not has_enough:
+            index = (number + len(samples) * given.clients) % len(given.bodies)
+            sample = await self._send(number, index)
+            if has_enough:
+                continue
+            if first_counted is None:
+                is_warm = sample.sent_at - samples[0].sent_at >= given.warm_up_seconds
+                if len(samples) <= given.warm_up_requests or not is_warm:
                     continue
-                if first_counted is None:
-                    is_warm = sample.sent_at - samples[0].sent_at >= given.warm_up_seconds
-                    if len(samples) <= given.warm_up_requests or not is_warm:
-                        continue
-                    first_counted = sample
-                sample.counts = True
-                counted += 1
-                lasted = sample.ended_at - first_counted.sent_at
-                if counted >= given.requests and lasted >= given.seconds:
-                    has_enough = True
-                    missing -= 1
-            # A server may serve one connection at a time until it ends.
-            exchanges[number].close()
+                first_counted = sample
+            sample.counts = True
+            counted += 1
+            lasted = sample.ended_at - first_counted.sent_at
+            if counted >= given.requests and lasted >= given.seconds:
+                has_enough = True
+                self._have_enough += 1
+        # A server may serve one connection at a time until it ends.
+        self._connections[number].close()
 
-        await _all(send_all(number) for number in range(len(exchanges)))
-
-    async def _open(self, exchanges: Sequence[Exchange]) -> None:
-        given = self._specification
-        assert isinstance(given, OpenLoad)  # noqa: S101  # `run` looked
+    async def _send_at_times(self, given: OpenLoad, tasks: asyncio.TaskGroup) -> None:
+        """Sends the requests of the open loop."""
         # The last one that became free is used again, so that few connections carry a low rate.
-        free = list(range(len(exchanges)))
+        free = list(range(len(self._connections)))
         waiting: deque[tuple[int, float]] = deque()
 
         async def send(number: int, index: int, at: float, ready_at: float) -> None:
             while True:
-                sample = await self._send(
-                    exchanges[number], self.samples[number], index % len(given.bodies), at, ready_at
-                )
+                sample = await self._send(number, index % len(given.bodies), at, ready_at)
                 sample.counts = given.arrivals[index] >= given.warm_up_seconds
                 if not waiting:
                     free.append(number)
@@ -262,89 +247,50 @@ class Load:
                 (index, at), ready_at = waiting.popleft(), time.perf_counter()
 
         began_at = time.perf_counter() + _LEAD_SECONDS
-        try:
-            async with asyncio.TaskGroup() as group:
-                for index, arrival in enumerate(given.arrivals):
-                    at = began_at + arrival
-                    while (wait_seconds := at - time.perf_counter()) > 0:
-                        await asyncio.sleep(wait_seconds + _TIMER_STEP_SECONDS / 2)
-                    if free:
-                        group.create_task(send(free.pop(), index, at, at))
-                    else:
-                        waiting.append((index, at))
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
+        for index, arrival in enumerate(given.arrivals):
+            at = began_at + arrival
+            while (wait_seconds := at - time.perf_counter()) > 0:
+                await asyncio.sleep(wait_seconds + _TIMER_STEP_SECONDS / 2)
+            if free:
+                tasks.create_task(send(free.pop(), index, at, at))
+            else:
+                waiting.append((index, at))
 
     async def _send(
-        self,
-        exchange: Exchange,
-        samples: list[Sample],
-        body: int,
-        at: float | None = None,
-        ready_at: float | None = None,
+        self, number: int, body: int, at: float | None = None, ready_at: float | None = None
     ) -> Sample:
-        request = self._request(self._specification.bodies[body])
+        request = self._request(self._given.bodies[body])
         reply, error = None, ""
         sent_at = time.perf_counter()
         try:
-            reply = await exchange.exchange(request)
+            reply = await self._connections[number].exchange(request)
         except LoadError as failed:
             error = str(failed)
         ended_at = time.perf_counter()
-        sample = Sample(
-            body,
-            sent_at if at is None else at,
-            sent_at if ready_at is None else ready_at,
-            sent_at,
-            ended_at,
-            reply,
-            error,
-        )
-        samples.append(sample)
+        at = sent_at if at is None else at
+        ready_at = sent_at if ready_at is None else ready_at
+        sample = Sample(body, at, ready_at, sent_at, ended_at, reply, error)
+        self.samples[number].append(sample)
         self._watch(sample)
         if sample.failure is not None:
             await asyncio.sleep(_PAUSE_SECONDS)
         return sample
 
 
-# Any: a coroutine's own types.
-async def _all(coroutines: Iterator[Coroutine[Any, Any, None]]) -> None:
-    """Runs all to their end; the first that fails ends the others, and its error is raised."""
-    tasks = [asyncio.ensure_future(each) for each in coroutines]
+@asynccontextmanager
+async def _tasks() -> AsyncIterator[asyncio.TaskGroup]:
+    """Waits for all tasks; the first that fails ends the others, and its error is raised."""
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for task in done:
-        task.result()
+        async with asyncio.TaskGroup() as tasks:
+            yield tasks
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
 
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Turns garbage collection off, because a collection would stop all clients at once."""
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def run_load(work: Awaitable[_Result]) -> _Result:
+def run_load(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Runs a coroutine of this module in an event loop that costs little."""
-
-    async def run() -> _Result:
-        try:
-            return await work
-        finally:
-            # uvloop closes a connection two steps after it is told to.
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(run())
+        return runner.run(work)
 
 
 def connections_to(url: str, timeout_seconds: float) -> Callable[[], Connection]:

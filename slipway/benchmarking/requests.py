@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from slipway.benchmarking.design import (
     OUTPUT_TOKENS,
     TEXT,
     Cell,
-    Design,
     Lengths,
     LoadedDesign,
 )
@@ -33,45 +32,43 @@ _TRIES = 50
 
 
 def find_tokenizer(
-    loaded: LoadedDesign, config: ModelConfig | None, artifacts: str, root: Path
+    loaded: LoadedDesign, config: ModelConfig | None, artifacts: str
 ) -> "tuple[Tokenizer | None, str]":
-    """Returns the model's tokenizer, and where it is or was looked for.
+    """Returns the model's tokenizer, and where it is or why there is none.
 
     Args:
         loaded: the design, which may name one.
         config: of the model; None if it cannot be read.
         artifacts: `release` or `sample`: which of the two the environment deploys.
-        root: the project.
 
     Raises:
         UserError: the design names a file that is no tokenizer.
     """
     named = loaded.design.prompts.tokenizer
-    path = None
     if named is not None:
-        path = _beside(loaded, named, root)
-    elif config is not None:
-        source = config.artifacts.sample if artifacts == "sample" else config.artifacts.weights
+        path = loaded.file(named)
+    else:
+        given = config and config.artifacts
+        source = given and (given.sample if artifacts == "sample" else given.weights)
         folder = getattr(source, "path", None)
-        path = root / folder / "tokenizer.json" if folder else None
-    if path is None:
-        return None, "the model's files are not on this machine"
-    shown = relative(path, root)
+        if not folder:
+            return None, "the model's files are not on this machine"
+        path = loaded.root / folder / "tokenizer.json"
+    shown = relative(path, loaded.root)
     if not path.is_file():
         if named is None:
             return None, f"there is no {shown}"
-        raise no_tokenizer(f"there is no {shown}")
+        raise _no_tokenizer(f"there is no {shown}")
     # Imported when it is needed: it takes its time.
     from tokenizers import Tokenizer
 
     try:
         return Tokenizer.from_file(str(path)), shown
     except Exception as error:  # the library raises nothing narrower
-        raise no_tokenizer(f"{shown} is no tokenizer: {error}") from None
+        raise _no_tokenizer(f"{shown} is no tokenizer: {error}") from None
 
 
-def no_tokenizer(reason: str) -> UserError:
-    """Returns the report of a tokenizer that is missing."""
+def _no_tokenizer(reason: str) -> UserError:
     return UserError.of(
         Code.BENCH_INPUT,
         f"lengths in tokens need the model's tokenizer: {reason}",
@@ -102,7 +99,7 @@ class Texts:
                 if len(found.ids) < count:
                     break
                 text = text[: found.offsets[count - 1][1]]
-        raise no_tokenizer(f"it gives no text of {count} tokens")
+        raise _no_tokenizer(f"it gives no text of {count} tokens")
 
     def _words(self) -> Iterator[str]:
         for _ in range(self._size * _TRIES):
@@ -112,7 +109,7 @@ class Texts:
 
 
 def make_bodies(
-    loaded: LoadedDesign, cell: Cell, tokenizer: "Tokenizer | None", missing: str, root: Path
+    loaded: LoadedDesign, cell: Cell, tokenizer: "Tokenizer | None", missing: str
 ) -> list[bytes]:
     """Returns the requests of a cell, the same for the same seed.
 
@@ -121,55 +118,44 @@ def make_bodies(
         cell: the levels.
         tokenizer: the model's; None if there is none.
         missing: why there is none.
-        root: the project, to which paths in messages are relative.
 
     Raises:
         UserError: lengths are given and there is no tokenizer, or the prompts cannot be read.
     """
-    design = loaded.design
-    generator = random.Random(f"{design.seed} {cell}")  # noqa: S311  # of an experiment
-    inputs = _inputs(loaded, cell, tokenizer, missing, root, generator)
-    return [
-        json.dumps(
-            _filled(design.request.body, cell, list(itertools.islice(inputs, cell.batch)))
-        ).encode()
-        for _ in range(REQUESTS)
-    ]
+    form = loaded.design.request
+    inputs = _inputs(loaded, cell, tokenizer, missing)
+    bodies = []
+    for _ in range(REQUESTS):
+        given = list(itertools.islice(inputs, cell.batch))
+        values = {INPUTS: given, INPUT: given[0], OUTPUT_TOKENS: cell.output_tokens}
+        bodies.append(json.dumps(_replaced(form.body, values)).encode())
+    return bodies
 
 
 # Any: JSON.
 def _inputs(
-    loaded: LoadedDesign,
-    cell: Cell,
-    tokenizer: "Tokenizer | None",
-    missing: str,
-    root: Path,
-    generator: random.Random,
+    loaded: LoadedDesign, cell: Cell, tokenizer: "Tokenizer | None", missing: str
 ) -> Iterator[Any]:
-    design = loaded.design
-    if design.prompts.file is not None:
-        path = _beside(loaded, design.prompts.file, root)
-        read = read_prompts(path, root)
-        if path.suffix == ".jsonl":
-            return itertools.cycle(read)
-        return (_with_text(design.request.input, text) for text in itertools.cycle(read))
+    """Yields inputs without an end."""
+    prompts, form = loaded.design.prompts, loaded.design.request.input
+    if prompts.file is not None:
+        path = loaded.file(prompts.file)
+        for each in itertools.cycle(read_prompts(path, loaded.root)):
+            yield each if path.suffix == ".jsonl" else _replaced(form, {TEXT: each})
     if tokenizer is None:
-        raise no_tokenizer(missing)
+        raise _no_tokenizer(missing)
+    generator = random.Random(f"{loaded.design.seed} {cell}")  # noqa: S311  # of an experiment
     texts = Texts(tokenizer, generator)
-    length = _length_of(design, cell, generator)
-    return (_with_text(design.request.input, texts.of(length())) for _ in itertools.count())
-
-
-def _length_of(design: Design, cell: Cell, generator: random.Random) -> Callable[[], int]:
-    lengths = design.prompts.lengths
-    if lengths is None:
-        return lambda: cell.input_tokens or 1
-    return lambda: drawn_length(lengths, generator)
+    while True:
+        length = cell.input_tokens or 1
+        if prompts.lengths is not None:
+            length = drawn_length(prompts.lengths, generator)
+        yield _replaced(form, {TEXT: texts.of(length)})
 
 
 def drawn_length(lengths: Lengths, generator: random.Random) -> int:
     """Returns the tokens of one text; a length beyond the bounds is drawn again."""
-    if lengths.distribution == "uniform" or not lengths.mean or not lengths.deviation:
+    if not lengths.mean or not lengths.deviation:
         return generator.randint(lengths.least, lengths.most)
     # Of the normal distribution that is behind it.
     variance = math.log(1 + (lengths.deviation / lengths.mean) ** 2)
@@ -211,20 +197,6 @@ def read_prompts(path: Path, root: Path) -> list[Any]:
     if not found:
         raise UserError.of(Code.BENCH_INPUT, f"{shown} has no prompt", remedy)
     return found
-
-
-def _beside(loaded: LoadedDesign, name: str, root: Path) -> Path:
-    """Returns a file that a design names: beside the design, or in the project."""
-    beside = loaded.path.parent / name
-    return beside if beside.exists() else root / name
-
-
-def _with_text(content: Any, text: str) -> Any:
-    return _replaced(content, {TEXT: text})
-
-
-def _filled(body: Any, cell: Cell, inputs: list[Any]) -> Any:
-    return _replaced(body, {INPUTS: inputs, INPUT: inputs[0], OUTPUT_TOKENS: cell.output_tokens})
 
 
 def _replaced(content: Any, values: Mapping[str, Any]) -> Any:

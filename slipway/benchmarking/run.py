@@ -3,26 +3,21 @@
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.benchmarking.answers import Observed, is_expired, observe
 from slipway.benchmarking.arrivals import constant_arrivals, poisson_arrivals, read_trace
 from slipway.benchmarking.connections import LoadError
-from slipway.benchmarking.design import Cell, LoadedDesign
-from slipway.benchmarking.endpoint import (
-    Endpoint,
-    HourlyCost,
-    Instances,
-    cost_per_hour,
-    look_at_instances,
-)
-from slipway.benchmarking.figures import Figures, failures_of, trial_figures
+from slipway.benchmarking.design import LOADS, Cell, LoadedDesign, shown
+from slipway.benchmarking.endpoint import Endpoint, Instances, cost_per_hour, look_at_instances
+from slipway.benchmarking.estimates import rounded
+from slipway.benchmarking.figures import Figures, trial_figures
 from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, Sample, connections_to, run_load
 from slipway.benchmarking.requests import make_bodies
 from slipway.benchmarking.self_test import Level, driver_limit, test_level
@@ -40,7 +35,7 @@ _MOST_FAILURES = 50
 _PATIENCE_SECONDS = 10.0
 
 Say = Callable[[str], None]
-Write = Callable[["TrialRow", Sequence[tuple[Sample, Observed]]], None]
+Write = Callable[["Trial", Sequence[Observed]], None]
 """Keeps the requests of a trial."""
 
 
@@ -48,47 +43,60 @@ class StoppedError(Exception):
     """The run cannot go on; the message says why."""
 
 
-class _ExpiredError(StoppedError):
-    """The credentials are no longer valid."""
-
-
 @dataclass(frozen=True)
-class TrialRow:
-    """One trial.
+class Trial:
+    """One trial, as the summary has it.
 
     Args:
-        cell: its levels.
+        levels: of its cell.
         round: from 1.
         order: its place in the run, from 1.
-        began_at: when it began.
+        began_at: when it began, in UTC.
         figures: what it measured.
-        failures: how often each failure came.
+        failures: how often each kind of failure came, the most frequent first.
         instances: that the endpoint had at its end.
-        cost: of the instances.
+        usd_per_hour: of the instances that were asked; None if it is not known.
+        cost: where the price is from, or why there is none.
         client_limit: why it measured the client; None if it did not.
         is_cut: whether it ended early.
     """
 
-    cell: Cell
+    # Any: texts and numbers.
+    levels: Mapping[str, Any]
     round: int
     order: int
-    began_at: datetime
+    began_at: str
     figures: Figures
     failures: Mapping[str, int]
-    instances: tuple[Instances, ...]
-    cost: HourlyCost
+    instances: str
+    usd_per_hour: float | None
+    cost: str
     client_limit: str | None
-    is_cut: bool = False
+    is_cut: bool
 
     @property
     def counts(self) -> bool:
         """Returns whether it is a result: whole, and of the endpoint."""
         return not self.is_cut and self.client_limit is None
 
+    def __str__(self) -> str:
+        found = self.figures
+        text = f"{shown(self.levels)}: no answer"
+        if "requests_per_second" in found:
+            text = (
+                f"{shown(self.levels)}: {found['requests_per_second']:.3g} requests/s, "
+                f"p50 {found['p50_milliseconds']:.3g} ms, p99 {found['p99_milliseconds']:.3g} ms"
+            )
+        if self.failures:
+            text += f" ({', '.join(f'{count} x {kind}' for kind, count in self.failures.items())})"
+        if self.client_limit is not None:
+            text += f" (no result: {self.client_limit})"
+        return f"{text} (cut short)" if self.is_cut else text
+
 
 @dataclass
 class Run:
-    """One run of a design.
+    """One run of a design; the requests of every cell are made before anything is sent.
 
     Args:
         endpoint: what is measured.
@@ -105,44 +113,45 @@ class Run:
         trials: those that were measured.
         stopped: why the run ended early; None if it did not.
         problem: the same as a report where the user can put it right.
+
+    Raises:
+        UserError: the texts or the trace cannot be read.
     """
 
     endpoint: Endpoint
     loaded: LoadedDesign
     tokenizer: "Tokenizer | None"
     tokenizer_note: str
-    root: Path
     say: Say
     write: Write
     test: Callable[[int | None, float | None, bytes], Level] = test_level
     patience_seconds: float = _PATIENCE_SECONDS
     levels: list[Level] = field(default_factory=list)
-    trials: list[TrialRow] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
     stopped: str | None = None
     problem: UserError | None = None
 
-    def prepare(self) -> None:
-        """Makes the requests of every cell, before anything is sent.
-
-        Raises:
-            UserError: the texts or the trace cannot be read.
-        """
-        self._bodies = {
-            cell: make_bodies(self.loaded, cell, self.tokenizer, self.tokenizer_note, self.root)
+    def __post_init__(self) -> None:
+        self.bodies = {
+            cell: make_bodies(self.loaded, cell, self.tokenizer, self.tokenizer_note)
             for cell in self.loaded.cells()
         }
+        design, root = self.loaded.design, self.loaded.root
+        self._trace = read_trace(self.loaded.file(design.trace), root) if design.trace else None
         self._sagemaker = self.endpoint.access.client("sagemaker")
-        self._signed: dict[str | None, SignedRequests] = {}
-        trace = self.loaded.design.trace
-        self._trace = None
-        if trace is not None:
-            beside = self.loaded.path.parent / trace
-            self._trace = read_trace(beside if beside.exists() else self.root / trace, self.root)
-
-    def first_body(self) -> tuple[Cell, bytes]:
-        """Returns a cell and one of its requests, for a first look at the endpoint."""
-        cell, bodies = next(iter(self._bodies.items()))
-        return cell, bodies[0]
+        self._signed = {
+            variant: SignedRequests(
+                signed_target(
+                    self.endpoint.access,
+                    self.endpoint.name,
+                    stream=design.request.stream,
+                    variant=variant,
+                    component=self.endpoint.component,
+                    content_type=design.request.content_type,
+                )
+            )
+            for variant in dict.fromkeys(map(self.variant, self.bodies))
+        }
 
     def check_variants(self) -> None:
         """Looks for the variants that the design asks by name.
@@ -150,7 +159,7 @@ class Run:
         Raises:
             UserError: the endpoint lacks one.
         """
-        asked = dict.fromkeys(filter(None, map(self.variant, self._bodies)))
+        asked = list(filter(None, self._signed))
         known = [each.variant for each in self._instances()] if asked else []
         missing = [name for name in asked if name not in known]
         if missing and known:
@@ -162,9 +171,8 @@ class Run:
 
     def variant(self, cell: Cell) -> str | None:
         """Returns the production variant that a cell asks."""
-        if cell.engine is not None and self.loaded.design.factors.engine is not None:
-            return self.loaded.design.factors.engine[cell.engine]
-        return cell.variant
+        engines = self.loaded.design.factors.engine
+        return engines[cell.engine] if engines and cell.engine else cell.variant
 
     def carry_out(self) -> None:
         """Tests the client, then measures every cell.
@@ -174,7 +182,7 @@ class Run:
         """
         try:
             refused = self._test_levels()
-            cells = [cell for cell in self._bodies if _level_of(cell) not in refused]
+            cells = [cell for cell in self.bodies if _load_of(cell) not in refused]
             design = self.loaded.design
             generator = random.Random(design.seed)  # noqa: S311  # of an experiment
             # Every round has each cell once: an endpoint that gets slower does so for all alike.
@@ -189,75 +197,68 @@ class Run:
             self.stopped = "it was stopped by Ctrl-C"
         except UserError as error:
             self.stopped, self.problem = error.problems[0].message, error
-        except StoppedError as error:
+        except (StoppedError, LoadError) as error:
             self.stopped = str(error)
 
     def _test_levels(self) -> set[tuple[int | None, float | None]]:
         """Returns the levels that the client cannot measure."""
         refused = set()
-        body = max((bodies[0] for bodies in self._bodies.values()), key=len)
-        for level in dict.fromkeys(map(_level_of, self._bodies)):
+        body = max((bodies[0] for bodies in self.bodies.values()), key=len)
+        for level in dict.fromkeys(map(_load_of, self.bodies)):
             if level == (None, None):
                 continue  # the requests of a trace are judged as they are sent
             found = self.test(*level, body)
             self.levels.append(found)
             if found.reason is not None:
                 refused.add(level)
-                self.say(f"self-test: {shown_level(*level)} is not measured: {found.reason}")
+                name = shown(dict(zip(LOADS, level, strict=True)))
+                self.say(f"self-test: {name} is not measured: {found.reason}")
         return refused
 
     def _measure(self, cell: Cell, number: int, order: int, total: int) -> None:
-        load = self._load(cell, order)
-        began_at = datetime.now(UTC)
-        stop: BaseException | None = None
-        try:
-            run_load(load.run())
-        except (KeyboardInterrupt, StoppedError) as error:
-            stop = error
-        except LoadError as error:
-            stop = StoppedError(str(error))
-        row, requests = self._row(cell, number, order, began_at, load, is_cut=stop is not None)
-        if requests:
-            self.trials.append(row)
-            self.write(row, requests)
-            self.say(f"{order}/{total}  {_described(row)}")
-        if stop is not None:
-            raise stop
-
-    def _load(self, cell: Cell, order: int) -> Load:
-        requests = self._requests_to(self.variant(cell))
+        variant = self.variant(cell)
+        requests = self._signed[variant]
 
         def request(body: bytes) -> bytes:
             try:
                 return requests.of(body)
             # botocore's providers run the user's own programs: this can be any exception.
             except Exception as error:
-                raise _ExpiredError(f"the credentials cannot be renewed: {error}") from None
+                raise StoppedError(f"the credentials cannot be renewed: {error}") from None
 
-        return Load(
-            self._specification(cell, order),
-            connections_to(requests.target.url, _TIMEOUT_SECONDS),
-            request,
-            _Watch(self.patience_seconds),
-        )
-
-    def _requests_to(self, variant: str | None) -> SignedRequests:
-        """Returns what signs requests to a variant; making boto3's client takes its time."""
-        if variant not in self._signed:
-            form, endpoint = self.loaded.design.request, self.endpoint
-            target = signed_target(
-                endpoint.access,
-                endpoint.name,
-                stream=form.stream,
-                variant=variant,
-                component=endpoint.component,
-                content_type=form.content_type,
-            )
-            self._signed[variant] = SignedRequests(target)
-        return self._signed[variant]
+        connect = connections_to(requests.target.url, _TIMEOUT_SECONDS)
+        watch = _Watch(self.patience_seconds)
+        load = Load(self._specification(cell, order), connect, request, watch)
+        began_at = datetime.now(UTC).isoformat(timespec="seconds")
+        is_cut = True
+        try:
+            run_load(load.run())
+            is_cut = False
+        finally:
+            counted = [[each for each in client if each.counts] for client in load.samples]
+            observed = self._observed(counted)
+            if observed:
+                instances = self._instances()
+                usd, cost = cost_per_hour(instances, variant, self.endpoint.environment)
+                trial = Trial(
+                    cell.levels(),
+                    number,
+                    order,
+                    began_at,
+                    trial_figures(observed, _measured_seconds(cell, counted), cell.batch, usd),
+                    dict(Counter(each.kind for each in observed if each.failure).most_common()),
+                    " and ".join(map(str, instances)),
+                    None if usd is None else rounded(usd),
+                    cost,
+                    driver_limit(load),
+                    is_cut,
+                )
+                self.trials.append(trial)
+                self.write(trial, observed)
+                self.say(f"{order}/{total}  {trial}")
 
     def _specification(self, cell: Cell, order: int) -> ClosedLoad | OpenLoad:
-        design, bodies = self.loaded.design, self._bodies[cell]
+        design, bodies = self.loaded.design, self.bodies[cell]
         warm_up = design.warm_up_seconds
         if cell.concurrency is not None:
             return ClosedLoad(
@@ -268,43 +269,22 @@ class Run:
                 requests=design.requests,
                 seconds=design.seconds,
             )
-        if self._trace is not None:
-            arrivals = list(self._trace)
-        else:
-            rate = cell.requests_per_second or 1.0
-            end = warm_up + design.seconds
+        arrivals = self._trace
+        if cell.requests_per_second is not None:
+            rate, end = cell.requests_per_second, warm_up + design.seconds
             if design.arrivals == "constant":
                 arrivals = list(constant_arrivals(rate, end))
             else:
                 arrivals = list(poisson_arrivals(rate, end, design.seed * 100_000 + order))
         connections = design.connections or _DEFAULT_CONNECTIONS
-        return OpenLoad(bodies, arrivals, connections, warm_up)
+        return OpenLoad(bodies, arrivals or (), connections, warm_up)
 
-    def _row(
-        self,
-        cell: Cell,
-        number: int,
-        order: int,
-        began_at: datetime,
-        load: Load,
-        *,
-        is_cut: bool,
-    ) -> tuple[TrialRow, list[tuple[Sample, Observed]]]:
+    def _observed(self, counted: Sequence[Sequence[Sample]]) -> list[Observed]:
+        samples = [each for client in counted for each in client]
+        start = min((each.intended_at for each in samples), default=0.0)
         key = self.loaded.design.request.tokens_key
-        count = self._count_tokens if self.tokenizer is not None else None
-        counted = [[each for each in client if each.counts] for client in load.samples]
-        requests = [(each, observe(each, key, count)) for client in counted for each in client]
-        observed = [each for _, each in requests]
-        instances = self._instances()
-        cost = cost_per_hour(instances, self.variant(cell), self.endpoint.environment)
-        seconds = _measured_seconds(cell, counted)
-        figures = trial_figures(observed, seconds, cell.batch, cost.usd)
-        failures = failures_of(observed)
-        limit = driver_limit(load)
-        row = TrialRow(
-            cell, number, order, began_at, figures, failures, instances, cost, limit, is_cut
-        )
-        return row, requests
+        count = None if self.tokenizer is None else self._count_tokens
+        return [observe(each, start, key, count) for each in samples]
 
     def _count_tokens(self, text: str) -> int:
         assert self.tokenizer is not None  # noqa: S101  # the caller looked
@@ -320,8 +300,6 @@ class Run:
 def _measured_seconds(cell: Cell, counted: Sequence[Sequence[Sample]]) -> float:
     """Returns the time that the throughput is of: by Little's law in the closed loop."""
     known = [client for client in counted if client]
-    if not known:
-        return 0.0
     if cell.concurrency is not None:
         spans = [max(e.ended_at for e in c) - min(e.sent_at for e in c) for c in known]
         return math.fsum(spans) / len(known)
@@ -335,18 +313,18 @@ class _Watch:
     def __init__(self, patience_seconds: float) -> None:
         self._patience_seconds = patience_seconds
         self._failures = 0
-        self._since: float | None = None
+        self._since = 0.0
 
     def __call__(self, sample: Sample) -> None:
-        failure = sample.failure
+        failure, now = sample.failure, time.perf_counter()
         if failure is None:
-            self._failures, self._since = 0, None
+            self._failures = 0
             return
         if is_expired(sample.reply):
-            raise _ExpiredError(f"the credentials are no longer valid: {failure}")
-        now = time.perf_counter()
+            raise StoppedError(f"the credentials are no longer valid: {failure}")
         self._failures += 1
-        self._since = now if self._since is None else self._since
+        if self._failures == 1:
+            self._since = now
         if self._failures >= _MOST_FAILURES and now - self._since >= self._patience_seconds:
             raise StoppedError(
                 f"{self._failures} requests in a row failed, over "
@@ -354,41 +332,5 @@ class _Watch:
             )
 
 
-def _level_of(cell: Cell) -> tuple[int | None, float | None]:
+def _load_of(cell: Cell) -> tuple[int | None, float | None]:
     return cell.concurrency, cell.requests_per_second
-
-
-def shown_level(concurrency: int | None, rate: float | None) -> str:
-    """Returns a level in words."""
-    if concurrency is not None:
-        return f"concurrency {concurrency}"
-    return f"{rate:g} requests/s"
-
-
-def shown_cell(cell: Cell) -> str:
-    """Returns the levels of a cell in words."""
-    return ", ".join(f"{name.replace('_', ' ')} {each}" for name, each in _shown_levels(cell))
-
-
-def _shown_levels(cell: Cell) -> Iterator[tuple[str, str]]:
-    for name, value in cell.levels().items():
-        yield name, f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _described(row: TrialRow) -> str:
-    found = row.figures
-    parts = [f"{shown_cell(row.cell)}:"]
-    if "requests_per_second" in found:
-        parts.append(
-            f"{found['requests_per_second']:.3g} requests/s, "
-            f"p50 {found['p50_milliseconds']:.3g} ms, p99 {found['p99_milliseconds']:.3g} ms"
-        )
-    else:
-        parts.append("no answer")
-    if row.failures:
-        parts.append(f"({', '.join(f'{count} x {kind}' for kind, count in row.failures.items())})")
-    if row.client_limit is not None:
-        parts.append(f"(no result: {row.client_limit})")
-    if row.is_cut:
-        parts.append("(cut short)")
-    return " ".join(parts)

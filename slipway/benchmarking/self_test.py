@@ -59,13 +59,13 @@ def driver_limit(load: Load) -> str | None:
     share = load.processor_seconds / load.seconds if load.seconds else 0.0
     if share > MOST_PROCESSOR_SHARE:
         return f"the client used {share:.0%} of a core"
-    late = late_seconds(load)
+    late = _late_seconds(load)
     if late > MOST_LATE_SECONDS:
         return f"the client sent requests {late * 1000:.0f} ms late (p99)"
     return None
 
 
-def late_seconds(load: Load) -> float:
+def _late_seconds(load: Load) -> float:
     """Returns the 99th percentile of how late requests were sent with a free connection."""
     late = [each.driver_late_seconds for client in load.samples for each in client if each.counts]
     return float(np.percentile(late, 99)) if late else 0.0
@@ -73,64 +73,47 @@ def late_seconds(load: Load) -> float:
 
 def test_level(concurrency: int | None, rate: float | None, body: bytes) -> Level:
     """Tests one level with a typical request, and the best of some attempts counts."""
+    load: ClosedLoad | OpenLoad
+    if concurrency is not None:
+        load = ClosedLoad([body], concurrency, warm_up_seconds=_WARM_UP_SECONDS, seconds=_SECONDS)
+    else:
+        assert rate is not None  # noqa: S101  # a level has one of the two
+        arrivals = list(constant_arrivals(rate, _WARM_UP_SECONDS + _SECONDS))
+        connections = int(rate * DELAY_MILLISECONDS / 1000 * 2) + _SPARE_CONNECTIONS
+        load = OpenLoad([body], arrivals, connections, _WARM_UP_SECONDS)
+    found: list[Level] = []
     with _server() as url:
-        target = SignedTarget(
-            f"{url}/endpoints/stub/invocations",
-            "us-east-1",
-            lambda: ReadOnlyCredentials("AKIDEXAMPLE", "example", None),
-        )
-        requests = SignedRequests(target)
-        found = None
-        for _ in range(_ATTEMPTS):
-            specification = _load(concurrency, rate, body)
-            load = Load(specification, connections_to(url, _TIMEOUT_SECONDS), requests.of)
+        credentials = ReadOnlyCredentials("AKIDEXAMPLE", "example", None)
+        target = SignedTarget(f"{url}/endpoints/stub/invocations", "us-east-1", lambda: credentials)
+        request = SignedRequests(target).of
+        while len(found) < _ATTEMPTS and not (found and found[-1].reason is None):
+            attempt = Load(load, connections_to(url, _TIMEOUT_SECONDS), request)
             try:
-                run_load(load.run())
+                run_load(attempt.run())
             except LoadError as error:
                 return Level(concurrency, rate, 0.0, 0.0, str(error))
-            level = _level(load, concurrency, rate)
-            if found is None or level.share > found.share:
-                found = level
-            if level.reason is None:
-                return level
-    assert found is not None  # noqa: S101  # there is an attempt
-    return found
-
-
-def _load(concurrency: int | None, rate: float | None, body: bytes) -> ClosedLoad | OpenLoad:
-    if concurrency is not None:
-        return ClosedLoad([body], concurrency, warm_up_seconds=_WARM_UP_SECONDS, seconds=_SECONDS)
-    assert rate is not None  # noqa: S101  # a level has one of the two
-    arrivals = list(constant_arrivals(rate, _WARM_UP_SECONDS + _SECONDS))
-    connections = int(rate * DELAY_MILLISECONDS / 1000 * 2) + _SPARE_CONNECTIONS
-    return OpenLoad([body], arrivals, connections, warm_up_seconds=_WARM_UP_SECONDS)
+            found.append(_level(attempt, concurrency, rate))
+    return max(found, key=lambda level: (level.reason is None, level.share))
 
 
 def _level(load: Load, concurrency: int | None, rate: float | None) -> Level:
-    late = late_seconds(load)
     share = 1.0
     if concurrency is not None:
         counted = [[each for each in client if each.counts] for client in load.samples]
         spans = sum(client[-1].ended_at - client[0].sent_at for client in counted)
-        total = sum(map(len, counted))
-        share = total * DELAY_MILLISECONDS / 1000 / spans
+        share = sum(map(len, counted)) * DELAY_MILLISECONDS / 1000 / spans
     reason = driver_limit(load)
     if reason is None and share < LEAST_SHARE:
         reason = f"the client reaches {share:.0%} of the ideal rate"
-    return Level(concurrency, rate, share, late, reason)
+    return Level(concurrency, rate, share, _late_seconds(load), reason)
 
 
 @contextlib.contextmanager
 def _server() -> Iterator[str]:
     """Starts the server in a process of its own; gives its URL."""
+    module = "slipway.benchmarking.idle_server"
     with subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
-        [
-            sys.executable,
-            "-m",
-            "slipway.benchmarking.idle_server",
-            "--delay-milliseconds",
-            str(DELAY_MILLISECONDS),
-        ],
+        [sys.executable, "-m", module, "--delay-milliseconds", str(DELAY_MILLISECONDS)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from slipway.benchmarking.answers import Observed
-    from slipway.benchmarking.design import LoadedDesign
     from slipway.benchmarking.endpoint import Endpoint
-    from slipway.benchmarking.load import Sample
-    from slipway.benchmarking.run import Run, TrialRow
+    from slipway.benchmarking.run import Run, Trial
     from slipway.project import Project
 
 
@@ -63,25 +61,24 @@ def bench(
                 "Give the two folders alone.",
             )
         _compare(*compare, as_json=as_json)
-        return
-    if name is None:
+    elif name is not None:
+        _measure(name, env, design, output, as_json=as_json)
+    else:
         raise UserError.of(
             Code.WRONG_OPTIONS, "no model is named", "Name one, or two runs with `--compare`."
         )
-    _measure(name, env, design, output, as_json=as_json)
 
 
 def _compare(first: Path, second: Path, *, as_json: bool) -> None:
     from slipway.benchmarking.compare import compare, differences_table, doubts
-    from slipway.benchmarking.report import markdown_table
     from slipway.benchmarking.results import read_document
 
     documents = read_document(first), read_document(second)
     found, other = compare(*documents), doubts(*documents)
     if as_json:
-        print_json({"differences": [each.as_json() for each in found], "doubts": other})
+        print_json({"differences": found, "doubts": other})
         return
-    typer.echo(markdown_table(differences_table(found)))
+    typer.echo(differences_table(found).as_markdown())
     for text in other:
         typer.echo(f"Not only the endpoint differs: {text}.")
 
@@ -94,14 +91,9 @@ def _measure(
     from slipway.access import account_errors
     from slipway.benchmarking.design import find_design
     from slipway.benchmarking.report import as_html, as_markdown
-    from slipway.benchmarking.results import (
-        ROWS,
-        SUMMARY,
-        as_document,
-        dumped,
-        request_rows,
-        run_folder,
-    )
+    from slipway.benchmarking.requests import find_tokenizer
+    from slipway.benchmarking.results import ROWS, SUMMARY, as_document, request_lines, run_folder
+    from slipway.benchmarking.run import Run
 
     project = current_project()
     loaded = find_design(design, name, project.root, Path.cwd())
@@ -110,14 +102,21 @@ def _measure(
     folder = output or run_folder(project.root, name, env, began_at)
     rows = folder / ROWS
 
-    def write(row: TrialRow, requests: Sequence[tuple[Sample, Observed]]) -> None:
+    def write(trial: Trial, requests: Sequence[Observed]) -> None:
         with reported(str(rows), rows), rows.open("a", encoding="utf-8") as file:
-            file.write(dumped(request_rows(row, requests)))
+            file.write(request_lines(trial, requests))
 
     def say(text: str) -> None:
         typer.echo(text, err=True)
 
-    run = _run(project, endpoint, loaded, say, write)
+    try:
+        config = project.config(name, env).config
+    except UserError:
+        config = None  # an endpoint can be measured although its file has mistakes
+    tokenizer, where = find_tokenizer(loaded, config, endpoint.environment.artifacts)
+    run = Run(endpoint, loaded, tokenizer, where, say, write)
+    run.check_variants()
+    _ask_once(run)
     with reported(str(folder), folder):
         folder.mkdir(parents=True, exist_ok=True)
         rows.write_bytes(b"")
@@ -135,7 +134,7 @@ def _measure(
         (folder / "report.html", as_html(document)),
     ):
         write_file(path, text, str(path))
-    typer.echo(f"{folder}: report.html, report.md, {SUMMARY}, {ROWS}", err=True)
+    say(f"{folder}: report.html, report.md, {SUMMARY}, {ROWS}")
     if run.stopped is None:
         return
     if as_json:
@@ -162,43 +161,22 @@ def _endpoint(project: Project, name: str, env: str) -> Endpoint:
             f"{name} is asynchronous: its requests wait in a queue",
             "Measure an endpoint that answers at once.",
         )
-    return Endpoint(
-        name,
-        environment,
-        endpoint_name(project, name, environment),
-        environment.stack_name(name) if mode == SCALE_TO_ZERO else None,
-        open_access(environment, project.root),
-    )
+    component = environment.stack_name(name) if mode == SCALE_TO_ZERO else None
+    access = open_access(environment, project.root)
+    return Endpoint(name, environment, endpoint_name(project, name, environment), component, access)
 
 
-# Any: the two callables of a run.
-def _run(project: Project, endpoint: Endpoint, loaded: LoadedDesign, say: Any, write: Any) -> Run:
-    """Returns the run, after one request that shows whether the endpoint answers."""
-    from slipway.benchmarking.requests import find_tokenizer
-    from slipway.benchmarking.run import Run
+def _ask_once(run: Run) -> None:
+    """Sends one request, which shows whether the endpoint answers."""
     from slipway.operations.invoke.realtime import Request, invoke, invoke_stream
 
-    environment = endpoint.environment
-    try:
-        config = project.config(endpoint.model, environment.name).config
-    except UserError:
-        config = None  # an endpoint can be measured although its file has mistakes
-    tokenizer, where = find_tokenizer(loaded, config, environment.artifacts, project.root)
-    run = Run(endpoint, loaded, tokenizer, where, project.root, say, write)
-    run.prepare()
-    run.check_variants()
-    cell, body = run.first_body()
-    form = loaded.design.request
+    cell, bodies = next(iter(run.bodies.items()))
+    form, endpoint = run.loaded.design.request, run.endpoint
+    variant, accept = run.variant(cell), "application/json"
     request = Request(
-        endpoint.name,
-        body,
-        form.content_type,
-        "application/json",
-        run.variant(cell),
-        endpoint.component,
+        endpoint.name, bodies[0], form.content_type, accept, variant, endpoint.component
     )
     if form.stream:
         invoke_stream(request, endpoint.access, lambda _part: None)
     else:
         invoke(request, endpoint.access)
-    return run

@@ -83,18 +83,15 @@ def as_svg(plot: Plot) -> str:
     known = [value for one in plot.series for value in one.values if value is not None]
     axis = axis_to(max(known, default=0) or 1, _LOWER, _UPPER, most_ticks=4)
     parts = [
-        f'<svg class="plot" role="img" aria-labelledby="{name}-title {name}-desc" '
-        f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">',
-        f'<title id="{name}-title">{escape(plot.title)}, {escape(plot.unit)}</title>',
-        f'<desc id="{name}-desc">{escape(_description(plot))}</desc>',
-        _text(12, 18, plot.title, "title"),
-        _text(12, 34, plot.unit),
-        *_grid(axis),
+        svg_head(name, f"{plot.title}, {plot.unit}", _description(plot), (_WIDTH, _HEIGHT)),
+        svg_text(12, 18, plot.title, "title"),
+        svg_text(12, 34, plot.unit),
+        *horizontal_grid(axis, _LEFT, _RIGHT),
         *_times(plot),
         *_legend(plot.series),
     ]
     if not known:
-        parts.append(_text((_LEFT + _RIGHT) / 2, (_LOWER + _UPPER) / 2, "no data", "middle"))
+        parts.append(svg_text((_LEFT + _RIGHT) / 2, (_LOWER + _UPPER) / 2, "no data", "middle"))
     for index, one in enumerate(plot.series):
         parts += _line(one.values, axis, f"line{index % _KINDS}")
     return "\n".join([*parts, "</svg>\n"])
@@ -117,12 +114,30 @@ def _description(plot: Plot) -> str:
     return " ".join(words)
 
 
-def _grid(axis: Axis) -> Iterator[str]:
+def svg_head(name: str, title: str, description: str, size: tuple[int, int]) -> str:
+    """Returns the begin of an `svg` element; the name is different from others on a page."""
+    width, height = size
+    return (
+        f'<svg class="plot" role="img" aria-labelledby="{name}-title {name}-desc" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
+        f'<title id="{name}-title">{escape(title)}</title>\n'
+        f'<desc id="{name}-desc">{escape(description)}</desc>'
+    )
+
+
+def svg_text(x: float, y: float, words: str, kind: str = "") -> str:
+    """Returns a text, of one of the classes of `STYLE`."""
+    classed = f' class="{kind}"' if kind else ""
+    return f'<text{classed} x="{x:.4g}" y="{y:.4g}">{escape(words)}</text>'
+
+
+def horizontal_grid(axis: Axis, left: float, right: float) -> Iterator[str]:
+    """Yields a line with its label at each tick of an upright axis."""
     for value, label in axis.ticks():
         y = axis.at(value)
         kind = "" if value else ' class="axis"'
-        yield f'<line{kind} x1="{_LEFT:g}" x2="{_RIGHT:g}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        yield _text(_LEFT - 8, y + 4, label, "end")
+        yield f'<line{kind} x1="{left:g}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield svg_text(left - 8, y + 4, label, "end")
 
 
 def _times(plot: Plot) -> Iterator[str]:
@@ -134,8 +149,8 @@ def _times(plot: Plot) -> Iterator[str]:
         x = _LEFT + (_RIGHT - _LEFT) * (seconds - start) / length
         label = f"{_moment(seconds):{'%m-%d' if step == _DAY_SECONDS else '%H:%M'}}"
         yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_LOWER:g}" y2="{_UPPER:g}"/>'
-        yield _text(min(x, _RIGHT - 14), _LOWER + 17, label, "middle")
-    yield _text(12, _LOWER + 17, "UTC")
+        yield svg_text(min(x, _RIGHT - 14), _LOWER + 17, label, "middle")
+    yield svg_text(12, _LOWER + 17, "UTC")
 
 
 def _legend(series: Sequence[Series]) -> Iterator[str]:
@@ -144,7 +159,7 @@ def _legend(series: Sequence[Series]) -> Iterator[str]:
         x = right - 7 * len(one.label)
         kind = f"line line{index % _KINDS}"
         yield f'<line class="{kind}" x1="{x - 26:g}" x2="{x - 6:g}" y1="14" y2="14"/>'
-        yield _text(x, 18, one.label)
+        yield svg_text(x, 18, one.label)
         right = x - 38
 
 
@@ -163,11 +178,6 @@ def _line(values: Values, axis: Axis, kind: str) -> Iterator[str]:
         elif run:
             corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in run)
             yield f'<polyline class="line {kind}" points="{corners}"/>'
-
-
-def _text(x: float, y: float, words: str, kind: str = "") -> str:
-    classed = f' class="{kind}"' if kind else ""
-    return f'<text{classed} x="{x:.4g}" y="{y:.4g}">{escape(words)}</text>'
 
 
 def _moment(seconds: float) -> datetime:

@@ -20,9 +20,9 @@ from benchmarks.config_language.design import Task, measures, tasks
 from benchmarks.config_language.report import result, verdict_line
 from benchmarks.config_language.session import measure, probe_variables, run_probe
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Verdict
 from benchmarks.program import ROOT
 from benchmarks.trials import Trial
-from slipway.benchmarking.estimates import Verdict
 from slipway.project import Project
 from tests.benchmarks.results import committed, document_of, shape
 

@@ -11,10 +11,10 @@ from benchmarks.control_plane.design import COMMANDS, GOAL_COMMAND, cells_of
 from benchmarks.control_plane.report import goal_line, page, result
 from benchmarks.control_plane.workspace import SAMPLE, SizedProject, command_variables
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Verdict
 from benchmarks.execution import Timing
 from benchmarks.trials import Trial
 from demo import copy_project
-from slipway.benchmarking.estimates import Verdict
 from slipway.embedded_aws.control import LocalState
 from slipway.project import Project
 from tests.benchmarks.results import committed, document_of, shape

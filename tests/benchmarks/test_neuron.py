@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Verdict
 from benchmarks.load import LoadResult
 from benchmarks.neuron import session
 from benchmarks.neuron.design import (
@@ -24,7 +25,6 @@ from benchmarks.neuron.report import result
 from benchmarks.neuron.session import ModelSession, measure_model, start_server
 from benchmarks.neuron.workloads import Answer, Request, make_requests, read_answer
 from benchmarks.trials import Trial
-from slipway.benchmarking.estimates import Verdict
 from tests.benchmarks.results import committed, document_of, shape
 
 WHOLE = Design(trials=3)

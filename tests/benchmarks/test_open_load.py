@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import latencies_of
 from benchmarks.load import (
     LoadSpecification,
     OpenLoadSpecification,
@@ -18,7 +19,6 @@ from benchmarks.load import (
 )
 from slipway.benchmarking.arrivals import poisson_arrivals
 from slipway.benchmarking.connections import LoadError
-from slipway.benchmarking.figures import latencies_of
 from tests.benchmarks.load_server import Answering, upper
 
 PATIENCE_SECONDS = 10.0

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Verdict
 from benchmarks.machine import program_path
 from benchmarks.publish.__main__ import BENCHMARK, design_of
 from benchmarks.publish.design import CELLS, Cell, Size, Way, Work
@@ -16,7 +17,6 @@ from benchmarks.publish.report import result
 from benchmarks.publish.session import measure
 from benchmarks.publish.tree import Measured, run_measured, tree_bytes
 from benchmarks.trials import Trial
-from slipway.benchmarking.estimates import Verdict
 from tests.benchmarks.results import committed, document_of, shape
 from tests.support.starts import count_start
 

@@ -6,11 +6,11 @@ import pytest
 
 from benchmarks.driver import driver_as_list, measure_driver
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import latencies_of
 from benchmarks.load import LoadResult, LoadSpecification
 from benchmarks.servers import Answers, ServerPool, server_variables, start_container
 from benchmarks.summary import cells_as_json
 from benchmarks.trials import Trial
-from slipway.benchmarking.figures import latencies_of
 
 
 def load(*latencies: float) -> LoadResult:

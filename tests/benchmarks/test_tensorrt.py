@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.baselines.stack import Layout
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Verdict
 from benchmarks.load import LoadResult
 from benchmarks.overhead import Cost, Program
 from benchmarks.program import ROOT
@@ -40,7 +41,6 @@ from benchmarks.tensorrt.report import page, result
 from benchmarks.tensorrt.session import Agreement, ModelSession, measure_model, start_server
 from benchmarks.tensorrt.workloads import Request, generated_tokens, make_requests
 from benchmarks.trials import Trial
-from slipway.benchmarking.estimates import Verdict
 from tests.benchmarks.results import committed, document_of, shape
 
 FULL = Design(trials=3, cores=2)

@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Spread, Verdict, at_least, at_most, spread
 from benchmarks.trials import Trial, carry_out, results_of, rounds_of, shuffled
-from slipway.benchmarking.estimates import (
-    Estimate,
-    Spread,
-    Verdict,
-    estimate_of_median,
-    ratio_of_medians,
-    spread,
-)
+from slipway.benchmarking.estimates import Estimate, estimate_of_median, ratio_of_medians
 
 ONE = (10.0, 10.2, 9.8, 10.1, 30.0)
 
@@ -98,7 +92,7 @@ def test_equal_trials_have_an_interval_without_width_and_one_trial_has_none():
 
 
 @pytest.mark.parametrize(
-    ("found", "at_least", "at_most"),
+    ("found", "least", "most"),
     [
         (Estimate(2.0, 2.0, 2.0), Verdict.MET, Verdict.MET),
         (Estimate(2.0, 1.9, 2.1), Verdict.MET_BY_MEDIANS, Verdict.MET_BY_MEDIANS),
@@ -107,5 +101,5 @@ def test_equal_trials_have_an_interval_without_width_and_one_trial_has_none():
         (Estimate(2.1, 1.0, 3.0), Verdict.MET_BY_MEDIANS, Verdict.MISSED),
     ],
 )
-def test_a_verdict_says_how_sure_it_is(found, at_least, at_most):
-    assert (found.at_least(2.0), found.at_most(2.0)) == (at_least, at_most)
+def test_a_verdict_says_how_sure_it_is(found, least, most):
+    assert (at_least(found, 2.0), at_most(found, 2.0)) == (least, most)

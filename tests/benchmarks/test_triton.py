@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Verdict
 from benchmarks.load import LoadResult
 from benchmarks.program import ROOT
 from benchmarks.servers import start_container
@@ -27,7 +28,6 @@ from benchmarks.triton.queries import QUERIES, answer, body, read_answer, read_q
 from benchmarks.triton.report import result
 from benchmarks.triton.servers import container_variables
 from benchmarks.triton.session import Session, measure
-from slipway.benchmarking.estimates import Verdict
 from tests.benchmarks.results import committed, document_of, shape
 
 DESIGN = Design(trials=3)

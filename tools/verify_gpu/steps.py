@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.estimates import latencies_of
 from benchmarks.execution import call_module
 from benchmarks.load import LoadResult, LoadSpecification, drive_from_own_process
 from benchmarks.models import Model
@@ -26,7 +27,6 @@ from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
-from slipway.benchmarking.figures import latencies_of
 from tools.verification.programs import compile_checkpoint, logged, needed, serving
 from tools.verification.runner import Finding, Order, answer, lacking
 from tools.verify_gpu import memory, t5

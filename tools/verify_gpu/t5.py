@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Latencies, latencies_of
 from benchmarks.execution import run_timed
 from benchmarks.load import LoadSpecification, drive_from_own_process
 from benchmarks.processes import free_port
@@ -21,7 +22,6 @@ from containers.tensorrt.compile.gpu import find_gpu
 from containers.triton.decoding import answers
 from containers.triton.model_directory import read_config
 from containers.triton.sessions import SessionLimits, open_session
-from slipway.benchmarking.figures import Latencies, latencies_of
 from tools.verification.programs import compile_checkpoint, needed, variables
 from tools.verification.runner import Finding, Order
 from tools.verify_gpu.closeness import Tokens, agreement, compare

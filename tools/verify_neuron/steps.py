@@ -11,6 +11,7 @@ from statistics import median
 from tokenizers import Tokenizer
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import latencies_of
 from benchmarks.execution import run_timed
 from benchmarks.load import LoadResult, LoadSpecification, drive_from_own_process
 from benchmarks.neuron.design import BERT_BASE, BERT_SMALL
@@ -19,7 +20,6 @@ from benchmarks.program import ROOT
 from benchmarks.report import MILLISECONDS
 from benchmarks.servers import TIMEOUT_SECONDS
 from containers.neuron.manifest import QUESTION_ANSWERING
-from slipway.benchmarking.figures import latencies_of
 from tools.verification.programs import compile_checkpoint, needed, serving, variables
 from tools.verification.runner import Finding, Order, answer
 from tools.verify_neuron import comparison

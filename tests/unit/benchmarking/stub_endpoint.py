@@ -22,61 +22,64 @@ LOCAL = Environment.model_validate(
 )
 ENDPOINT = "ranker-production"
 
-Answer = Callable[[int, Mapping[str, str]], tuple[int, Mapping[str, str], bytes]]
-"""Of the number of a request and its headers: status, headers and body."""
+Answered = tuple[int, Mapping[str, str], bytes]
+"""Status, headers and body."""
+Answer = Callable[[int, Mapping[str, str]], Answered]
+"""Of the number of a request and its headers."""
+
+
+def ok(_number: int, _headers: Mapping[str, str]) -> Answered:
+    return 200, {"x-Amzn-Invoked-Production-Variant": "main"}, b'{"generated_tokens": 3}'
 
 
 @dataclass
 class Stub:
-    """A running stub.
+    """The endpoint of one test.
 
     Args:
-        url: its address.
-        instance_type: of the endpoint's only variant.
+        access: to the server, which several tests share.
+        answer: what a request is answered with.
         count: its instances.
-        paths: of the requests that came.
+        requests: path and headers of those that came.
+        numbers: of the next ones; threads share it.
     """
 
-    url: str
-    instance_type: str = "ml.g4dn.xlarge"
+    access: Access
+    answer: Answer = ok
     count: int = 1
-    paths: list[str] = field(default_factory=list)
+    requests: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    @property
-    def access(self) -> Access:
-        variables = {
-            "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_ENDPOINT_URL": self.url,
-        }
-        return Access("us-east-1", variables)
-
-    def described(self, target: str) -> dict[str, Any]:
+    def respond(self, path: str, headers: Mapping[str, str]) -> Answered:
+        target = headers.get("X-Amz-Target")
+        if target is None:
+            self.requests.append((path, headers))
+            return self.answer(next(self.numbers), headers)
         variant: dict[str, Any] = {"VariantName": "main"}
         if target == "SageMaker.DescribeEndpoint":
             variant["CurrentInstanceCount"] = self.count
-            return {"EndpointConfigName": "config", "ProductionVariants": [variant]}
-        variant["InstanceType"] = self.instance_type
-        return {"ProductionVariants": [variant]}
+        else:
+            variant["InstanceType"] = "ml.g4dn.xlarge"
+        described = {"EndpointConfigName": "config", "ProductionVariants": [variant]}
+        return 200, {}, json.dumps(described).encode()
 
 
 @contextmanager
-def stub_endpoint(answer: Answer) -> Iterator[Stub]:
-    """Serves an endpoint whose requests a function answers."""
-    numbers = itertools.count()
+def stub_server() -> Iterator[Callable[[], Stub]]:
+    """Serves stubs; gives what makes the next one, to which all new connections go."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
+        def setup(self) -> None:
+            super().setup()
+            # A connection that a test left open does not reach the next test's stub.
+            self.stub = stubs[-1]
+
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            target = self.headers.get("X-Amz-Target")
-            if target:
-                status, headers, body = 200, {}, json.dumps(stub.described(target)).encode()
-            else:
-                stub.paths.append(self.path)
-                status, headers, body = answer(next(numbers), self.headers)
+            status, headers, body = self.stub.respond(self.path, self.headers)
             self.send_response(status)
             for name, value in {"Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
@@ -86,13 +89,28 @@ def stub_endpoint(answer: Answer) -> Iterator[Stub]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    stub = Stub(f"http://127.0.0.1:{server.server_address[1]}")
+    class Server(ThreadingHTTPServer):
+        # A client whose connection finds no place in the queue tries again after a second.
+        request_queue_size = 128
+
+    server = Server(("127.0.0.1", 0), Handler)
+    variables = {
+        "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_address[1]}",
+    }
+    # botocore reads its models once for each session, which takes its time.
+    access = Access("us-east-1", variables)
+    stubs: list[Stub] = []
+
+    def next_stub() -> Stub:
+        stubs.append(Stub(access))
+        return stubs[-1]
+
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        yield stub
+        yield next_stub
     finally:
         server.shutdown()
         server.server_close()
@@ -124,14 +142,8 @@ def passed(concurrency: int | None, rate: float | None, _body: bytes) -> Level:
     return Level(concurrency, rate, 1.0, 0.0, None)
 
 
-def make_run(stub: Stub, design: LoadedDesign, **changed: Any) -> Run:
-    """Returns a prepared run; what it writes is kept in `run.written`."""
-    endpoint = Endpoint("ranker", LOCAL, ENDPOINT, None, stub.access)
+def make_run(stub: Stub, design: LoadedDesign, component: str | None = None, **changed: Any) -> Run:
+    """Returns a run that writes and says nothing, after a self-test that passed."""
+    endpoint = Endpoint("ranker", LOCAL, ENDPOINT, component, stub.access)
     given: dict[str, Any] = {"test": passed, "say": lambda _text: None, "write": lambda *_: None}
-    run = Run(endpoint, design, None, "no tokenizer", design.path.parent, **(given | changed))
-    run.prepare()
-    return run
-
-
-def ok(_number: int, _headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
-    return 200, {"x-Amzn-Invoked-Production-Variant": "main"}, b'{"generated_tokens": 3}'
+    return Run(endpoint, design, None, "no tokenizer", **(given | changed))

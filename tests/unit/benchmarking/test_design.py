@@ -1,6 +1,7 @@
 """Designs: the shipped ones, and what is wrong with others, each fault at its place."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,8 +160,8 @@ def test_texts_have_exactly_the_tokens_that_were_asked_for() -> None:
         path = f"samples/{model}/model/tokenizer.json"
         prompts = loaded.design.prompts.model_copy(update={"tokenizer": path})
         design = loaded.design.model_copy(update={"prompts": prompts})
-        named = type(loaded)(loaded.name, design, loaded.path)
-        tokenizer, shown = find_tokenizer(named, None, "release", ROOT)
+        named = replace(loaded, design=design)
+        tokenizer, shown = find_tokenizer(named, None, "release")
         assert shown == path
         assert tokenizer is not None
         texts = Texts(tokenizer, random.Random(1))  # noqa: S311
@@ -177,20 +178,20 @@ def test_a_request_is_the_form_with_its_texts(tmp_path: Path) -> None:
         request={"body": body, "input": {"question": "why", "context": "{text}"}},
     )
     (cell,) = design.cells()
-    bodies = make_bodies(design, cell, None, "", tmp_path)
+    bodies = make_bodies(design, cell, None, "")
     assert len(bodies) == REQUESTS
     assert parse_json(bodies[0]) == {
         "inputs": [{"question": "why", "context": text} for text in ("one", "two", "one")],
         "parameters": {"max_new_tokens": 7},
     }
-    assert make_bodies(design, cell, None, "", tmp_path) == bodies
+    assert make_bodies(design, cell, None, "") == bodies
 
 
 def test_a_tokenizer_that_is_missing_is_told(tmp_path: Path) -> None:
     design = written_design(tmp_path, factors={"concurrency": [1], "input_tokens": [5]}, prompts={})
     (cell,) = design.cells()
     with pytest.raises(UserError) as caught:
-        make_bodies(design, cell, None, "there is no tokenizer.json", tmp_path)
+        make_bodies(design, cell, None, "there is no tokenizer.json")
     assert str(caught.value) == (
         "1 problem\n"
         "- lengths in tokens need the model's tokenizer: there is no tokenizer.json [SW755]\n"
@@ -203,7 +204,7 @@ def test_a_tokenizer_that_is_missing_is_told(tmp_path: Path) -> None:
         prompts={"tokenizer": "tokenizer.json"},
     )
     with pytest.raises(UserError, match=r"tokenizer\.json is no tokenizer: "):
-        find_tokenizer(design, None, "release", tmp_path)
+        find_tokenizer(design, None, "release")
 
 
 def test_prompts_that_cannot_be_read_are_told_line_by_line(tmp_path: Path) -> None:

@@ -143,21 +143,19 @@ def test_the_page_loads_nothing_and_its_plots_are_well_formed(document: dict[str
     assert not re.search(r"<script|<link|<img|src=|url\(|@import", page)
     assert "prefers-color-scheme: dark" in page
     drawn = list(plots(document))
-    titles = [
-        ElementTree.fromstring(plot).findtext("title")  # noqa: S314  # our own
-        for plot in drawn
-    ]
-    assert titles == [
+    elements = [ElementTree.fromstring(plot) for plot in drawn]  # noqa: S314  # our own
+    assert [each.findtext("title") or each.findtext("caption") for each in elements] == [
         "Latency against throughput, by concurrency: p50, ms against requests/s",
         "Latency against throughput, by concurrency: p99, ms against requests/s",
-        "tokens/s",
         "Cost against latency, by concurrency: USD per million requests against p99, ms",
+        "tokens/s",
     ]
     # Light and dark: colours come from the page's variables alone.
     assert not any("#" in plot for plot in drawn)
-    heat = ElementTree.fromstring(drawn[2])  # noqa: S314
-    values = [text.text for text in heat.iter("text") if text.get("class") == "value"]
-    assert values == ["100", "400", "180", "720", "300", "1,200"]
+    cells = [(cell.text, cell.get("style")) for cell in elements[3].iter("td") if cell.text]
+    assert [text for text, _ in cells] == ["100", "400", "180", "720", "300", "1,200"]
+    # The greatest number has the darkest shade.
+    assert (cells[0][1], cells[-1][1]) == ("--shade: 6.0%", "--shade: 45.0%")
 
 
 def test_without_a_cost_the_page_says_why_there_is_no_plot(document: dict[str, Any]) -> None:
@@ -188,8 +186,8 @@ def test_a_comparison_says_what_is_better_with_its_interval(
     document: dict[str, Any], rates: list[float], change: str, verdict: str | None
 ) -> None:
     found = compare(document, other(document, rates))
-    assert [each.figure for each in found] == ["requests_per_second", "p99_milliseconds"]
-    _, rows = differences_table(found)
+    assert [each["figure"] for each in found] == ["requests_per_second", "p99_milliseconds"]
+    rows = differences_table(found).rows
     assert re.fullmatch(change, rows[0][4])
     words = {"first": "first is better", "second": "second is better", None: "no difference shown"}
     expected = words.get(verdict, "no verdict: fewer than 5 trials")
