@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -96,11 +95,14 @@ def simulate(
     if fleet.scaling is not None and target is not None:
         fleet = replace(fleet, scaling=replace(fleet.scaling, target=target))
     requests = _traffic(traffic)
-    at = partial(run, start_seconds=start_seconds, begin=start.timestamp())
-    found = at(fleet, service, requests)
+    at = start.timestamp()
+    found = run(fleet, service, requests, start_seconds=start_seconds, begin=at)
     choice, tried = None, 0
     if p99 is not None and fleet.scaling is not None:
-        choice, tried = cheapest(fleet, fleet.scaling, service, requests, p99 / 1000, at)
+        choice, tried = cheapest(
+            fleet, fleet.scaling, service, requests, p99 / 1000,
+            start_seconds=start_seconds, begin=at,
+        )  # fmt: skip
     if html is not None:
         write_file(html, as_page(name, requests, found, start), str(html))
     if as_json:

@@ -9,6 +9,7 @@ its square by 2 / pi of the variance of arrivals and departures.
 The first part is exact for the M/M/c queue in its steady state.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Final
@@ -149,6 +150,7 @@ class Queue:
         return Slot(requests, 0.0, 0.0, self._backlog, 0.0, 0.0, 0.0, in_flight)
 
 
+@functools.lru_cache(maxsize=65_536)  # runs of a search have many slots in common
 def erlang_c(load: float, servers: int) -> float:
     """Returns the share of requests that wait for one of so many servers.
 

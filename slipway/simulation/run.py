@@ -5,10 +5,11 @@ every run.
 """
 
 import bisect
+import functools
 import itertools
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +23,10 @@ _POINTS: Final = 300_000
 _MOST_POINTS: Final = 4096
 _SERVICE_POINTS: Final = 50_000
 _BINS: Final = 288
+
+
+_Row = list[tuple[float, float]]
+"""Times of requests of a slot, and how many each stands for."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,21 @@ class Simulation:
         return (self.refused + self.timed_out) / self.requests if self.requests else 0.0
 
 
+@dataclass(frozen=True)
+class Goal:
+    """What settings have to hold.
+
+    Args:
+        p99_seconds: the limit.
+        failed: largest share of requests without an answer.
+        instance_hours: fewer are paid for.
+    """
+
+    p99_seconds: float
+    failed: float
+    instance_hours: float
+
+
 def simulate(
     subject: SimulatedFleet,
     service: ServiceTimes,
@@ -93,30 +113,78 @@ def simulate(
         begin: of the traffic, in seconds since the epoch.
         points: drawn times of requests in all.
     """
-    queue = Queue(service, subject.bounds)
-    fleet = Fleet(subject.scaling, subject.count, start_seconds, begin)
+    slots, paid = zip(*_played(subject, service, traffic, start_seconds, begin), strict=True)
+    behind = _behind(slots)
+    drawn = [*_drawn(service, slots, behind, points)]
+    return _summed(subject, traffic, slots, paid, behind, drawn)
+
+
+def hold(
+    subject: SimulatedFleet,
+    service: ServiceTimes,
+    traffic: Traffic,
+    goal: Goal,
+    *,
+    start_seconds: float,
+    begin: float,
+    points: int,
+) -> Simulation | None:
+    """Returns what `simulate` does; None as soon as it is certain that the goal is missed."""
     slots: list[Slot] = []
     paid: list[int] = []
+    spent, failed = 0, 0.0
+    most_failed = goal.failed * sum(traffic.requests)
+    for slot, count in _played(subject, service, traffic, start_seconds, begin):
+        slots.append(slot)
+        paid.append(count)
+        spent += count
+        failed += slot.refused + slot.timed_out
+        if failed > most_failed or _hours(spent) >= goal.instance_hours:
+            return None
+    behind = _behind(slots)
+    limit = subject.bounds.seconds or math.inf
+    most_slow = 0.01 * sum(slot.answered for slot in slots)
+    drawn, slow = [], 0.0
+    for row in _drawn(service, slots, behind, points):
+        drawn.append(row)
+        slow += sum(weight for seconds, weight in row if goal.p99_seconds < seconds <= limit)
+        if slow > most_slow:
+            return None
+    found = _summed(subject, traffic, slots, paid, behind, drawn)
+    is_held = found.p99_seconds is not None and found.p99_seconds <= goal.p99_seconds
+    return found if is_held and found.failed <= goal.failed else None
+
+
+def _played(
+    subject: SimulatedFleet,
+    service: ServiceTimes,
+    traffic: Traffic,
+    start_seconds: float,
+    begin: float,
+) -> Iterator[tuple[Slot, int]]:
+    """Yields what happens in each slot, and the instances that are paid for."""
+    queue = Queue(service, subject.bounds)
+    fleet = Fleet(subject.scaling, subject.count, start_seconds, begin)
     for index, requests in enumerate(traffic.requests):
         fleet.begin_slot(float(index * SLOT_SECONDS))
         slot = queue.step(requests, fleet.serving, SLOT_SECONDS)
-        slots.append(slot)
-        paid.append(math.ceil(fleet.wanted / subject.per_instance))
+        yield slot, math.ceil(fleet.wanted / subject.per_instance)
         ended = float((index + 1) * SLOT_SECONDS)
         fleet.end_slot(ended, requests, slot.in_flight, 0.0 if fleet.serving else slot.refused)
-    return _summed(subject, service, traffic, slots, paid, points)
+
+
+def _hours(spent: int) -> float:
+    return spent * SLOT_SECONDS / 3600
 
 
 def _summed(
     subject: SimulatedFleet,
-    service: ServiceTimes,
     traffic: Traffic,
-    slots: list[Slot],
-    paid: list[int],
-    points: int,
+    slots: Sequence[Slot],
+    paid: Sequence[int],
+    behind: Sequence[tuple[float, float]],
+    drawn: Sequence[_Row],
 ) -> Simulation:
-    behind = _behind(slots)
-    drawn = _drawn(service, slots, behind, points)
     limit = math.inf if subject.bounds.seconds is None else subject.bounds.seconds
     in_time = [[each for each in row if each[0] <= limit] for row in drawn]
     answered = sum(slot.answered for slot in slots)
@@ -125,7 +193,7 @@ def _summed(
         slot.answered * (slot.waiting * slot.wait_seconds + (first + last) / 2)
         for slot, (first, last) in zip(slots, behind, strict=True)
     )
-    hours = sum(paid) * SLOT_SECONDS / 3600
+    hours = _hours(sum(paid))
     usd = None if subject.usd_per_hour is None else hours * subject.usd_per_hour
     p50, p99 = _percentiles(in_time, (0.5, 0.99))
     return Simulation(
@@ -180,20 +248,15 @@ def _behind(slots: Sequence[Slot]) -> list[tuple[float, float]]:
     return found
 
 
-_Row = list[tuple[float, float]]
-"""Times of requests of a slot, and how many each stands for."""
-
-
 def _drawn(
     service: ServiceTimes,
     slots: Sequence[Slot],
     behind: Sequence[tuple[float, float]],
     points: int,
-) -> list[_Row]:
+) -> Iterator[_Row]:
     count = min(max(points // len(slots), 16), _MOST_POINTS)
     computes = _service_seconds(service)
     draw = random.Random(1).random  # noqa: S311  # the same in every run
-    rows = []
     for slot, (first, last) in zip(slots, behind, strict=True):
         row: _Row = []
         weight = slot.answered / count
@@ -203,10 +266,10 @@ def _drawn(
             if chance < slot.waiting:
                 seconds -= math.log1p(-chance / slot.waiting) * slot.wait_seconds
             row.append((seconds, weight))
-        rows.append(row)
-    return rows
+        yield row
 
 
+@functools.lru_cache(maxsize=8)  # a search asks for the same times again and again
 def _service_seconds(service: ServiceTimes) -> Callable[[float], float]:
     """Returns the service time at a share of its distribution, which is a gamma distribution."""
     mean = service.mean_seconds
@@ -230,7 +293,7 @@ def _percentiles(rows: Sequence[_Row], shares: tuple[float, ...]) -> list[float 
     return [points[place][0] for place in places]
 
 
-def _course(traffic: Traffic, paid: list[int], rows: Sequence[_Row]) -> Course:
+def _course(traffic: Traffic, paid: Sequence[int], rows: Sequence[_Row]) -> Course:
     # Whole minutes, so that the periods of plots have round times.
     each = 6 * max(1, math.ceil(len(paid) / _BINS / 6))
     parts = [slice(at, at + each) for at in range(0, len(paid), each)]

@@ -2,13 +2,13 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 from slipway.simulation.fleet_of import SimulatedFleet
 from slipway.simulation.queues import ServiceTimes
-from slipway.simulation.run import Simulation
+from slipway.simulation.run import Goal, Simulation, hold
 from slipway.simulation.scaling import Follows, Scaling
 from slipway.simulation.traffic import SLOT_SECONDS, Traffic
 
@@ -35,7 +35,9 @@ def cheapest(
     service: ServiceTimes,
     traffic: Traffic,
     p99_seconds: float,
-    run: Callable[..., Simulation],
+    *,
+    start_seconds: float,
+    begin: float,
 ) -> tuple[Choice | None, int]:
     """Returns the settings with the fewest instance hours that hold a p99, and how many were tried.
 
@@ -47,7 +49,8 @@ def cheapest(
         service: of its instances.
         traffic: its requests.
         p99_seconds: the limit.
-        run: `simulate`, with what stays the same.
+        start_seconds: as `simulate` takes it.
+        begin: as `simulate` takes it.
     """
     best: Choice | None = None
     tried = 0
@@ -60,10 +63,12 @@ def cheapest(
         tried += 1
         settings = replace(scaling, target=target, minimum=minimum, maximum=_MOST)
         tuned = replace(subject, scaling=settings, count=max(subject.count, minimum))
-        found = run(tuned, service, traffic, points=_POINTS)
-        is_held = found.p99_seconds is not None and found.p99_seconds <= p99_seconds
-        is_cheaper = best is None or found.instance_hours < best.found.instance_hours
-        if is_held and is_cheaper and found.failed <= _FAILED:
+        fewer = math.inf if best is None else best.found.instance_hours
+        goal = Goal(p99_seconds, _FAILED, fewer)
+        found = hold(
+            tuned, service, traffic, goal, start_seconds=start_seconds, begin=begin, points=_POINTS
+        )
+        if found is not None:
             most = found.most_instances * subject.per_instance
             best = Choice(target, minimum, most, found)
     return best, tried
