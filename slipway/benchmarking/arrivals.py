@@ -1,6 +1,5 @@
 """When the requests of an open loop are sent: a Poisson process, a constant rate, or a trace."""
 
-import csv
 import itertools
 import random
 from collections.abc import Iterator, Sequence
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem, UserError, relative
-from slipway.request_times import REMEDY, read_request_times
+from slipway.request_times import REMEDY, read_requests
 
 
 def poisson_arrivals(rate: float, seconds: float, seed: int) -> Iterator[float]:
@@ -31,21 +30,18 @@ def constant_arrivals(rate: float, seconds: float) -> Iterator[float]:
 def read_trace(path: Path, root: Path) -> Sequence[float]:
     """Returns the times of a trace, moved so that the first request is sent at 0.
 
-    The file is as `read_request_times` takes it. Nothing is sent in a gap of any length.
+    The file is as `read_requests` takes it, without periods. Nothing is sent in a gap.
 
     Raises:
         UserError: every line that is wrong, or the file cannot be read.
     """
     shown = relative(path, root)
-    message = "the trace has no request"
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            times = read_request_times(file, shown, Code.BENCH_INPUT)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        times = []
+            times = read_requests(file, shown, Code.BENCH_INPUT, has_periods=False).seconds
+    except (OSError, UnicodeDecodeError) as error:
         message = f"the trace cannot be read: {getattr(error, 'strerror', None) or error}"
-    if not times:
         place = Location(shown, 0, 0)
         problem = Problem(Code.BENCH_INPUT, Kind.VALUE, message, REMEDY, location=place)
-        raise UserError([problem])
+        raise UserError([problem]) from None
     return [at - times[0] for at in times]

@@ -1,14 +1,13 @@
 """Requests over time: a trace from a CSV file, or a profile of a few numbers."""
 
-import csv
-import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from slipway.codes.code import Code
-from slipway.errors import Kind, Location, Problem, UserError, did_you_mean
+from slipway.errors import Kind, Problem, UserError, did_you_mean
+from slipway.request_times import read_requests
 
 SLOT_SECONDS: Final = 10
 """The shortest period of a metric that scaling follows."""
@@ -97,11 +96,7 @@ def profile(text: str) -> Traffic:
 
 
 def read_trace(lines: Iterable[str], shown: str) -> Traffic:
-    """Returns the traffic of a CSV file.
-
-    Lines of one column are the seconds of one request each, and time between them is quiet. Lines
-    of two columns are the begin of a period and its requests: all periods have the same length. A
-    first line without a number is a heading.
+    """Returns the traffic of a CSV file, as `read_requests` takes it.
 
     Args:
         lines: of the file.
@@ -110,65 +105,13 @@ def read_trace(lines: Iterable[str], shown: str) -> Traffic:
     Raises:
         UserError: every line that is wrong.
     """
-    times: list[float] = []
-    counts: list[float] = []
-    places: list[int] = []
-    problems: list[Problem] = []
-    columns = 0
-    for line, row in enumerate(csv.reader(lines), start=1):
-        cells = [cell.strip() for cell in row]
-        if not any(cells) or (not columns and line == 1 and _number(cells[0]) is None):
-            continue
-        columns = columns or len(cells)
-        wrong = list(_wrong_cells(cells, columns))
-        at = _number(cells[0])
-        if at is not None and times and at < times[-1]:
-            wrong.append(f"the time {cells[0]} is before the one above it, {times[-1]:g}")
-        elif at is not None and times and at == times[-1] and columns == 2:
-            wrong.append(f"the time {cells[0]} comes twice")
-        problems += [_problem(shown, line, message) for message in wrong]
-        if not wrong and at is not None:
-            times.append(at)
-            counts.append(float(cells[1]) if columns == 2 else 1.0)
-            places.append(line)
-    if not problems:
-        problems += _of_whole(times, places, columns, shown)
-    if problems:
-        raise UserError(problems)
-    return _in_slots(times, counts, columns, shown)
-
-
-def _wrong_cells(cells: list[str], columns: int) -> Iterator[str]:
-    if len(cells) != columns or columns > 2:
-        yield f"the line has {len(cells)} columns, and not {min(columns, 2)}"
-        return
-    for cell, what in zip(cells, ("time", "number of requests"), strict=False):
-        number = _number(cell)
-        if number is None:
-            yield f"{cell!r} is no {what}"
-        elif number < 0:
-            yield f"the {what} {cell} is negative"
-
-
-def _of_whole(times: list[float], places: list[int], columns: int, shown: str) -> Iterator[Problem]:
-    if len(times) < 2 or times[0] == times[-1]:
-        yield _problem(shown, 0, "the file has no two different times")
-        return
-    if times[-1] - times[0] > _LONGEST_SECONDS:
-        yield _problem(shown, places[-1], "the times are more than 31 days apart")
-    if columns == 2:
-        period = min(later - at for at, later in itertools.pairwise(times))
-        for (at, later), line in zip(itertools.pairwise(times), places[1:], strict=True):
-            if later - at > period * 1.01:
-                yield _problem(shown, line, f"a gap: nothing from {at + period:g} to {later:g}")
-
-
-def _in_slots(times: list[float], counts: list[float], columns: int, shown: str) -> Traffic:
-    begin = times[0]
-    period = min(later - at for at, later in itertools.pairwise(times)) if columns == 2 else 0.0
-    slots = math.ceil(max(times[-1] - begin + period, SLOT_SECONDS) / SLOT_SECONDS)
+    found = read_requests(
+        lines, shown, Code.SIMULATED_TRAFFIC, longest_seconds=float(_LONGEST_SECONDS)
+    )
+    begin, period = found.seconds[0], found.period_seconds
+    slots = math.ceil(max(found.length_seconds, SLOT_SECONDS) / SLOT_SECONDS)
     requests = [0.0] * slots
-    for time, count in zip(times, counts, strict=True):
+    for time, count in zip(found.seconds, found.counts, strict=True):
         at, end = time - begin, time - begin + period
         slot = min(int(at // SLOT_SECONDS), slots - 1)
         while period and slot < slots and slot * SLOT_SECONDS < end:
@@ -177,7 +120,7 @@ def _in_slots(times: list[float], counts: list[float], columns: int, shown: str)
             slot += 1
         if not period:
             requests[slot] += count
-    whole = f"{sum(counts):,.0f} requests of {shown} in {slots * SLOT_SECONDS:,} s"
+    whole = f"{sum(found.counts):,.0f} requests of {shown} in {slots * SLOT_SECONDS:,} s"
     return Traffic(tuple(requests), whole)
 
 
@@ -187,14 +130,3 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _problem(shown: str, line: int, message: str) -> Problem:
-    return Problem(
-        Code.SIMULATED_TRAFFIC,
-        Kind.VALUE,
-        message,
-        "Write `SECONDS` of each request, or `SECONDS,REQUESTS` of periods of one length, in "
-        "ascending order, and 0 for a quiet period.",
-        location=Location(shown, line, 1 if line else 0),
-    )

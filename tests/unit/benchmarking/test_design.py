@@ -235,18 +235,18 @@ def test_lengths_follow_their_distribution() -> None:
 
 def test_a_trace_with_faults_is_told_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
-    path.write_text("second\n1\n-2\nsoon\n5\n\n4\nnan\n9\n")
+    path.write_text("second\n1\n-2\nsoon\n5\n\n4\nnan\n9\n10,3\n")
     with pytest.raises(UserError) as caught:
         read_trace(path, tmp_path)
     assert [str(problem).split("\n")[0] for problem in caught.value.problems] == [
-        "trace.csv:3:1: the time -2 is not 0 or more [SW755]",
-        "trace.csv:4:1: 'soon' is no time in seconds [SW755]",
-        "trace.csv:6:1: '' is no time in seconds [SW755]",
+        "trace.csv:3:1: the time -2 is negative [SW755]",
+        "trace.csv:4:1: 'soon' is no time [SW755]",
         "trace.csv:7:1: the time 4 is before the one above it, 5 [SW755]",
-        "trace.csv:8:1: the time nan is not 0 or more [SW755]",
+        "trace.csv:8:1: 'nan' is no time [SW755]",
+        "trace.csv:10:1: the line has 2 columns, and not 1 [SW755]",
     ]
     path.write_text("second\n")
-    with pytest.raises(UserError, match=r"trace\.csv: the trace has no request"):
+    with pytest.raises(UserError, match=r"trace\.csv: the file has no request"):
         read_trace(path, tmp_path)
 
 
