@@ -23,7 +23,6 @@ from slipway.embedded_aws.cloudformation.resources.monitoring import (
     DashboardHandler,
     LogGroupHandler,
 )
-from slipway.embedded_aws.cloudformation.resources.moto_types import moto_handlers
 from slipway.embedded_aws.cloudformation.resources.network import (
     SecurityGroupHandler,
     VpcEndpointHandler,
@@ -87,9 +86,14 @@ def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:
 
 
 def resource_handlers() -> list[ResourceHandler]:
-    """Returns a handler for every type: this package's handlers, and moto's for the other types."""
+    """Returns this package's handlers, those of Slipway's custom resources among them."""
     runtime = LambdaRuntime()
     custom = [CustomResourceHandler(name, runtime) for name in CUSTOM_TYPES]
-    own = [*own_handlers(runtime), *custom]
-    taken = {handler.type_name for handler in own}
-    return own + [handler for handler in moto_handlers() if handler.type_name not in taken]
+    return [*own_handlers(runtime), *custom]
+
+
+def moto_handlers() -> list[ResourceHandler]:
+    """Returns moto's handlers. Their import takes a second, and few stacks need one."""
+    from slipway.embedded_aws.cloudformation.resources import moto_types
+
+    return moto_types.moto_handlers()
