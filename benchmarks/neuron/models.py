@@ -20,7 +20,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.models import Model, ensure_made
 from benchmarks.neuron.design import SEQUENCE_LENGTHS, Bert
 from benchmarks.program import ROOT, Say
-from containers.neuron.manifest import (
+from containers.encoders.manifest import (
     CPU,
     INPUT_NAMES,
     QUESTION_ANSWERING,
@@ -63,8 +63,8 @@ def make(model: Bert, folder: Path, seed: int) -> None:
     from transformers import BertConfig, BertForQuestionAnswering
 
     from benchmarks.baselines.torch_script import MODEL_FILE
-    from containers.neuron.compile.modules import EncoderModule, example_inputs
-    from containers.neuron.compile.onnx_graph import export_onnx
+    from containers.encoders.compile.modules import EncoderModule, example_inputs
+    from containers.encoders.compile.onnx_graph import export_onnx
 
     torch.manual_seed(seed)
     config = BertConfig(

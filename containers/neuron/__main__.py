@@ -4,16 +4,16 @@ import os
 import sys
 from collections.abc import Mapping
 
-from containers.neuron.openapi import document_of_directory
-from containers.neuron.predictor import EncoderPredictor
-from containers.neuron.settings import EncoderSettings
+from containers.encoders.openapi import document_of_directory
+from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.settings import NeuronSettings
 from containers.serving.metrics import Metrics
 from containers.serving.program import Program, Served
 from containers.serving.settings import ServingSettings
 
 
-def _serve(settings: EncoderSettings, serving: ServingSettings, metrics: Metrics) -> Served:
-    predictor = EncoderPredictor(
+def _serve(settings: NeuronSettings, serving: ServingSettings, metrics: Metrics) -> Served:
+    predictor = NeuronPredictor(
         settings,
         max_batch_size=serving.max_batch_size,
         max_inputs=serving.max_queue_length,
@@ -33,5 +33,5 @@ def _compile(environ: Mapping[str, str]) -> int:
 
 
 if __name__ == "__main__":
-    program = Program("containers.neuron", EncoderSettings.read, _serve, _compile)
+    program = Program("containers.neuron", NeuronSettings.read, _serve, _compile)
     program.run(sys.argv[1:], os.environ)

@@ -1,56 +1,28 @@
-"""The family's predictor: texts in, answers out; workers compute on their own cores."""
+"""The family's predictor: workers compute on their own cores."""
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
 
-from containers.neuron.batches import batch_arrays, fitting
-from containers.neuron.compatibility import check_manifest, installed_versions
+import numpy as np
+from numpy.typing import NDArray
+
+from containers.encoders.compatibility import check_manifest
+from containers.encoders.manifest import CPU, Manifest
+from containers.encoders.predictor import EncoderPredictor
+from containers.encoders.tasks.task import RowOutputs
+from containers.neuron.compatibility import installed_versions
 from containers.neuron.lanes import WorkerCommand, processors
-from containers.neuron.manifest import (
-    CPU,
-    EMBEDDINGS,
-    QUESTION_ANSWERING,
-    SEQUENCE_CLASSIFICATION,
-    TOKEN_CLASSIFICATION,
-    Manifest,
-    read_manifest,
-)
-from containers.neuron.model_directory import (
-    ModelConfig,
-    check_files,
-    check_graphs,
-    read_config,
-)
 from containers.neuron.placement import Placement, placements
-from containers.neuron.settings import LANES_AHEAD, PIPELINE_LANES, EncoderSettings
-from containers.neuron.tasks.embeddings import Embeddings
-from containers.neuron.tasks.question_answering import QuestionAnswering
-from containers.neuron.tasks.sequence_classification import SequenceClassification
-from containers.neuron.tasks.task import RowInput, Task, TaskSetting
-from containers.neuron.tasks.token_classification import TokenClassification
-from containers.neuron.tokenization import TextTokenizer
+from containers.neuron.settings import LANES_AHEAD, PIPELINE_LANES, NeuronSettings
 from containers.neuron.workers import RestartPolicy, WorkerPool
 from containers.serving.logs import log_event
 from containers.serving.metrics import Metrics
-from containers.serving.model_files import TOKENIZER_FILE
-from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import ServingSettings
 
 _logger = logging.getLogger(__name__)
-
-_TASKS: Final[Mapping[str, Callable[[TaskSetting], Task[Any]]]] = {
-    QUESTION_ANSWERING: QuestionAnswering,
-    SEQUENCE_CLASSIFICATION: SequenceClassification,
-    TOKEN_CLASSIFICATION: TokenClassification,
-    EMBEDDINGS: Embeddings,
-}
-# In units of about ten microseconds, see `Task.values_to_render`.
-_MOST_VALUES_RENDERED_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True)
@@ -72,8 +44,8 @@ class _Layout:
     reason: str
 
 
-class EncoderPredictor:
-    """Serves an encoder; a `containers.serving.predictor.ConcurrentPredictor`.
+class NeuronPredictor(EncoderPredictor):
+    """An `EncoderPredictor` whose workers compute.
 
     Args:
         settings: where the model is placed.
@@ -87,7 +59,7 @@ class EncoderPredictor:
 
     def __init__(
         self,
-        settings: EncoderSettings,
+        settings: NeuronSettings,
         *,
         max_batch_size: int = ServingSettings.max_batch_size,
         max_inputs: int = ServingSettings.max_queue_length,
@@ -95,22 +67,12 @@ class EncoderPredictor:
         metrics: Metrics | None = None,
         policy: RestartPolicy | None = None,
     ) -> None:
+        super().__init__(
+            settings, max_batch_size=max_batch_size, max_inputs=max_inputs, metrics=metrics
+        )
         self._settings = settings
-        self._max_batch_size = max_batch_size
-        self._max_inputs = max_inputs
         self._batch_timeout_seconds = batch_timeout_seconds
         self._policy = policy
-        metrics = metrics or Metrics()
-        self._count_tokens = metrics.counter(
-            "slipway_tokens", "Tokens of texts that were computed, special ones included."
-        )
-        self._count_padding = metrics.counter(
-            "slipway_padding_tokens", "Positions that were computed beside them, for nothing."
-        )
-        self.lost: Future[None] = Future()
-        self._manifest: Manifest
-        self._config: ModelConfig
-        self._task: Task[Any]
         self._pool: WorkerPool | None = None
 
     @property
@@ -127,38 +89,19 @@ class EncoderPredictor:
         """Returns the process ids of the workers."""
         return self._loaded_pool().process_ids()
 
-    def load(self, model_dir: Path) -> None:
-        """Checks the directory and starts the workers, each of which computes a batch per bucket.
+    def close(self) -> None:
+        """Stops the workers."""
+        if self._pool is not None:
+            self._pool.close()
 
-        Raises:
-            ModelLoadError: the message holds every problem that was found.
-        """
-        check_files(model_dir)
-        manifest = read_manifest(model_dir)
+    def _check(self, manifest: Manifest) -> None:
         settings = self._settings
-        check_manifest(
-            manifest,
-            settings,
-            self._max_batch_size,
-            installed_versions(settings.worker_python, manifest.packages),
-        )
-        check_graphs(model_dir, manifest)
-        config = read_config(model_dir, manifest.task)
-        tokenizer = TextTokenizer.read(model_dir / TOKENIZER_FILE)
-        _check_tokenizer(tokenizer, config, manifest)
-        self._manifest, self._config = manifest, config
-        self._task = _TASKS[manifest.task](
-            TaskSetting(
-                tokenizer=tokenizer,
-                buckets=manifest.buckets,
-                max_inputs=self._max_inputs,
-                max_characters=settings.max_text_characters,
-                label_names=config.label_names,
-                score_function=config.score_function,
-                normalize=manifest.normalize,
-            )
-        )
-        layout = _layout(manifest, settings.workers)
+        installed = installed_versions(settings.worker_python, manifest.packages)
+        check_manifest(manifest, settings, self._max_batch_size, installed, settings.pipeline_cores)
+
+    def _start(self, model_dir: Path, manifest: Manifest) -> None:
+        """Starts the workers, each of which computes a batch per bucket."""
+        layout = _layout(manifest, self._settings.workers)
         log_event(
             _logger,
             logging.INFO,
@@ -180,57 +123,9 @@ class EncoderPredictor:
         self._pool = pool
         pool.start()
 
-    def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Parses a body and makes rows of it.
-
-        Raises:
-            InvalidRequestError: the body is not a valid request.
-        """
-        return self._task.parse(body)
-
-    def choose(self, waiting: Sequence[RowInput], most: int) -> Sequence[int]:
-        """Returns the indices of the inputs that are computed together; see `fitting`."""
-        return fitting(
-            [value.bucket for value in waiting],
-            most,
-            has_free_rows=not self._manifest.takes_partial_batches,
-        )
-
-    def predict(self, batch: Sequence[RowInput]) -> list[Any]:
+    def _compute(self, arrays: Mapping[str, NDArray[np.int64]]) -> RowOutputs:
         """Computes a batch on the next free worker."""
-        manifest = self._manifest
-        rows = [value.row for value in batch]
-        # If the graph takes any length, padding to the whole bucket would waste compute.
-        columns = max(
-            map(len, rows) if manifest.takes_any_length else (value.bucket for value in batch)
-        )
-        arrays = batch_arrays(
-            rows,
-            bucket=columns,
-            batch_size=None if manifest.takes_partial_batches else manifest.batch_size,
-            pad_token_id=self._config.pad_token_id,
-        )
-        tokens = sum(map(len, rows))
-        self._count_tokens(tokens)
-        self._count_padding(arrays["input_ids"].size - tokens)
-        outputs = self._loaded_pool().compute(arrays)
-        return [
-            self._task.decode(value, {name: array[number] for name, array in outputs.items()})
-            for number, value in enumerate(batch)
-        ]
-
-    def render(self, outputs: Sequence[Any]) -> bytes:
-        """Returns the JSON answer of a request."""
-        return self._task.render(outputs)
-
-    def renders_long(self, outputs: Sequence[Any]) -> bool:
-        """Returns whether `render` takes more than about a millisecond."""
-        return self._task.values_to_render(outputs) > _MOST_VALUES_RENDERED_AT_ONCE
-
-    def close(self) -> None:
-        """Stops the workers."""
-        if self._pool is not None:
-            self._pool.close()
+        return self._loaded_pool().compute(arrays)
 
     def _command(self, model_dir: Path, layout: _Layout) -> WorkerCommand:
         settings = self._settings
@@ -281,17 +176,3 @@ def _layout(manifest: Manifest, workers: int) -> _Layout:
         if is_pipeline
         else "data parallel, a NeuronCore for each worker",
     )
-
-
-def _check_tokenizer(tokenizer: TextTokenizer, config: ModelConfig, manifest: Manifest) -> None:
-    if tokenizer.vocabulary_size > config.vocabulary_size:
-        raise ModelLoadError(
-            f"{TOKENIZER_FILE} has {tokenizer.vocabulary_size} tokens and the model only "
-            f"{config.vocabulary_size}: they do not belong together"
-        )
-    special_tokens = tokenizer.pair.special_tokens
-    if manifest.buckets[-1] < special_tokens + 2:
-        raise ModelLoadError(
-            f"a sequence of {manifest.buckets[-1]} tokens leaves no room for texts beside "
-            f"{special_tokens} special tokens"
-        )

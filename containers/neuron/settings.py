@@ -4,9 +4,10 @@ import sys
 from dataclasses import dataclass
 from typing import Final, Self
 
-from containers.neuron.manifest import DTYPES, LONGEST_SEQUENCE_TOKENS, MOST_CORES, TASK_OUTPUTS
+from containers.encoders.manifest import MOST_CORES
+from containers.encoders.settings import OF_MANIFEST, EncoderSettings
 from containers.neuron.placement import NUMBER_OF_CORES
-from containers.serving.settings import EnvironmentReader, one_of, text, whole_number
+from containers.serving.settings import EnvironmentReader, text, whole_number
 
 # Concurrent requests that fill a pipeline, after AWS's BERT example.
 PIPELINE_LANES: Final = 12
@@ -14,14 +15,13 @@ PIPELINE_LANES: Final = 12
 # to the batch before it travels, and another batch takes its place.
 LANES_AHEAD: Final = 1
 _MOST_SECONDS: Final = 3600
-_OF_MANIFEST: Final = "the manifest's value"
 
 
 @dataclass(frozen=True)
-class EncoderSettings:
-    """Where the model is placed, and the values that its manifest must have.
+class NeuronSettings(EncoderSettings):
+    """Where the model is placed, beside the settings of every encoder.
 
-    None is what the manifest says. `server_workers` and `reserved_cores` belong to AWS's server and
+    `server_workers` and `reserved_cores` belong to AWS's server and
     to the Neuron runtime. A contradiction to Slipway's variables means that somebody changed only
     half of a deployment.
     """
@@ -37,7 +37,7 @@ class EncoderSettings:
         None,
         (1, MOST_CORES),
         "NeuronCores that one copy of the model is spread over.",
-        without=_OF_MANIFEST,
+        without=OF_MANIFEST,
     )
     server_workers: int | None = whole_number(
         "SAGEMAKER_MODEL_SERVER_WORKERS",
@@ -54,34 +54,6 @@ class EncoderSettings:
         "NeuronCores that the Neuron runtime reserves for each worker. The container checks that "
         "it equals `SLIPWAY_PIPELINE_CORES`.",
         without="no check",
-    )
-    task: str | None = one_of(
-        "SLIPWAY_TASK",
-        None,
-        TASK_OUTPUTS,
-        "Task of the model. The container refuses a manifest with another one.",
-        without=_OF_MANIFEST,
-    )
-    sequence_length: int | None = whole_number(
-        "SLIPWAY_SEQUENCE_LENGTH",
-        None,
-        (8, LONGEST_SEQUENCE_TOKENS),
-        "Longest bucket, in tokens. The container refuses a manifest with another one.",
-        without=_OF_MANIFEST,
-    )
-    dtype: str | None = one_of(
-        "SLIPWAY_DTYPE",
-        None,
-        DTYPES,
-        "Precision that the compiler cast products to. The container refuses a manifest with "
-        "another one.",
-        without=_OF_MANIFEST,
-    )
-    max_text_characters: int = whole_number(
-        "SLIPWAY_MAX_TEXT_CHARACTERS",
-        200_000,
-        (1, 10_000_000),
-        "Longest text of a request, in characters.",
     )
     worker_start_timeout_seconds: int = whole_number(
         "SLIPWAY_WORKER_START_TIMEOUT_SECONDS",
@@ -101,7 +73,7 @@ class EncoderSettings:
     @classmethod
     def read(cls, reader: EnvironmentReader) -> Self:
         """Reads the settings; problems stay with `reader` until its `finish`."""
-        settings = reader.settings(cls)
+        settings = super().read(reader)
         if settings.server_workers not in (None, settings.workers):
             reader.problem(
                 f"SAGEMAKER_MODEL_SERVER_WORKERS={settings.server_workers} and "

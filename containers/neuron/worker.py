@@ -25,14 +25,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
+from containers.encoders.manifest import Manifest, read_manifest
+from containers.encoders.session import Session, computed, warm_up
 from containers.neuron import messages
-from containers.neuron.manifest import EMBEDDINGS, INPUT_NAMES, Manifest, read_manifest
 from containers.neuron.messages import ConnectionLostError, Message
-from containers.neuron.pooling import pooled
 from containers.neuron.runtimes.selection import open_session
-from containers.neuron.runtimes.session import Inputs, Outputs, Session
 from containers.serving.predictor import ModelLoadError
 
 EXIT_REFUSED: Final = 1
@@ -50,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         manifest = read_manifest(model_dir)
         session = open_session(model_dir, manifest, threads=threads)
-        _warm_up(session, manifest)
+        warm_up(session, manifest)
     except ModelLoadError as error:
         messages.send(lanes[0], Message(messages.REFUSED, text=str(error)))
         return EXIT_REFUSED
@@ -87,7 +84,7 @@ def serve_lane(
             return
         try:
             with turns:
-                outputs = _computed(session, manifest, inputs)
+                outputs = computed(session, manifest, inputs)
         # A framework or a runtime may raise anything.
         except Exception as error:
             traceback.print_exc()
@@ -99,25 +96,6 @@ def serve_lane(
             messages.send(lane, Message(messages.OUTPUTS, arrays=outputs))
         except ConnectionLostError:
             return
-
-
-def _computed(session: Session, manifest: Manifest, inputs: Inputs) -> Outputs:
-    outputs = session.run(inputs)
-    if manifest.task != EMBEDDINGS:
-        return outputs
-    [vectors] = outputs.values()
-    pooling = manifest.pooling or "mean"
-    return {"embedding": pooled(vectors, inputs["attention_mask"], pooling)}
-
-
-def _warm_up(session: Session, manifest: Manifest) -> None:
-    """Computes one batch of every bucket, so that the first request pays for no set-up."""
-    rows = 1 if manifest.takes_partial_batches else manifest.batch_size
-    for length in manifest.buckets:
-        shape = (rows, length)
-        inputs = {name: np.zeros(shape, np.int64) for name in INPUT_NAMES}
-        inputs["attention_mask"][:] = 1
-        _computed(session, manifest, inputs)
 
 
 def _end_with_program() -> None:

@@ -22,19 +22,19 @@ from corpus import Example, examples, first_examples
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import BertConfig, BertForQuestionAnswering
 
-from containers.neuron.batches import batch_arrays
-from containers.neuron.compile.onnx_graph import export_onnx
-from containers.neuron.manifest import (
+from containers.encoders.batches import batch_arrays
+from containers.encoders.compile.onnx_graph import export_onnx
+from containers.encoders.manifest import (
     QUESTION_ANSWERING,
     TASK_OUTPUTS,
     Manifest,
     read_manifest,
     write_manifest,
 )
-from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
-from containers.neuron.tasks.question_answering import QuestionAnswering
-from containers.neuron.tasks.task import TaskSetting
-from containers.neuron.tokenization import TextTokenizer
+from containers.encoders.onnx_session import OnnxRuntimeSession
+from containers.encoders.tasks.question_answering import QuestionAnswering
+from containers.encoders.tasks.task import TaskSetting
+from containers.encoders.tokenization import TextTokenizer
 from samples.training import Sample, argument_parser
 
 SAMPLE = Sample(

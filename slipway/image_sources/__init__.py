@@ -21,12 +21,14 @@ SOURCES_FOLDER: Final = Path(__file__).parent
 IMAGE_SOURCES: Mapping[str, Sequence[str]] = {
     "tensorrt": (
         "containers/__init__.py",
+        "containers/encoders",
         "containers/jobs",
         "containers/serving",
         "containers/tensorrt",
     ),
     "neuron": (
         "containers/__init__.py",
+        "containers/encoders",
         "containers/jobs",
         "containers/serving",
         "containers/neuron",

@@ -14,8 +14,8 @@ from benchmarks.neuron.workloads import make_requests, read_answer
 from benchmarks.tensorrt.design import GPT2_SMALL
 from benchmarks.tensorrt.models import make
 from benchmarks.tensorrt.workloads import Request, generated_tokens
-from containers.neuron.predictor import EncoderPredictor
-from containers.neuron.settings import EncoderSettings
+from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.settings import NeuronSettings
 from containers.tensorrt.generation import Prompt, generate
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
@@ -122,7 +122,7 @@ def test_the_naive_server_gives_what_the_container_gives(application, tmp_path):
 
     model = tmp_path / "model"
     make_encoder(SAMPLE_BERT, model, 1)
-    predictor = EncoderPredictor(EncoderSettings(), max_batch_size=6)
+    predictor = NeuronPredictor(NeuronSettings(), max_batch_size=6)
     try:
         predictor.load(model)
         ask = application(create_app)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from containers.neuron.requests import QuestionParameters, SequenceParameters, TokenParameters
+from containers.encoders.requests import QuestionParameters, SequenceParameters, TokenParameters
 from containers.tensorrt.openai.requests import OpenAiRequests
 from containers.tensorrt.parameters import Parameters, RequestLimits
 from containers.tensorrt.settings import GenerationSettings

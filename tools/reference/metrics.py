@@ -7,8 +7,8 @@ metrics come from the table of alarms.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from containers.neuron.predictor import EncoderPredictor
-from containers.neuron.settings import EncoderSettings
+from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.settings import NeuronSettings
 from containers.serving.metrics import Metrics, Record, ignore
 from containers.serving.server import ModelServer
 from containers.serving.service import AnyPredictor
@@ -105,7 +105,7 @@ def make_server(container: str, metrics: Metrics) -> None:
     predictor: AnyPredictor = (
         TextGenerationPredictor(GenerationSettings(), metrics=metrics)
         if container == "tensorrt"
-        else EncoderPredictor(EncoderSettings(), metrics=metrics)
+        else NeuronPredictor(NeuronSettings(), metrics=metrics)
     )
     ModelServer(predictor, ServingSettings(), metrics=metrics)
 

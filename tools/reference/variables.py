@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from containers.neuron.settings import EncoderSettings
+from containers.neuron.settings import NeuronSettings
 from containers.serving.settings import EnvironmentReader, ServingSettings, Variable
 from containers.tensorrt.settings import GenerationSettings
 from containers.triton.settings import TritonSettings
@@ -90,7 +90,7 @@ def blocks() -> dict[str, str]:
     return {
         "slipway": _own_table(ServingSettings.read, [_TENSORRT, _NEURON], project),
         "tensorrt": _own_table(GenerationSettings.read, [_TENSORRT], project),
-        "neuron": _own_table(EncoderSettings.read, [_NEURON], project),
+        "neuron": _own_table(NeuronSettings.read, [_NEURON], project),
         "triton": _own_table(TritonSettings.read, [_TRITON], project),
         "lmi": _lmi_table(project),
     }

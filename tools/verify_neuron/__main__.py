@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
-from containers.neuron.manifest import RUNTIME_PACKAGES, TARGET_RUNTIMES
+from containers.encoders.manifest import RUNTIME_PACKAGES, TARGET_RUNTIMES
 from tools.verification.runner import Step, Verification, lacking, verify
 from tools.verify_neuron.device import (
     WORKER_PYTHON,

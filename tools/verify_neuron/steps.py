@@ -19,7 +19,7 @@ from benchmarks.neuron.endpoint import make_bodies
 from benchmarks.program import ROOT
 from benchmarks.report import MILLISECONDS
 from benchmarks.servers import TIMEOUT_SECONDS
-from containers.neuron.manifest import QUESTION_ANSWERING
+from containers.encoders.manifest import QUESTION_ANSWERING
 from tools.verification.programs import compile_checkpoint, needed, serving, variables
 from tools.verification.runner import Finding, Order, answer
 from tools.verify_neuron import comparison

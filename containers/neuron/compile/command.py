@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Final
 
+from containers.encoders.compile.checkpoint import read_checkpoint
 from containers.jobs.paths import JobPaths
 from containers.jobs.supervision import Child, checked_input, run_job
-from containers.neuron.compile.checkpoint import read_checkpoint
 from containers.neuron.compile.job import read_hyperparameters
 from containers.neuron.compile.worker_command import WorkerCommand
 

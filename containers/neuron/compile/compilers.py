@@ -21,8 +21,8 @@ from typing import Any, Final
 
 import torch
 
+from containers.encoders.compile.modules import EncoderModule, example_inputs
 from containers.jobs.report import CompileError
-from containers.neuron.compile.modules import EncoderModule, example_inputs
 from containers.neuron.compile.worker_command import WorkerCommand
 from containers.serving.logs import log_event
 

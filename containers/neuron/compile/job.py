@@ -1,51 +1,32 @@
 """The hyperparameters of a compile job."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from containers.jobs.hyperparameters import HyperparameterReader
-from containers.neuron.manifest import (
+from containers.encoders.compile.job import EncoderHyperparameters, read_sequence_lengths
+from containers.encoders.manifest import (
     CPU,
     DTYPES,
     LARGEST_BATCH,
-    LONGEST_SEQUENCE_TOKENS,
     MOST_CORES,
     PIPELINE_TARGET,
     TARGET_RUNTIMES,
     TASK_OUTPUTS,
 )
-
-_SHORTEST_SEQUENCE_TOKENS: Final = 8
-_LENGTHS: Final = re.compile(r"[0-9]{1,4}(,[0-9]{1,4})*")
-_LENGTHS_EXPECTED: Final = (
-    f"numbers of tokens from {_SHORTEST_SEQUENCE_TOKENS} to {LONGEST_SEQUENCE_TOKENS}, ascending, "
-    'such as "32,128"'
-)
+from containers.jobs.hyperparameters import HyperparameterReader
 
 
 @dataclass(frozen=True)
-class Hyperparameters:
+class Hyperparameters(EncoderHyperparameters):
     """The target of a compile job, and the shapes to compile.
 
     Attributes:
-        target: "cpu", "inf1", "inf2" or "trn1".
-        task: one of the manifest's tasks.
-        batch_size: sequences of a graph.
-        sequence_lengths: the buckets in tokens, ascending; each gets a graph.
         pipeline_cores: NeuronCores that a graph is spread over; 1 is no pipeline.
-        dtype: type that matrix products are cast to.
         runtime: library that runs the graphs. For the CPU there is a choice: ONNX Runtime, which
             serves without PyTorch and takes fewer rows than a full batch, or TorchScript.
     """
 
-    target: str
-    task: str
-    batch_size: int
-    sequence_lengths: tuple[int, ...]
     pipeline_cores: int
-    dtype: str
     runtime: str
 
 
@@ -64,7 +45,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
         target=target,
         task=reader.choice("task", tuple(TASK_OUTPUTS)),
         batch_size=reader.whole_number("batch_size", LARGEST_BATCH),
-        sequence_lengths=_sequence_lengths(reader),
+        sequence_lengths=read_sequence_lengths(reader),
         pipeline_cores=reader.whole_number("pipeline_cores", MOST_CORES),
         dtype=reader.choice("dtype", DTYPES),
         # Without a target the allowed runtimes are unknown.
@@ -72,19 +53,6 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
     )
     problems = reader.finish(Hyperparameters) + _contradictions(read)
     return (None if problems else read), problems
-
-
-def _sequence_lengths(reader: HyperparameterReader) -> tuple[int, ...]:
-    text = reader.text("sequence_lengths", _LENGTHS, _LENGTHS_EXPECTED)
-    lengths = tuple(int(part) for part in text.split(",") if part)
-    in_range = all(
-        _SHORTEST_SEQUENCE_TOKENS <= length <= LONGEST_SEQUENCE_TOKENS for length in lengths
-    )
-    if text and not (in_range and list(lengths) == sorted(set(lengths))):
-        reader.problems.append(
-            f'hyperparameter sequence_lengths="{text}" is not {_LENGTHS_EXPECTED}'
-        )
-    return lengths
 
 
 def _contradictions(read: Hyperparameters) -> list[str]:

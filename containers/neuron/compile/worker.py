@@ -15,21 +15,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from containers.jobs.child import run_process, run_work
-from containers.jobs.report import CompileError, stage
-from containers.neuron.compile.worker_command import WorkerCommand
-from containers.neuron.manifest import (
+from containers.encoders.manifest import (
     CPU,
     RUNTIME_PACKAGES,
     TASK_OUTPUTS,
     Manifest,
     write_manifest,
 )
+from containers.jobs.child import run_process, run_work
+from containers.jobs.report import CompileError, stage
+from containers.neuron.compile.worker_command import WorkerCommand
 from containers.serving.logs import log_event
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 
 if TYPE_CHECKING:
-    from containers.neuron.compile.modules import EncoderModule
+    from containers.encoders.compile.modules import EncoderModule
 
 # Named explicitly: this module is __main__, and only loggers of the containers log at INFO.
 _logger = logging.getLogger("containers.neuron.compile.worker")
@@ -74,14 +74,16 @@ def compile_order(order: WorkerCommand, scratch: Path) -> None:
     with stage("import_packages") as fields:
         versions = _versions(order)
         # Imported here, so that a missing package is reported without a traceback.
-        from containers.neuron.compile import model as torch_model
+        from containers.encoders.compile import model as torch_model
+        from containers.encoders.compile.modules import EncoderModule, input_names
         from containers.neuron.compile.compilers import compiler_arguments
-        from containers.neuron.compile.modules import EncoderModule, input_names
 
         torch_model.quieten()
         fields["versions"] = versions
     with stage("load_checkpoint") as fields:
-        model = torch_model.load_model(order)
+        model = torch_model.load_model(
+            order.checkpoint, order.model_class, order.task, eager=order.target != CPU
+        )
         fields["parameters"] = sum(weights.numel() for weights in model.parameters())
     inputs = input_names(model)
     module = EncoderModule(model, order.task, inputs).eval()
@@ -122,7 +124,7 @@ def compile_order(order: WorkerCommand, scratch: Path) -> None:
 
 def _export(module: "EncoderModule", order: WorkerCommand, scratch: Path) -> Mapping[int, str]:
     """Writes one graph that takes every length."""
-    from containers.neuron.compile.onnx_graph import export_onnx
+    from containers.encoders.compile.onnx_graph import export_onnx
 
     weight_bytes = sum(4 * weights.numel() for weights in module.model.parameters())
     if weight_bytes >= _LARGEST_ONNX_BYTES:
@@ -163,9 +165,9 @@ def _check_traces(module: "EncoderModule", inputs: tuple[str, ...], order: Worke
     """
     import torch
 
+    from containers.encoders.compile.modules import example_inputs
+    from containers.encoders.compile.parity import check_graph
     from containers.neuron.compile.compilers import cpu_trace
-    from containers.neuron.compile.modules import example_inputs
-    from containers.neuron.compile.parity import check_graph
 
     for tokens in order.sequence_lengths:
         with stage("verify_trace", sequence_length=tokens) as fields:
@@ -186,21 +188,10 @@ def _check_graphs(
     module: "EncoderModule", manifest: Manifest, order: WorkerCommand, scratch: Path
 ) -> None:
     """Checks the written graphs, with the session that will serve them."""
-    from containers.neuron.compile.parity import check_graph
+    from containers.encoders.compile.parity import check_session
     from containers.neuron.runtimes.selection import open_session
 
-    session = open_session(scratch, manifest, threads=_CHECK_THREADS)
-    for tokens in manifest.buckets:
-        with stage("verify_graph", sequence_length=tokens) as fields:
-            parity = check_graph(
-                lambda arrays: tuple(session.run(arrays).values()),
-                module,
-                manifest.inputs,
-                order,
-                tokens,
-            )
-            fields["values_compared"] = parity.values
-            fields["largest_difference"] = parity.largest_difference
+    check_session(open_session(scratch, manifest, threads=_CHECK_THREADS), module, manifest, order)
 
 
 def _versions(order: WorkerCommand) -> Mapping[str, str]:

@@ -6,8 +6,8 @@ Every import is inside its branch, because an image has only the packages of its
 import importlib
 from pathlib import Path
 
-from containers.neuron.manifest import CPU, Manifest
-from containers.neuron.runtimes.session import Session
+from containers.encoders.manifest import CPU, Manifest
+from containers.encoders.session import Session
 from containers.serving.predictor import ModelLoadError
 
 
@@ -19,7 +19,7 @@ def open_session(model_dir: Path, manifest: Manifest, *, threads: int) -> Sessio
     """
     try:
         if manifest.runtime == "onnxruntime":
-            from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
+            from containers.encoders.onnx_session import OnnxRuntimeSession
 
             return OnnxRuntimeSession(model_dir, manifest, threads=threads)
         if manifest.target != CPU:

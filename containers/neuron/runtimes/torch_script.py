@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from containers.neuron.manifest import Manifest
-from containers.neuron.runtimes.session import Inputs, Outputs
+from containers.encoders.manifest import Manifest
+from containers.encoders.session import Inputs, Outputs
 from containers.serving.predictor import ModelLoadError
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from containers.neuron.predictor import EncoderPredictor
-from containers.neuron.settings import EncoderSettings
+from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.settings import NeuronSettings
 from containers.neuron.workers import RestartPolicy
 from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine
 
-Loaded = Callable[..., AbstractContextManager[EncoderPredictor]]
+Loaded = Callable[..., AbstractContextManager[NeuronPredictor]]
 
 
 @contextmanager
@@ -27,15 +27,15 @@ def loaded_predictor(
     max_inputs: int = 256,
     target: str = "inf1",
     **model: Any,
-) -> Iterator[EncoderPredictor]:
+) -> Iterator[NeuronPredictor]:
     machine = make_machine(tmp_path, cores=cores, versions=VERSIONS[target])
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
     directory = compiled_model(
         tmp_path / "model", batch_size=max_batch_size, target=target, **model
     )
-    predictor = EncoderPredictor(
-        EncoderSettings(workers=workers),
+    predictor = NeuronPredictor(
+        NeuronSettings(workers=workers),
         max_batch_size=max_batch_size,
         max_inputs=max_inputs,
         policy=RestartPolicy(first_pause_seconds=0.01),
@@ -47,7 +47,7 @@ def loaded_predictor(
         predictor.close()
 
 
-def answer(predictor: EncoderPredictor, **body: Any) -> Any:
+def answer(predictor: NeuronPredictor, **body: Any) -> Any:
     """Asks as the serving core does."""
     waiting = list(predictor.parse(json.dumps(body).encode()))
     outputs: list[Any] = [None] * len(waiting)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from containers.neuron.manifest import TASK_OUTPUTS, Manifest, write_manifest
+from containers.encoders.manifest import TASK_OUTPUTS, Manifest, write_manifest
 from tests.containers.neuron.vocabularies import bert_tokenizer
 
 ROOT = Path(__file__).parents[3]

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from containers.neuron.answers import (
+from containers.encoders.answers import (
     Span,
     WindowAnswers,
     question_answers,
     window_answers,
 )
-from containers.neuron.tokenization import TextTokenizer, TokenizedText
-from containers.neuron.windows import Window, context_windows
+from containers.encoders.tokenization import TextTokenizer, TokenizedText
+from containers.encoders.windows import Window, context_windows
 from tests.containers.neuron.vocabularies import bert
 
 WORDS = ("ada", "love", "##lace", "wrote", "the", "first", "program", "who", "?", ".")

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from containers.neuron.batches import batch_arrays, fitting
+from containers.encoders.batches import batch_arrays, fitting
+from containers.encoders.tokenization import Row
 from containers.neuron.placement import placements
-from containers.neuron.tokenization import Row
 
 ROWS = [Row((2, 7, 3), (0, 0, 0), 1), Row((2, 7, 3, 8, 3), (0, 0, 0, 1, 1), 3)]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from containers.neuron.tasks.task import json_array
+from containers.encoders.tasks.task import json_array
 
 
 @pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 250])

@@ -3,9 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from containers.neuron.entities import entities
-from containers.neuron.labels import best_labels, scores
-from containers.neuron.pooling import normalized, pooled
+from containers.encoders.entities import entities
+from containers.encoders.labels import best_labels, scores
+from containers.encoders.pooling import normalized, pooled
 from tests.containers.neuron.vocabularies import bert
 
 NAMES = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from containers.neuron.compatibility import check_manifest
-from containers.neuron.manifest import Manifest, read_manifest, write_manifest
-from containers.neuron.model_directory import check_files, check_graphs, read_config
-from containers.neuron.settings import EncoderSettings
+from containers.encoders.compatibility import check_manifest
+from containers.encoders.manifest import Manifest, read_manifest, write_manifest
+from containers.encoders.model_directory import check_files, check_graphs, read_config
+from containers.neuron.settings import NeuronSettings
 from containers.serving.predictor import ModelLoadError
 
 VERSIONS = {"torch": "1.13.1", "torch-neuron": "1.13.1.2.11.13.0", "neuron-cc": "1.24.0.0"}
@@ -28,7 +28,7 @@ MANIFEST = Manifest(
     versions=VERSIONS,
     compiler_arguments=("--fast-math", "none"),
 )
-SETTINGS = EncoderSettings(
+SETTINGS = NeuronSettings(
     task="question-answering", sequence_length=128, pipeline_cores=1, dtype="bf16"
 )
 REMEDY = "publish the model again, which compiles it anew"
@@ -110,20 +110,18 @@ def test_a_sequence_length_is_a_plain_number(tmp_path: Path, length: str) -> Non
 
 
 def test_what_fits_serves() -> None:
-    check_manifest(MANIFEST, SETTINGS, 6, VERSIONS)
+    check_manifest(MANIFEST, SETTINGS, 6, VERSIONS, 1)
     # What the environment does not say, the manifest does; what only compiles may be missing.
-    check_manifest(MANIFEST, EncoderSettings(), 6, VERSIONS | {"neuron-cc": "1.24.0.0"})
+    check_manifest(MANIFEST, NeuronSettings(), 6, VERSIONS | {"neuron-cc": "1.24.0.0"})
     without_compiler = {name: VERSIONS[name] for name in ("torch", "torch-neuron")}
-    check_manifest(MANIFEST, EncoderSettings(), 6, without_compiler)
+    check_manifest(MANIFEST, NeuronSettings(), 6, without_compiler)
 
 
 def test_every_mismatch_is_in_one_line() -> None:
-    settings = EncoderSettings(
-        task="embeddings", sequence_length=256, pipeline_cores=16, dtype="fp32"
-    )
+    settings = NeuronSettings(task="embeddings", sequence_length=256, dtype="fp32")
     versions = {"torch": "2.9.0", "neuron-cc": "1.23.0.0"}
     with pytest.raises(ModelLoadError) as caught:
-        check_manifest(MANIFEST, settings, 8, versions)
+        check_manifest(MANIFEST, settings, 8, versions, 16)
     assert str(caught.value) == (
         "the model compiled for inf1 cannot serve here: "
         "its task is question-answering, and SLIPWAY_TASK is embeddings; "
@@ -147,7 +145,7 @@ def test_a_sample_for_the_cpu_stands_for_any_number_of_cores() -> None:
     sample = dataclasses.replace(
         MANIFEST, target="cpu", runtime="onnxruntime", dtype="fp32", batch_size=64, versions={}
     )
-    check_manifest(sample, dataclasses.replace(SETTINGS, pipeline_cores=16), 6, {})
+    check_manifest(sample, SETTINGS, 6, {}, 16)
     with pytest.raises(ModelLoadError) as caught:
         check_manifest(sample, SETTINGS, 65, {})
     assert "its batch_size is 64, and SLIPWAY_MAX_BATCH_SIZE is 65" in str(caught.value)

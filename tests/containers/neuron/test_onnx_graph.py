@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from containers.neuron.batches import batch_arrays
-from containers.neuron.manifest import TASK_OUTPUTS, Manifest
-from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
-from containers.neuron.tokenization import Row
+from containers.encoders.batches import batch_arrays
+from containers.encoders.manifest import TASK_OUTPUTS, Manifest
+from containers.encoders.onnx_session import OnnxRuntimeSession
+from containers.encoders.tokenization import Row
 from containers.serving.predictor import ModelLoadError
 from tests.support.groups import TORCH_MARKS, load
 
@@ -20,8 +20,8 @@ transformers = load("transformers", group="torch")
 for name in ("onnx", "onnxscript"):
     load(name, group="torch")
 
-from containers.neuron.compile.modules import EncoderModule  # noqa: E402
-from containers.neuron.compile.onnx_graph import export_onnx  # noqa: E402
+from containers.encoders.compile.modules import EncoderModule  # noqa: E402
+from containers.encoders.compile.onnx_graph import export_onnx  # noqa: E402
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]

@@ -10,17 +10,17 @@ from hypothesis import given, settings, strategies
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from containers.neuron.manifest import TASK_OUTPUTS
-from containers.neuron.openapi import document_of_directory, openapi_document
-from containers.neuron.predictor import EncoderPredictor
-from containers.neuron.requests import (
+from containers.encoders.manifest import TASK_OUTPUTS
+from containers.encoders.openapi import document_of_directory, openapi_document
+from containers.encoders.requests import (
     EmbeddingRequest,
     QuestionRequest,
     RequestLimits,
     SequenceRequest,
     TokenRequest,
 )
-from containers.neuron.settings import EncoderSettings
+from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.settings import NeuronSettings
 from containers.serving.errors import InvalidRequestError
 from containers.serving.objects import request_description
 from containers.serving.settings import ServingSettings
@@ -100,8 +100,8 @@ def test_its_examples_are_answered(task: str, loaded: Loaded) -> None:
 
 
 def test_the_samples_answers_are_of_the_schema_too() -> None:
-    predictor = EncoderPredictor(EncoderSettings())
-    document = document_of_directory(ServingSettings(model_dir=SAMPLE), EncoderSettings())
+    predictor = NeuronPredictor(NeuronSettings())
+    document = document_of_directory(ServingSettings(model_dir=SAMPLE), NeuronSettings())
     assert document is not None
     try:
         predictor.load(SAMPLE)
@@ -192,7 +192,7 @@ def test_both_know_the_same_fields(task: str, field: str) -> None:
 
 
 def test_a_directory_without_a_manifest_has_no_document(tmp_path: Path) -> None:
-    assert document_of_directory(ServingSettings(model_dir=tmp_path), EncoderSettings()) is None
+    assert document_of_directory(ServingSettings(model_dir=tmp_path), NeuronSettings()) is None
 
 
 def test_the_embedded_aws_runs_the_program_with_its_docs() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from containers.neuron.compatibility import installed_versions
-from containers.neuron.predictor import EncoderPredictor
-from containers.neuron.settings import EncoderSettings
+from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.settings import NeuronSettings
 from containers.neuron.workers import RestartPolicy
 from containers.serving.errors import InvalidRequestError
 from containers.serving.metrics import Metrics, Record
@@ -151,7 +151,7 @@ def test_graphs_of_another_release_refuse_the_start(
     machine = make_machine(tmp_path, cores=1, versions=installed)
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
-    predictor = EncoderPredictor(EncoderSettings(), max_batch_size=2)
+    predictor = NeuronPredictor(NeuronSettings(), max_batch_size=2)
     with pytest.raises(ModelLoadError) as caught:
         predictor.load(compiled_model(tmp_path / "model"))
     assert message in str(caught.value)
@@ -178,7 +178,7 @@ async def test_a_server_answers_through_the_death_of_a_worker(
         monkeypatch.setenv(name, value)
     model = compiled_model(tmp_path / "model")
     policy = RestartPolicy(first_pause_seconds=0.01)
-    predictor = EncoderPredictor(EncoderSettings(workers=2), max_batch_size=2, policy=policy)
+    predictor = NeuronPredictor(NeuronSettings(workers=2), max_batch_size=2, policy=policy)
 
     def body(word: str) -> dict[str, Any]:
         return {"inputs": {"question": "who", "context": f"ada {word}"}}
@@ -211,7 +211,7 @@ async def test_a_server_whose_workers_keep_dying_ends(
         monkeypatch.setenv(name, value)
     model = compiled_model(tmp_path / "model")
     policy = RestartPolicy(most_deaths=1, first_pause_seconds=0.0)
-    predictor = EncoderPredictor(EncoderSettings(), max_batch_size=2, policy=policy)
+    predictor = NeuronPredictor(NeuronSettings(), max_batch_size=2, policy=policy)
     with captured_logs() as logs:
         async with running_server(predictor, model_dir=model, max_batch_size=2) as running:
             response = await running.client.post(
@@ -236,7 +236,7 @@ def test_a_device_fills_its_free_rows_with_shorter_texts(
 
 
 def test_on_a_cpu_shorter_texts_wait_for_a_graph_of_theirs() -> None:
-    predictor = EncoderPredictor(EncoderSettings())
+    predictor = NeuronPredictor(NeuronSettings())
     try:
         predictor.load(Path("samples/bert-qa/model"))
         waiting = [row for length in (40, 5, 40) for row in predictor.parse(body_of(length))]
@@ -252,7 +252,7 @@ def body_of(words: int) -> bytes:
     return json.dumps({"inputs": inputs}).encode()
 
 
-def outputs_of(predictor: EncoderPredictor, **body: Any) -> list[Any]:
+def outputs_of(predictor: NeuronPredictor, **body: Any) -> list[Any]:
     rows = predictor.parse(json.dumps(body).encode())
     return [output for row in rows for output in predictor.predict([row])]
 
@@ -315,7 +315,7 @@ def test_a_batch_is_padded_to_its_longest_row_where_the_graph_has_no_length(
             manifest["graphs"][length] = f"model-{length}.onnx"
         (directory / "neuron.json").write_text(json.dumps(manifest))
     metrics = CountedMetrics()
-    predictor = EncoderPredictor(EncoderSettings(), metrics=metrics)
+    predictor = NeuronPredictor(NeuronSettings(), metrics=metrics)
     try:
         predictor.load(directory)
         rows = [row for length in (20, 12) for row in predictor.parse(body_of(length))]

@@ -153,9 +153,9 @@ def test_every_bad_variable_is_named() -> None:
     )
     assert line["event"] == "settings_invalid"
     assert line["problems"] == [
-        "SLIPWAY_WORKERS='0' is not a whole number from 1 to 64",
         "SLIPWAY_TASK='translation' is not one of question-answering, sequence-classification, "
         "token-classification, embeddings",
+        "SLIPWAY_WORKERS='0' is not a whole number from 1 to 64",
         "SAGEMAKER_MODEL_SERVER_WORKERS=4 and SLIPWAY_WORKERS=1 must be the same",
         "NEURON_RT_NUM_CORES=16 and SLIPWAY_PIPELINE_CORES=4 must be the same: a worker has the "
         "cores of one model",

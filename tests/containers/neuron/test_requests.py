@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from containers.neuron.requests import (
+from containers.encoders.requests import (
     EmbeddingRequest,
     Question,
     QuestionParameters,

@@ -3,8 +3,8 @@ import itertools
 import pytest
 from tokenizers import processors
 
-from containers.neuron.tokenization import TextTokenizer
-from containers.neuron.windows import (
+from containers.encoders.tokenization import TextTokenizer
+from containers.encoders.windows import (
     context_windows,
     kept_tokens,
     text_windows,

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from containers.encoders.manifest import read_manifest
+from containers.encoders.session import Inputs, Outputs
 from containers.neuron import messages
-from containers.neuron.manifest import read_manifest
 from containers.neuron.messages import Message
-from containers.neuron.runtimes.session import Inputs, Outputs
 from containers.neuron.worker import serve_lane
 from containers.neuron.workers import BatchFailedError
 from containers.serving.predictor import ModelLoadError
@@ -231,13 +231,14 @@ def test_a_worker_imports_nothing_of_the_program(tmp_path: Path) -> None:
     ours = [name for name in done.stdout.split() if name.startswith("containers")]
     assert ours == [
         "containers",
+        "containers.encoders",
+        "containers.encoders.manifest",
+        "containers.encoders.pooling",
+        "containers.encoders.session",
         "containers.neuron",
-        "containers.neuron.manifest",
         "containers.neuron.messages",
-        "containers.neuron.pooling",
         "containers.neuron.runtimes",
         "containers.neuron.runtimes.selection",
-        "containers.neuron.runtimes.session",
         "containers.neuron.worker",
         "containers.serving",
         "containers.serving.json_files",

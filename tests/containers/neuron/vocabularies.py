@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-from containers.neuron.tokenization import TextTokenizer
+from containers.encoders.tokenization import TextTokenizer
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 

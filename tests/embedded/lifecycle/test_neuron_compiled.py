@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from containers.neuron.batches import batch_arrays
-from containers.neuron.tasks.question_answering import QuestionAnswering
-from containers.neuron.tasks.task import TaskSetting
-from containers.neuron.tokenization import TextTokenizer
+from containers.encoders.batches import batch_arrays
+from containers.encoders.tasks.question_answering import QuestionAnswering
+from containers.encoders.tasks.task import TaskSetting
+from containers.encoders.tokenization import TextTokenizer
 from tests.embedded.lifecycle.releases import deployed, publish, refusal, release_bench
 from tests.support.groups import load
 from tests.support.workbench import Workbench

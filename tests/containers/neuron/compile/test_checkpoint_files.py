@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from containers.neuron.compile.checkpoint import read_checkpoint
+from containers.encoders.compile.checkpoint import read_checkpoint
 from containers.neuron.compile.job import Hyperparameters
 from tests.containers.neuron.compile.jobs import ASKED, write_checkpoint_files
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from containers.neuron.batches import batch_arrays
-from containers.neuron.manifest import INPUT_NAMES, TASK_OUTPUTS, Manifest, read_manifest
-from containers.neuron.predictor import EncoderPredictor
-from containers.neuron.settings import EncoderSettings
-from containers.neuron.tokenization import Row
+from containers.encoders.batches import batch_arrays
+from containers.encoders.manifest import INPUT_NAMES, TASK_OUTPUTS, Manifest, read_manifest
+from containers.encoders.tokenization import Row
+from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.settings import NeuronSettings
 from containers.serving.predictor import ModelLoadError
 from tests.containers.neuron.compile.jobs import VERSIONS, NeuronJob, write_versions
 from tests.containers.neuron.machine import runtime
@@ -27,7 +27,7 @@ from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 
-from containers.neuron.compile.modules import EncoderModule, input_names  # noqa: E402  (after the skips)
+from containers.encoders.compile.modules import EncoderModule, input_names  # noqa: E402  (after the skips)
 from containers.neuron.compile.worker import compile_order  # noqa: E402
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
 from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
@@ -64,11 +64,11 @@ def served(
     monkeypatch: pytest.MonkeyPatch,
     *,
     workers: int = 1,
-) -> Iterator[EncoderPredictor]:
+) -> Iterator[NeuronPredictor]:
     """The container's predictor, with workers of its own in this environment."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    predictor = EncoderPredictor(EncoderSettings(workers=workers), max_batch_size=2)
+    predictor = NeuronPredictor(NeuronSettings(workers=workers), max_batch_size=2)
     try:
         predictor.load(model_dir)
         yield predictor
@@ -86,13 +86,13 @@ def device(directory: Path, modules: Path, cores: int) -> dict[str, str]:
     }
 
 
-def answer(predictor: EncoderPredictor) -> Any:
+def answer(predictor: NeuronPredictor) -> Any:
     values = predictor.parse(json.dumps(QUESTION).encode())
     outputs = [output for value in values for output in predictor.predict([value])]
     return json.loads(predictor.render(outputs))
 
 
-def expected_answer(predictor: EncoderPredictor, model: Any) -> Any:
+def expected_answer(predictor: NeuronPredictor, model: Any) -> Any:
     """The same of the model itself, decoded by the predictor's own task."""
     (value,) = predictor.parse(json.dumps(QUESTION).encode())
     start, end = computed_alone(model, "question-answering", value.row)

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from containers.encoders.manifest import NEURON_FILE
 from containers.jobs.report import CompileError
-from containers.neuron.manifest import MANIFEST_FILE
 from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 safetensors_torch = load("safetensors.torch", group="torch")
 
-from containers.neuron.compile import compilers, parity, worker  # noqa: E402  (after the skips)
-from containers.neuron.compile.modules import EncoderModule, input_names  # noqa: E402
+from containers.encoders.compile import parity  # noqa: E402
+from containers.encoders.compile.modules import EncoderModule, input_names  # noqa: E402
+from containers.neuron.compile import compilers, worker  # noqa: E402  (after the skips)
 from containers.neuron.compile.worker import compile_order  # noqa: E402
 from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
     order_for,
@@ -50,7 +51,7 @@ class TestRefusals:
         scratch.mkdir()
         with pytest.raises(CompileError) as caught:
             compile_order(order_for(checkpoint, tmp_path, **changes), scratch)
-        assert not (scratch / MANIFEST_FILE).exists()
+        assert not (scratch / NEURON_FILE).exists()
         return str(caught.value)
 
     def test_a_head_that_was_never_trained(self, tmp_path: Path) -> None:

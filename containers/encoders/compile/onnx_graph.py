@@ -1,4 +1,4 @@
-"""Writes the ONNX graph that the CPU serves: any batch, any length. Imports torch and onnx."""
+"""Traces the ONNX graph of an encoder: any batch, any length. Imports torch and onnx."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import onnx_ir
 import torch
 from transformers import PreTrainedModel
 
+from containers.encoders.compile.modules import EncoderModule, example_inputs, input_names
+from containers.encoders.manifest import TASK_OUTPUTS
 from containers.jobs import onnx_files
-from containers.neuron.compile.modules import EncoderModule, example_inputs, input_names
-from containers.neuron.manifest import TASK_OUTPUTS
 
 OPSET_VERSION: Final = 20
 
@@ -22,9 +22,15 @@ def export_onnx(model: PreTrainedModel, task: str, path: Path) -> tuple[str, ...
     Returns:
         The names of the graph's inputs, in order.
     """
+    onnx_files.save(onnx_ir.serde.serialize_model(trace_encoder(model, task)), path)
+    return input_names(model)
+
+
+def trace_encoder(model: PreTrainedModel, task: str) -> onnx_ir.Model:
+    """Returns the graph of a model; its inputs are `input_names`."""
     inputs = input_names(model)
     axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence")}
-    graph = onnx_files.trace(
+    return onnx_files.trace(
         EncoderModule(model, task, inputs),
         example=example_inputs(inputs, rows=2, columns=6),
         inputs=inputs,
@@ -32,5 +38,3 @@ def export_onnx(model: PreTrainedModel, task: str, path: Path) -> tuple[str, ...
         dynamic_shapes=(tuple(axes for _ in inputs),),
         opset_version=OPSET_VERSION,
     )
-    onnx_files.save(onnx_ir.serde.serialize_model(graph), path)
-    return inputs

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from containers.neuron.tokenization import TokenizedText
-from containers.neuron.windows import Window
+from containers.encoders.tokenization import TokenizedText
+from containers.encoders.windows import Window
 
 # The column of the first special token. Models are trained to point at it if there is no answer.
 _NO_ANSWER_COLUMN: Final = 0

@@ -4,21 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from containers.neuron.manifest import (
+from containers.encoders.manifest import (
     EMBEDDINGS,
     QUESTION_ANSWERING,
     SEQUENCE_CLASSIFICATION,
     TOKEN_CLASSIFICATION,
     read_manifest,
 )
-from containers.neuron.requests import (
+from containers.encoders.requests import (
     EmbeddingRequest,
     QuestionRequest,
     RequestLimits,
     SequenceRequest,
     TokenRequest,
 )
-from containers.neuron.settings import EncoderSettings
+from containers.encoders.settings import EncoderSettings
 from containers.serving.objects import request_description
 from containers.serving.openapi import JSON, Schema, endpoint_document, object_schema, reference
 from containers.serving.predictor import ModelLoadError

@@ -6,12 +6,12 @@ from itertools import groupby
 
 import numpy as np
 
-from containers.neuron.entities import entities
-from containers.neuron.labels import Scores, scores
-from containers.neuron.requests import TokenRequest
-from containers.neuron.tasks.task import RowInput, RowOutputs, Task, WindowContext, json_array
-from containers.neuron.tokenization import TokenizedText
-from containers.neuron.windows import Window, kept_tokens, text_windows
+from containers.encoders.entities import entities
+from containers.encoders.labels import Scores, scores
+from containers.encoders.requests import TokenRequest
+from containers.encoders.tasks.task import RowInput, RowOutputs, Task, WindowContext, json_array
+from containers.encoders.tokenization import TokenizedText
+from containers.encoders.windows import Window, kept_tokens, text_windows
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from containers.neuron.labels import Scores
-from containers.neuron.tokenization import TokenizedText
+from containers.encoders.labels import Scores
+from containers.encoders.tokenization import TokenizedText
 
 
 @dataclass(frozen=True)

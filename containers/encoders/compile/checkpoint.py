@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from containers.encoders.compile.job import EncoderHyperparameters
+from containers.encoders.compile.sentence_modules import read_pooling
+from containers.encoders.manifest import (
+    EMBEDDINGS,
+    QUESTION_ANSWERING,
+    SEQUENCE_CLASSIFICATION,
+    TOKEN_CLASSIFICATION,
+)
+from containers.encoders.model_directory import read_config
+from containers.encoders.tokenization import TextTokenizer
 from containers.jobs.checkpoint_files import (
     CheckpointFiles,
     checked_weight_files,
     config_document,
     no_tokenizer,
 )
-from containers.neuron.compile.job import Hyperparameters
-from containers.neuron.compile.sentence_modules import read_pooling
-from containers.neuron.manifest import (
-    EMBEDDINGS,
-    QUESTION_ANSWERING,
-    SEQUENCE_CLASSIFICATION,
-    TOKEN_CLASSIFICATION,
-)
-from containers.neuron.model_directory import read_config
-from containers.neuron.tokenization import TextTokenizer
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
 
@@ -64,7 +64,7 @@ class Checkpoint(CheckpointFiles):
 
 
 def read_checkpoint(
-    directory: Path, asked: Hyperparameters | None
+    directory: Path, asked: EncoderHyperparameters | None
 ) -> tuple[Checkpoint | None, list[str]]:
     """Checks a checkpoint's files, and that they suit the hyperparameters.
 
@@ -94,7 +94,7 @@ def read_checkpoint(
 
 
 def _model_class(
-    path: Path, document: dict[str, Any], asked: Hyperparameters | None, problems: list[str]
+    path: Path, document: dict[str, Any], asked: EncoderHyperparameters | None, problems: list[str]
 ) -> str:
     model_type = document.get("model_type")
     start = _CLASSES.get(model_type) if isinstance(model_type, str) else None
@@ -121,7 +121,7 @@ def _model_class(
 def _check_config(
     directory: Path,
     document: dict[str, Any],
-    asked: Hyperparameters | None,
+    asked: EncoderHyperparameters | None,
     problems: list[str],
 ) -> None:
     path = directory / CONFIG_FILE
@@ -153,7 +153,7 @@ def _check_config(
 
 
 def _check_positions(
-    path: Path, document: dict[str, Any], asked: Hyperparameters, problems: list[str]
+    path: Path, document: dict[str, Any], asked: EncoderHyperparameters, problems: list[str]
 ) -> None:
     stated = document.get("max_position_embeddings", _DEFAULT_POSITIONS)
     if not isinstance(stated, int) or isinstance(stated, bool) or stated < 1:
@@ -177,7 +177,7 @@ def _check_positions(
 def _check_tokenizer(
     directory: Path,
     document: dict[str, Any],
-    asked: Hyperparameters | None,
+    asked: EncoderHyperparameters | None,
     problems: list[str],
 ) -> None:
     path = directory / TOKENIZER_FILE

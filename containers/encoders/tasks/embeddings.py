@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from containers.neuron.pooling import normalized
-from containers.neuron.requests import EmbeddingRequest
-from containers.neuron.tasks.task import RowInput, RowOutputs, Task, json_array
+from containers.encoders.pooling import normalized
+from containers.encoders.requests import EmbeddingRequest
+from containers.encoders.tasks.task import RowInput, RowOutputs, Task, json_array
 
 
 class Embeddings(Task[EmbeddingRequest]):

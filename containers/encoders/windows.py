@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from containers.neuron.tokenization import Row, Template, TokenizedText
+from containers.encoders.tokenization import Row, Template, TokenizedText
 from containers.serving.errors import InvalidRequestError
 
 # As in `transformers`' pipelines: half a window, but no more than this.

@@ -5,8 +5,8 @@ from typing import Final
 
 import onnxruntime
 
-from containers.neuron.manifest import Manifest
-from containers.neuron.runtimes.session import Inputs, Outputs
+from containers.encoders.manifest import Manifest
+from containers.encoders.session import Inputs, Outputs
 from containers.serving.onnx_session import open_graph
 from containers.serving.predictor import ModelLoadError
 
@@ -33,6 +33,15 @@ class OnnxRuntimeSession:
             for name in dict.fromkeys(manifest.graphs.values())
         }
         self._sessions = {length: by_file[manifest.graphs[length]] for length in manifest.buckets}
+
+    @property
+    def takes_any_length(self) -> bool:
+        """Returns whether no graph has a fixed number of columns."""
+        return not any(
+            isinstance(item.shape[1], int)
+            for session in self._sessions.values()
+            for item in session.get_inputs()
+        )
 
     def run(self, inputs: Inputs) -> Outputs:
         """Computes one batch; see `Session.run`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from transformers import PreTrainedModel
 
-from containers.neuron.manifest import EMBEDDINGS, INPUT_NAMES, QUESTION_ANSWERING
+from containers.encoders.manifest import EMBEDDINGS, INPUT_NAMES, QUESTION_ANSWERING
 
 # Model types whose texts have no token types.
 _WITHOUT_TYPES = ("distilbert", "roberta", "xlm-roberta")

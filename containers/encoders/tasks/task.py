@@ -12,9 +12,9 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from containers.neuron.requests import RequestLimits
-from containers.neuron.tokenization import Row, TextTokenizer, TokenizedText
-from containers.neuron.windows import Window, whole_text
+from containers.encoders.requests import RequestLimits
+from containers.encoders.tokenization import Row, TextTokenizer, TokenizedText
+from containers.encoders.windows import Window, whole_text
 from containers.serving.errors import InvalidRequestError
 from containers.serving.objects import Inputs, request_description
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from containers.neuron.tokenization import Row
+from containers.encoders.tokenization import Row
 
 
 def batch_arrays(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from containers.neuron.labels import best_labels, scores
-from containers.neuron.requests import SequenceRequest
-from containers.neuron.tasks.task import RowInput, RowOutputs, Task
+from containers.encoders.labels import best_labels, scores
+from containers.encoders.requests import SequenceRequest
+from containers.encoders.tasks.task import RowInput, RowOutputs, Task
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from containers.jobs.report import CompileError
-from containers.neuron.compile.modules import EncoderModule
-from containers.neuron.compile.worker_command import WorkerCommand
-from containers.neuron.manifest import INPUT_NAMES, SEQUENCE_CLASSIFICATION
+from containers.encoders.compile.job import EncoderHyperparameters
+from containers.encoders.compile.modules import EncoderModule
+from containers.encoders.manifest import INPUT_NAMES, SEQUENCE_CLASSIFICATION, Manifest
+from containers.encoders.session import Session
+from containers.jobs.report import CompileError, stage
 
 # Largest difference accepted between two float32 implementations of one model. It is a share of the
 # largest number that the model computes, or absolute if that number is below 1. The BERT of the
@@ -43,10 +44,19 @@ def check_graph(
     run: Callable[[Arrays], "tuple[NDArray[Any], ...]"],
     module: EncoderModule,
     inputs: "tuple[str, ...]",
-    order: WorkerCommand,
+    order: EncoderHyperparameters,
     tokens: int,
+    tolerance: float = TOLERANCE,
 ) -> Parity:
     """Checks the graph of one bucket.
+
+    Args:
+        run: computes the graph's outputs.
+        module: computes what is expected, in the graph's precision.
+        inputs: names of the module's inputs.
+        order: the batch size and the task.
+        tokens: length of the bucket.
+        tolerance: largest difference, as a share of the largest number.
 
     Raises:
         CompileError: the graph's outputs differ from the module's.
@@ -83,10 +93,32 @@ def check_graph(
             largest = max(largest, float(np.abs(found - wanted).max()))
             scale = max(scale, float(np.abs(wanted).max()))
             values += wanted.size
-    if largest > TOLERANCE * scale:
+    if largest > tolerance * scale:
         raise CompileError(
             f"the graph for {tokens} tokens does not compute what the model does: it differs by "
             f"{largest:.3g} where the largest number is {scale:.3g}, and at most "
-            f"{TOLERANCE * scale:.3g} is accepted"
+            f"{tolerance * scale:.3g} is accepted"
         )
     return Parity(values, largest)
+
+
+def check_session(
+    session: Session,
+    module: EncoderModule,
+    manifest: Manifest,
+    order: EncoderHyperparameters,
+    tolerance: float = TOLERANCE,
+) -> None:
+    """Checks the written graphs of all buckets, with a session of them; see `check_graph`."""
+    for tokens in manifest.buckets:
+        with stage("verify_graph", sequence_length=tokens) as fields:
+            parity = check_graph(
+                lambda arrays: tuple(session.run(arrays).values()),
+                module,
+                manifest.inputs,
+                order,
+                tokens,
+                tolerance,
+            )
+            fields["values_compared"] = parity.values
+            fields["largest_difference"] = parity.largest_difference

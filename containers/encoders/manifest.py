@@ -1,6 +1,7 @@
-"""neuron.json: describes the compiled graphs beside it, and the packages that made them.
+"""encoder.json, or neuron.json: the compiled graphs beside it, and the packages that made them.
 
-The compile job writes it, the program checks it before it starts a worker, and workers read it.
+The compile job of a family writes it, under the family's name of the file. The program checks it
+before anything is loaded, and Neuron's workers read it.
 Suppose that a graph was compiled for another batch size, length, number of cores or compiler
 version. It would fail minutes into a deployment, or at the first request, with a message that names
 none of these.
@@ -8,22 +9,25 @@ none of these.
 A worker imports this: it keeps to Python 3.10 and the standard library.
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from containers.neuron.pooling import POOLINGS
+from containers.encoders.pooling import POOLINGS
 from containers.serving.json_files import (
     TEXTS,
     DescriptionFile,
     Field,
     is_whole,
     one_of,
+    text,
     whole_number,
 )
 
-MANIFEST_FILE: Final = "neuron.json"
+NEURON_FILE: Final = "neuron.json"
+ENCODER_FILE: Final = "encoder.json"
 
 QUESTION_ANSWERING: Final = "question-answering"
 SEQUENCE_CLASSIFICATION: Final = "sequence-classification"
@@ -45,6 +49,9 @@ TARGET_RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
     "inf2": ("torch_neuronx",),
     "trn1": ("torch_neuronx",),
 }
+# A GPU's target is its compute capability.
+_GPU_TARGET: Final = re.compile(r"sm[1-9][0-9]{1,2}")
+TENSORRT: Final = "tensorrt"
 # NeuronCore Pipeline is a feature of inf1 only.
 PIPELINE_TARGET: Final = "inf1"
 # Runtime -> packages in the worker's Python whose versions its graphs depend on. Packages in the
@@ -55,6 +62,7 @@ RUNTIME_PACKAGES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] =
     "torchscript": (("torch",), ()),
     "torch_neuron": (("torch", "torch-neuron"), ("neuron-cc",)),
     "torch_neuronx": (("torch", "torch-neuronx"), ("neuronx-cc",)),
+    TENSORRT: ((TENSORRT,), ()),
 }
 INPUT_NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")
 DTYPES: Final = ("fp32", "fp16", "bf16")
@@ -71,10 +79,11 @@ class Manifest:
 
     Attributes:
         task: one of `TASK_OUTPUTS`.
-        target: device that the graphs run on: "cpu", "inf1", "inf2" or "trn1".
-        runtime: library that runs the graphs, one of the target's `TARGET_RUNTIMES`.
-        batch_size: rows of a batch. A graph for Neuron needs exactly as many; a graph for ONNX
-            Runtime also takes fewer.
+        target: device that the graphs run on: "cpu", "inf1", "inf2", "trn1", or a GPU's compute
+            capability such as "sm86".
+        runtime: library that runs the graphs, one of the target's `runtimes_of`.
+        batch_size: rows of a batch. A graph for Neuron needs exactly as many. ONNX Runtime and
+            TensorRT also take fewer.
         pipeline_cores: NeuronCores that a graph is spread over; 1 is no pipeline.
         dtype: type that matrix products are cast to.
         graphs: file of each bucket's graph, by its sequence length in tokens.
@@ -115,7 +124,7 @@ class Manifest:
     @property
     def takes_partial_batches(self) -> bool:
         """Returns whether a batch may have fewer rows than `batch_size`."""
-        return self.runtime == "onnxruntime"
+        return self.runtime in ("onnxruntime", TENSORRT)
 
     @property
     def takes_any_length(self) -> bool:
@@ -124,22 +133,32 @@ class Manifest:
         It may if one file is the graph of several buckets, because that graph has no fixed length.
         """
         one_for_all = len(self.graphs) > 1 and len(set(self.graphs.values())) == 1
-        return self.takes_partial_batches and one_for_all
+        return self.runtime == "onnxruntime" and one_for_all
 
 
-def write_manifest(manifest: Manifest, model_dir: Path) -> None:
-    """Writes neuron.json into `model_dir`."""
+def runtimes_of(target: str) -> tuple[str, ...]:
+    """Returns the runtimes that run graphs for a target; none for an unknown one."""
+    return TARGET_RUNTIMES.get(target, (TENSORRT,) if _GPU_TARGET.fullmatch(target) else ())
+
+
+def manifest_file(model_dir: Path) -> str:
+    """Returns the name of the manifest in `model_dir`; neuron.json if there is none."""
+    return ENCODER_FILE if (model_dir / ENCODER_FILE).is_file() else NEURON_FILE
+
+
+def write_manifest(manifest: Manifest, model_dir: Path, name: str = NEURON_FILE) -> None:
+    """Writes the manifest into `model_dir`."""
     ascending = {length: manifest.graphs[length] for length in manifest.buckets}
-    _FILE.write(model_dir, asdict(manifest) | {"graphs": ascending})
+    replace(_FILE, name=name).write(model_dir, asdict(manifest) | {"graphs": ascending})
 
 
 def read_manifest(model_dir: Path) -> Manifest:
-    """Reads neuron.json.
+    """Reads the manifest; see `manifest_file`.
 
     Raises:
         ModelLoadError: one line with every problem.
     """
-    document = _FILE.read(model_dir)
+    document = replace(_FILE, name=manifest_file(model_dir)).read(model_dir)
     document["graphs"] = {int(length): name for length, name in document["graphs"].items()}
     for name in ("inputs", "outputs", "compiler_arguments"):
         document[name] = tuple(document[name])
@@ -151,7 +170,7 @@ def _contradictions(document: Mapping[str, Any]) -> list[str]:
     """Returns the problems of manifest fields that are valid alone but not together."""
     problems = []
     task, target, runtime = document["task"], document["target"], document["runtime"]
-    if runtime not in TARGET_RUNTIMES[target]:
+    if runtime not in runtimes_of(target):
         problems.append(f"runtime {runtime} does not run on {target}")
     if tuple(document["outputs"]) != TASK_OUTPUTS[task]:
         problems.append(f"outputs must be {', '.join(TASK_OUTPUTS[task])} for {task}")
@@ -188,13 +207,16 @@ def _are_graphs(value: object) -> bool:
 
 
 _FILE: Final = DescriptionFile(
-    name=MANIFEST_FILE,
+    name=NEURON_FILE,
     format_version=1,
     subject="what the model was compiled for",
     remedy=REMEDY,
     fields={
         "task": one_of(TASK_OUTPUTS),
-        "target": one_of(TARGET_RUNTIMES),
+        "target": text(
+            f"one of {', '.join(TARGET_RUNTIMES)}, or a compute capability such as sm86",
+            runtimes_of,
+        ),
         "runtime": one_of(RUNTIME_PACKAGES),
         "batch_size": whole_number(LARGEST_BATCH),
         "pipeline_cores": whole_number(MOST_CORES),

@@ -1,17 +1,17 @@
-"""The contents of a model directory of this family, checked before a worker is started.
+"""The contents of an encoder's model directory, checked before anything is loaded.
 
-Required: neuron.json and the graphs that it names, config.json and tokenizer.json.
+Required: the manifest and the graphs that it names, config.json and tokenizer.json.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from containers.neuron.manifest import (
-    MANIFEST_FILE,
+from containers.encoders.manifest import (
     SEQUENCE_CLASSIFICATION,
     TOKEN_CLASSIFICATION,
     Manifest,
+    manifest_file,
 )
 from containers.serving.json_files import (
     POSITIVE,
@@ -59,7 +59,7 @@ def check_files(model_dir: Path) -> None:
     Raises:
         ModelLoadError: the message names all missing files.
     """
-    missing = missing_files(model_dir, (MANIFEST_FILE, CONFIG_FILE, TOKENIZER_FILE))
+    missing = missing_files(model_dir, (manifest_file(model_dir), CONFIG_FILE, TOKENIZER_FILE))
     if missing:
         raise ModelLoadError(f"{model_dir} lacks {', '.join(missing)}")
 
@@ -72,7 +72,9 @@ def check_graphs(model_dir: Path, manifest: Manifest) -> None:
     """
     missing = missing_files(model_dir, sorted(set(manifest.graphs.values())))
     if missing:
-        raise ModelLoadError(f"{model_dir} lacks {', '.join(missing)}, which {MANIFEST_FILE} names")
+        raise ModelLoadError(
+            f"{model_dir} lacks {', '.join(missing)}, which {manifest_file(model_dir)} names"
+        )
 
 
 def read_config(model_dir: Path, task: str) -> ModelConfig:

@@ -7,11 +7,11 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from containers.neuron.answers import WindowAnswers, question_answers, window_answers
-from containers.neuron.requests import Question, QuestionParameters, QuestionRequest
-from containers.neuron.tasks.task import RowInput, RowOutputs, Task, WindowContext
-from containers.neuron.tokenization import TokenizedText
-from containers.neuron.windows import Window, context_windows
+from containers.encoders.answers import WindowAnswers, question_answers, window_answers
+from containers.encoders.requests import Question, QuestionParameters, QuestionRequest
+from containers.encoders.tasks.task import RowInput, RowOutputs, Task, WindowContext
+from containers.encoders.tokenization import TokenizedText
+from containers.encoders.windows import Window, context_windows
 from containers.serving.errors import InvalidRequestError
 
 
