@@ -36,6 +36,10 @@ class HyperparameterReader:
         except ModelLoadError as error:
             return str(error)
 
+    def has(self, name: str) -> bool:
+        """Returns whether a job sets a hyperparameter."""
+        return name in self._document
+
     def text(
         self, name: str, allowed: re.Pattern[str], expectation: str, default: str | None = None
     ) -> str:

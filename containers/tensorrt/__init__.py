@@ -2,4 +2,7 @@
 
 `requests` parses what clients send, `generation` owns the decode loop, `runtimes` run single steps,
 `model_directory` describes the files in /opt/ml/model, `predictor` joins them.
+
+A model directory with encoder.json is an encoder's: `encoder_predictor` serves it with the tasks of
+`containers.encoders`.
 """

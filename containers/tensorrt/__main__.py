@@ -4,19 +4,32 @@ import os
 import sys
 from collections.abc import Mapping
 
+from containers.encoders.manifest import manifest_file
+from containers.encoders.openapi import document_of_directory
 from containers.serving.metrics import Metrics
 from containers.serving.program import Program, Served
 from containers.serving.settings import ServingSettings
+from containers.tensorrt.encoder_predictor import SessionPredictor
 from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
-from containers.tensorrt.settings import GenerationSettings
+from containers.tensorrt.settings import TensorRTSettings
 
 
-def _serve(settings: GenerationSettings, serving: ServingSettings, metrics: Metrics) -> Served:
-    limits = RequestLimits(settings, serving.max_batch_size, serving.max_queue_length)
+def _serve(settings: TensorRTSettings, serving: ServingSettings, metrics: Metrics) -> Served:
+    manifest = serving.model_dir / manifest_file(serving.model_dir)
+    if settings.encoder.task is not None or manifest.is_file():
+        encoder = SessionPredictor(
+            settings,
+            max_batch_size=serving.max_batch_size,
+            max_inputs=serving.max_queue_length,
+            metrics=metrics,
+        )
+        return Served(encoder, document_of_directory(serving, settings.encoder))
+    generation = settings.generation
+    limits = RequestLimits(generation, serving.max_batch_size, serving.max_queue_length)
     predictor = TextGenerationPredictor(
-        settings,
+        generation,
         max_batch_size=limits.max_batch_size,
         max_texts=limits.max_texts,
         metrics=metrics,
@@ -32,5 +45,5 @@ def _compile(environ: Mapping[str, str]) -> int:
 
 
 if __name__ == "__main__":
-    program = Program("containers.tensorrt", GenerationSettings.read, _serve, _compile)
+    program = Program("containers.tensorrt", TensorRTSettings.read, _serve, _compile)
     program.run(sys.argv[1:], os.environ)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from containers.encoders.settings import EncoderSettings
 from containers.serving.settings import EnvironmentReader, whole_number
 
 MOST_TOKENS: Final = 1_000_000
@@ -56,3 +57,24 @@ class GenerationSettings:
                 f"SLIPWAY_MAX_NEW_TOKENS={settings.max_new_tokens}"
             )
         return replace(settings, default_new_tokens=settings.max_new_tokens)
+
+
+@dataclass(frozen=True)
+class TensorRTSettings:
+    """The settings of text generation, whose threads serve encoders too, and of encoders."""
+
+    generation: GenerationSettings
+    encoder: EncoderSettings
+
+    @classmethod
+    def read(cls, reader: EnvironmentReader) -> Self:
+        """Reads the settings; problems stay with `reader` until its `finish`."""
+        settings = cls(GenerationSettings.read(reader), EncoderSettings.read(reader))
+        if settings.encoder.task is not None:
+            for name in (_DEFAULT_NEW_TOKENS, "SLIPWAY_MAX_NEW_TOKENS", "SLIPWAY_MAX_INPUT_TOKENS"):
+                if reader.is_given(name):
+                    reader.problem(
+                        f"{name} is for text generation, and SLIPWAY_TASK="
+                        f"{settings.encoder.task} is a task of encoders"
+                    )
+        return settings

@@ -267,7 +267,8 @@ def open_engine_session(
     )
     try:
         encoder, decoder = (
-            open_engine(model_dir, contract, metadata) for contract in _contracts(metadata)
+            open_engine(model_dir, contract, metadata.graph_sha256)
+            for contract in _contracts(metadata)
         )
         sizes = _BufferSizes(metadata)
         _check_memory(encoder, decoder, metadata, sizes, gpu)

@@ -158,16 +158,18 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
     """Refuses an option that the container family would silently ignore."""
     from slipway.config.starters import STARTERS
 
-    readers = {name: family for family, each in STARTERS.items() for name in each.options}
+    readers = {
+        name: [family for family, each in STARTERS.items() if name in each.options] for name in own
+    }
     problems = [
         Problem(
             Code.WRONG_OPTIONS,
             Kind.VALUE,
             f"`{flag(name)}` has no effect with the container `{container}`",
-            f"Leave it out, or use `--container {readers[name]}`.",
+            f"Leave it out, or use `--container {' or '.join(readers[name])}`.",
         )
         for name, value in own.items()
-        if value is not None and readers[name] != container
+        if value is not None and container not in readers[name]
     ]
     for name, allowed in STARTERS[container].choices.items():
         value = own[name]

@@ -333,3 +333,6 @@ class Code(StrEnum):
     REFUSED_BY_VERSION = "SW796"
     TWO_VERSIONS_PINNED = "SW797"
     ANOTHER_VERSION_PINNED = "SW798"
+
+    # Models of the TensorRT container.
+    SETTING_OF_ANOTHER_MODEL = "SW810"

@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.facts.instances import InstanceFacts
 from slipway.importing.draft import FieldName, Guess
-from slipway.importing.own_images import OwnSection, Variables
+from slipway.importing.own_images import LONGEST_GRAPH, OwnSection, Variables
 from slipway.planning.families.neuron.hardware import TARGETS, instance_family
 
 _FIELDS: Mapping[str, str] = {
@@ -41,9 +41,7 @@ def neuron_section(variables: Variables, tag: str, facts: InstanceFacts | None) 
     }
     guesses: dict[FieldName, Guess] = {
         ("serving", "objective"): Guess("it follows from the number of cores of each worker."),
-        ("serving", "sequence_length"): Guess(
-            "the longest graph. Add `sequence_lengths` where there are shorter ones too."
-        ),
+        ("serving", "sequence_length"): LONGEST_GRAPH,
     }
     target = TARGETS.get(instance_family(facts)) if facts else None
     return OwnSection(serving, target, guesses, variables.left_out())

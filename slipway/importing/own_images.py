@@ -10,6 +10,7 @@ from slipway.importing.call import Call
 from slipway.importing.draft import Draft, FieldName, Guess, KnownFacts, Setting, alarms_of
 
 _IMAGE = re.compile(r"/slipway/(?:[a-z][a-z0-9]*/)?([a-z]+):([\w.-]+)$")
+LONGEST_GRAPH = Guess("the longest graph. Add `sequence_lengths` where there are shorter ones too.")
 _NO_VARIABLES = "the section has no field for a variable of this name."
 
 

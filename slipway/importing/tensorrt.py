@@ -6,8 +6,9 @@ from typing import Any
 
 from slipway.config.sections.serving.tensorrt import TensorRTServing
 from slipway.facts.instances import InstanceFacts
-from slipway.importing.draft import Guess
-from slipway.importing.own_images import OwnSection, Variables
+from slipway.importing.draft import FieldName, Guess
+from slipway.importing.own_images import LONGEST_GRAPH, OwnSection, Variables
+from slipway.planning.compiling import CPU
 
 _FIELDS: Mapping[str, str] = {
     "SLIPWAY_DEFAULT_NEW_TOKENS": "default_new_tokens",
@@ -18,6 +19,14 @@ _FIELDS: Mapping[str, str] = {
     "SLIPWAY_MAX_QUEUE_LENGTH": "max_queue_length",
     "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "request_timeout_seconds",
 }
+_FIELDS_OF_ENCODERS: Mapping[str, str] = {
+    "SLIPWAY_DTYPE": "dtype",
+    "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": "max_batch_delay_milliseconds",
+    "SLIPWAY_MAX_BATCH_SIZE": "batch_size",
+    "SLIPWAY_MAX_QUEUE_LENGTH": "max_queue_length",
+    "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "request_timeout_seconds",
+    "SLIPWAY_SEQUENCE_LENGTH": "sequence_length",
+}
 _RELEASE = re.compile(r"trt(\d+\.\d+)-")
 
 
@@ -27,11 +36,18 @@ def tensorrt_section(variables: Variables, tag: str, facts: InstanceFacts | None
     serving: dict[str, Any] = {"container": "tensorrt", "dtype": default}
     if release := _RELEASE.match(tag):
         serving["tensorrt_version"] = release[1]
+    target = facts.compute_capability if facts else None
+    if task := variables.take({"SLIPWAY_TASK": "task"}):
+        serving |= task | variables.take(_FIELDS_OF_ENCODERS)
+        if facts and facts.accelerator_known and facts.accelerator is None:
+            target = CPU
+        return OwnSection(
+            serving,
+            target,
+            {("serving", "sequence_length"): LONGEST_GRAPH},
+            variables.left_out(),
+        )
     serving |= variables.take(_FIELDS)
     reason = "nothing but the engine tells its precision. This is Slipway's default."
-    return OwnSection(
-        serving,
-        facts.compute_capability if facts else None,
-        {("serving", "dtype"): Guess(reason)},
-        variables.left_out(),
-    )
+    guesses: dict[FieldName, Guess] = {("serving", "dtype"): Guess(reason)}
+    return OwnSection(serving, target, guesses, variables.left_out())

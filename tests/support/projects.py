@@ -221,12 +221,12 @@ def write_project(
     for name in published:
         config = ModelConfig.model_validate(yaml.safe_load(models[name]))
         (configs / f"{name}.lock.json").write_text(lock_for(config).render(), encoding="utf-8")
-    for folder in ("jobs", "serving", "tensorrt", "triton", "neuron", "lmi/handler"):
+    for folder in ("encoders", "jobs", "serving", "tensorrt", "triton", "neuron", "lmi/handler"):
         source = root / "containers" / folder / "main.py"
         source.parent.mkdir(parents=True)
         source.write_text(f"# {folder}\n", encoding="utf-8")
     # What a folder that replaces Slipway's needs; see `slipway.image_sources`.
-    for name in ("", "jobs", "serving", "tensorrt", "triton", "neuron", "lmi/handler"):
+    for name in ("", "encoders", "jobs", "serving", "tensorrt", "triton", "neuron", "lmi/handler"):
         (root / "containers" / name / "__init__.py").touch()
     for family in ("tensorrt", "triton", "neuron"):
         (root / "containers" / family / "__main__.py").touch()

@@ -67,6 +67,18 @@ _WINDOWED = {"model.sliding_window": 16, "model.windowed_layers": 6}
 BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
     "tensorrt": (LOCAL, {}),
     "shaped": (LOCAL, {"model": _SHAPE}),
+    "encoder": (
+        PRODUCTION,
+        {
+            "model": {"family": "bert", "parameters": 108_893_186},
+            "serving": {
+                "container": "tensorrt",
+                "task": "question-answering",
+                "sequence_length": 128,
+            },
+            "artifacts": _COMPILED,
+        },
+    ),
     "released": (PRODUCTION, {}),
     "compiled": (PRODUCTION, {"artifacts": _COMPILED}),
     "scaled": (LOCAL, {"autoscaling": _SCALING}),
@@ -251,6 +263,11 @@ CHANGES: Mapping[str, Change] = {
         max_queue_length=9, max_input_tokens=32, max_new_tokens=40, default_new_tokens=9,
         request_timeout_seconds=9,
     ),
+    **_changes(
+        "template", "encoder", "serving[tensorrt].",
+        task="embeddings", sequence_length=64, batch_size=4,
+    ),
+    "serving[tensorrt].sequence_lengths": Change("request", "encoder", [32, 128]),
     "serving[lmi].container": Change("template", "custom", becomes="lmi"),
     "serving[lmi].framework": Change("template", "fastertransformer", becomes="lmi"),
     "serving[lmi].version": Change("template", "lmi", "0.28.0"),

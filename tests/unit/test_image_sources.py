@@ -28,6 +28,8 @@ def root(tmp_path):
 def test_files_are_listed_in_a_fixed_order(root):
     assert list(image_files(root, "tensorrt")) == [
         "containers/__init__.py",
+        "containers/encoders/__init__.py",
+        "containers/encoders/main.py",
         "containers/jobs/__init__.py",
         "containers/jobs/main.py",
         "containers/serving/__init__.py",

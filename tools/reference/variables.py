@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from containers.encoders.settings import EncoderSettings
 from containers.neuron.settings import NeuronSettings
 from containers.serving.settings import EnvironmentReader, ServingSettings, Variable
 from containers.tensorrt.settings import GenerationSettings
@@ -44,6 +45,7 @@ class Family:
 
 
 _TENSORRT = Family("tensorrt", "TensorRT", "gpt2-autocomplete", {})
+_ENCODER = Family("tensorrt", "TensorRT", "bert-qa-gpu", {"SLIPWAY_MAX_BATCH_SIZE": "batch_size"})
 _NEURON = Family(
     "neuron",
     "Neuron",
@@ -90,6 +92,7 @@ def blocks() -> dict[str, str]:
     return {
         "slipway": _own_table(ServingSettings.read, [_TENSORRT, _NEURON], project),
         "tensorrt": _own_table(GenerationSettings.read, [_TENSORRT], project),
+        "encoders": _own_table(EncoderSettings.read, [_ENCODER], project),
         "neuron": _own_table(NeuronSettings.read, [_NEURON], project),
         "triton": _own_table(TritonSettings.read, [_TRITON], project),
         "lmi": _lmi_table(project),

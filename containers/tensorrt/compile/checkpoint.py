@@ -105,7 +105,7 @@ def _check_tokenizer(directory: Path, config: ModelConfig | None, problems: list
         problems.append(problem)
 
 
-def prepare(paths: JobPaths) -> Job[Checkpoint]:
+def prepare(paths: JobPaths) -> Job[Hyperparameters, Checkpoint]:
     """Reads hyperparameters and checkpoint, which is the first step of both processes of a job.
 
     Raises:

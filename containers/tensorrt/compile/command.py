@@ -3,12 +3,21 @@
 from collections.abc import Mapping
 from typing import Final
 
-from containers.jobs.supervision import run_job
+from containers.jobs.paths import JobPaths
+from containers.jobs.supervision import Child, run_job
+from containers.tensorrt.compile import encoder_job
 from containers.tensorrt.compile.checkpoint import prepare
 
 _WORKER: Final = "containers.tensorrt.compile.worker"
+_ENCODER_WORKER: Final = "containers.tensorrt.compile.encoder_worker"
 
 
 def run(environ: Mapping[str, str]) -> int:
     """Runs a compile job; returns the process's exit code, see `run_job`."""
-    return run_job(environ, lambda paths: prepare(paths).child(_WORKER))
+    return run_job(environ, _checked)
+
+
+def _checked(paths: JobPaths) -> Child:
+    if encoder_job.is_encoder_job(paths.input_config):
+        return encoder_job.prepare(paths).child(_ENCODER_WORKER)
+    return prepare(paths).child(_WORKER)

@@ -4,7 +4,7 @@ import re
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from containers.jobs.checkpoint_files import CheckpointFiles
 from containers.jobs.hyperparameters import HyperparameterReader
@@ -14,6 +14,8 @@ from containers.tensorrt.settings import MOST_TOKENS
 
 CPU_TARGET: Final = "cpu"
 
+# Any: a dataclass with a `target`.
+AskedT = TypeVar("AskedT", bound=Any)
 CheckpointT = TypeVar("CheckpointT", bound=CheckpointFiles)
 
 _TARGET: Final = re.compile(r"cpu|sm[1-9][0-9]{1,2}")
@@ -43,10 +45,10 @@ class Hyperparameters(EngineLimits):
 
 
 @dataclass(frozen=True)
-class Job(Generic[CheckpointT]):
+class Job(Generic[AskedT, CheckpointT]):
     """A job whose input was checked."""
 
-    hyperparameters: Hyperparameters
+    hyperparameters: AskedT
     checkpoint: CheckpointT
 
     def child(self, worker: str) -> Child:
@@ -58,6 +60,11 @@ class Job(Generic[CheckpointT]):
         )
 
 
+def read_target(reader: HyperparameterReader) -> str:
+    """Returns the hyperparameter `target`; problems stay with the reader."""
+    return reader.text("target", _TARGET, 'cpu, or a compute capability such as "sm86"')
+
+
 def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None, list[str]]:
     """Reads hyperparameters.json.
 
@@ -67,7 +74,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
     reader = HyperparameterReader.open(input_config_dir)
     if isinstance(reader, str):
         return None, [reader]
-    target = reader.text("target", _TARGET, 'cpu, or a compute capability such as "sm86"')
+    target = read_target(reader)
     dtype = reader.text("dtype", re.compile("fp16|fp32"), "fp16 or fp32", default="fp16")
     keep_graph = reader.text(
         "keep_graph", re.compile("true|false"), "true or false", default="false"

@@ -85,6 +85,21 @@ def profiles(limits: EngineLimits) -> list[Profile]:
     return [sizes[number] for number in sorted(sizes)]
 
 
+def encoder_profiles(
+    inputs: Sequence[str], batch_size: int, sequence_lengths: Sequence[int]
+) -> list[Profile]:
+    """Returns the sizes of an encoder's batches: a profile for each length, in their order.
+
+    A batch is padded to its length, so that a profile has no other: the engine is the fastest for
+    fixed columns.
+    """
+    rows = Range(1, batch_size, batch_size)
+    return [
+        Profile("an encoder's graph", dict.fromkeys(inputs, (rows, Range(length, length, length))))
+        for length in sequence_lengths
+    ]
+
+
 def _step(batch: Range, sequence: Range, past: Range) -> Profile:
     columns = Range(*map(sum, zip(sequence, past, strict=True)))
     return Profile(

@@ -32,6 +32,8 @@ from containers.tensorrt.model_directory import (
     TOKENIZER_CONFIG_FILE,
 )
 
+# Any: see `Job`.
+AskedT = TypeVar("AskedT", bound=Any)
 CheckpointT = TypeVar("CheckpointT", bound=CheckpointFiles)
 
 _PACKAGES: Final = (
@@ -48,8 +50,8 @@ _PACKAGES: Final = (
 def run_worker(
     scratch: Path,
     environ: Mapping[str, str],
-    prepare: Callable[[JobPaths], Job[CheckpointT]],
-    compile_checkpoint: Callable[[Job[CheckpointT], Gpu | None, Path], None],
+    prepare: Callable[[JobPaths], Job[AskedT, CheckpointT]],
+    compile_checkpoint: Callable[[Job[AskedT, CheckpointT], Gpu | None, Path], None],
 ) -> int:
     """Compiles into `scratch`; returns the exit code of the process."""
     paths, _ = JobPaths.read(environ)
@@ -125,6 +127,35 @@ def build_engines(
     Raises:
         CompileError: TensorRT refuses a graph, or cannot build an engine.
     """
+    version = build_plans(scratch, engines, candidates=candidates)
+    metadata = EngineMetadata(
+        tensorrt_version=version,
+        compute_capability=gpu.compute_capability,
+        gpu_name=gpu.name,
+        graph_sha256=graph_digest(graph_files[0], graph_files[1:]),
+        precision=asked.precision,
+        max_batch_size=asked.max_batch_size,
+        max_input_tokens=asked.max_input_tokens,
+        max_new_tokens=asked.max_new_tokens,
+        layers=config.layers,
+        heads=config.heads,
+        head_dim=config.head_dim,
+        vocabulary_size=config.vocabulary_size,
+    )
+    write_metadata(scratch, metadata)
+    if not asked.keep_graph:
+        for path in graph_files:
+            path.unlink()
+
+
+def build_plans(
+    scratch: Path, engines: Mapping[str, tuple[str, Sequence[Profile]]], *, candidates: int = 0
+) -> str:
+    """Builds engines, and writes them with the builder's timing cache; see `build_engines`.
+
+    Returns:
+        The version of TensorRT.
+    """
     import tensorrt
 
     from containers.tensorrt.compile.engine_builder import build_engine
@@ -145,24 +176,7 @@ def build_engines(
             fields["tensorrt_version"] = tensorrt.__version__
     if timing_cache:
         (scratch / TIMING_CACHE_FILE).write_bytes(timing_cache)
-    metadata = EngineMetadata(
-        tensorrt_version=tensorrt.__version__,
-        compute_capability=gpu.compute_capability,
-        gpu_name=gpu.name,
-        graph_sha256=graph_digest(graph_files[0], graph_files[1:]),
-        precision=asked.precision,
-        max_batch_size=asked.max_batch_size,
-        max_input_tokens=asked.max_input_tokens,
-        max_new_tokens=asked.max_new_tokens,
-        layers=config.layers,
-        heads=config.heads,
-        head_dim=config.head_dim,
-        vocabulary_size=config.vocabulary_size,
-    )
-    write_metadata(scratch, metadata)
-    if not asked.keep_graph:
-        for path in graph_files:
-            path.unlink()
+    return str(tensorrt.__version__)
 
 
 def sizes(paths: Iterable[Path]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from containers.jobs.child import run_process
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.compile.checkpoint import Checkpoint, prepare
-from containers.tensorrt.compile.job import Job
+from containers.tensorrt.compile.job import Hyperparameters, Job
 from containers.tensorrt.compile.profiles import profiles
 from containers.tensorrt.compile.stages import (
     build_engines,
@@ -34,7 +34,9 @@ def main(scratch: Path, environ: Mapping[str, str]) -> int:
     return run_worker(scratch, environ, prepare, compile_checkpoint)
 
 
-def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> None:
+def compile_checkpoint(
+    job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
+) -> None:
     """Writes the model directory of a checkpoint, with an engine if there is a GPU.
 
     Raises:

@@ -57,7 +57,7 @@ def read_checkpoint(
     return Checkpoint(directory, weight_files, config), []
 
 
-def prepare(paths: JobPaths) -> Job[Checkpoint]:
+def prepare(paths: JobPaths) -> Job[Hyperparameters, Checkpoint]:
     """Reads hyperparameters and checkpoint, which is the first step of both processes of a job.
 
     Raises:

@@ -14,7 +14,7 @@ from pathlib import Path
 from containers.jobs.child import run_process
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import TOKENIZER_FILE
-from containers.tensorrt.compile.job import Job
+from containers.tensorrt.compile.job import Hyperparameters, Job
 from containers.tensorrt.compile.stages import build_engines, run_worker, sizes, write_configs
 from containers.tensorrt.engine_metadata import Gpu
 from containers.triton.compile.checkpoint import Checkpoint, prepare
@@ -31,7 +31,9 @@ def main(scratch: Path, environ: Mapping[str, str]) -> int:
     return run_worker(scratch, environ, prepare, compile_checkpoint)
 
 
-def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> None:
+def compile_checkpoint(
+    job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
+) -> None:
     """Writes the model directory of a checkpoint.
 
     Raises:

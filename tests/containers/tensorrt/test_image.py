@@ -179,6 +179,7 @@ OF_THE_BASE = {"cuda": "cuda-bindings", "tensorrt": "tensorrt-cu{cuda}-bindings"
 COMPILES = (
     "export/",
     "compile/",
+    "encoders/compile/",
     "jobs/onnx_files.py",
     "jobs/pretrained.py",
 )

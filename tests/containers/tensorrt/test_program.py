@@ -16,13 +16,14 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from containers.encoders.settings import EncoderSettings
 from containers.serving.errors import InvalidRequestError
 from containers.serving.metrics import Metrics
 from containers.serving.settings import ServingSettings
 from containers.tensorrt.__main__ import _serve
 from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import RequestLimits
-from containers.tensorrt.settings import GenerationSettings
+from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
 from slipway.embedded_aws.hosting.families import programs
 from tests.containers.tensorrt.running_program import (
     NO_ANSWER,
@@ -136,7 +137,8 @@ def test_the_embedded_aws_shows_the_docs_of_this_endpoint(program: Program) -> N
 
 
 def test_the_variables_bound_the_sequences_of_a_request() -> None:
-    served = _serve(GenerationSettings(), ServingSettings(max_batch_size=3), Metrics())
+    settings = TensorRTSettings(GenerationSettings(), EncoderSettings())
+    served = _serve(settings, ServingSettings(max_batch_size=3), Metrics())
     served.predictor.load(ROOT / "samples/gpt2-autocomplete/model")
     assert served.predictor.parse(request("The name", num_beams=3))
     with pytest.raises(InvalidRequestError, match=r"^num_beams=4 is not within 1 to 3, the endpo"):

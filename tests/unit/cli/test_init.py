@@ -368,14 +368,14 @@ def test_on_this_machine_is_not_said_where_local_deploys_releases(run, tmp_path)
 
 
 def test_options_of_another_family_are_not_passed_over(run, tmp_path):
-    code, _, errors = run("search", *FLAGS, "--framework", "djl-lmi", "--task", "embeddings")
+    code, _, errors = run("search", *FLAGS, "--framework", "djl-lmi", "--repository", "triton/a")
     assert code == 1
     assert errors == (
         "2 problems\n"
         "- `--framework` has no effect with the container `tensorrt` [SW409]\n"
         "    Leave it out, or use `--container lmi`.\n"
-        "- `--task` has no effect with the container `tensorrt` [SW409]\n"
-        "    Leave it out, or use `--container neuron`.\n"
+        "- `--repository` has no effect with the container `tensorrt` [SW409]\n"
+        "    Leave it out, or use `--container triton`.\n"
     )
     code, _, errors = run("search", "--container", "lmi", *FLAGS, "--framework", "djl-deepspped")
     assert code == 1

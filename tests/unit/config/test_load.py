@@ -48,9 +48,10 @@ def test_all_that_is_wrong_is_in_one_report_in_the_files_order(tmp_path):
 - model_configs/tiny.yaml:6:3: model.parameters: "124439808" is not a whole number [SW108]
     Write the number without quotes. Example: `parameters: 1557611200`.
 - model_configs/tiny.yaml:10:3: serving.max_batchsize: unknown field [SW106]
-    Did you mean `max_batch_size`? Allowed here: container, default_new_tokens, dtype, \
-max_batch_delay_milliseconds, max_batch_size, max_input_tokens, max_new_tokens, max_queue_length, \
-request_timeout_seconds, tensorrt_version.
+    Did you mean `max_batch_size`? Allowed here: batch_size, container, default_new_tokens, \
+dtype, max_batch_delay_milliseconds, max_batch_size, max_input_tokens, max_new_tokens, \
+max_queue_length, request_timeout_seconds, sequence_length, sequence_lengths, task, \
+tensorrt_version.
 - model_configs/tiny.yaml:23:15: endpoint.instances[0]: "ml.g4dn.xlrge" is not a known \
 hosting instance type [SW201]
     Did you mean `ml.g4dn.xlarge`? slipway/facts/instances.json lists the 277 known ones. \

@@ -35,21 +35,20 @@ def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, environment):
     assert findings(compiling.engine_fits_gpu, environment, endpoint=on(name)) == []
 
 
-@pytest.mark.parametrize(
-    ("family", "container"), [("bert", "neuron"), ("t5", "lmi"), ("llama", "lmi")]
-)
-def test_tensorrt_serves_no_other_family(family, container):
+@pytest.mark.parametrize("family", ["t5", "llama"])
+def test_tensorrt_serves_no_other_family(family):
     assert findings(tensorrt.model_can_be_served, model={"family": family}) == [
         (
             "model.family",
-            f"the container `tensorrt` serves models of the family gpt2, and this is {family}",
-            f"Use `container: {container}`, or `container: custom` with an image of your own.",
+            "the container `tensorrt` serves the family gpt2 and encoders (bert, distilbert, "
+            f"roberta, xlm_roberta), and this is {family}",
+            "Use `container: lmi`, or `container: custom` with an image of your own.",
         )
     ]
 
 
-def test_tensorrt_serves_gpt2_and_leaves_the_unknown_alone():
-    for family in ("gpt2", "other"):
+def test_tensorrt_serves_gpt2_and_encoders_and_leaves_the_unknown_alone():
+    for family in ("gpt2", "roberta", "other"):
         assert findings(tensorrt.model_can_be_served, model={"family": family}) == []
 
 

@@ -192,7 +192,7 @@ class TestBatches:
         assert findings(rule, endpoint=on("ml.inf1.xlarge"), **pipeline) == []
 
     def test_the_queue_has_room_for_one(self):
-        rule = rules.queue_holds_a_batch
+        rule = rules.batches_fit
         assert findings(rule, **neuron(batch_size=6, max_queue_length=5)) == [
             (
                 "serving.max_queue_length",
@@ -224,13 +224,13 @@ class TestBatches:
         ],
     )
     def test_buckets_go_up_to_the_longest_text(self, lengths, message, remedy):
-        assert findings(rules.buckets_end_at_the_longest, **neuron(sequence_lengths=lengths)) == [
+        assert findings(rules.batches_fit, **neuron(sequence_lengths=lengths)) == [
             ("serving.sequence_lengths", message, remedy)
         ]
 
     @pytest.mark.parametrize("lengths", [None, [128], [8, 32, 128]])
     def test_buckets_that_do(self, lengths):
-        rule = rules.buckets_end_at_the_longest
+        rule = rules.batches_fit
         assert findings(rule, **neuron(sequence_lengths=lengths)) == []
 
 

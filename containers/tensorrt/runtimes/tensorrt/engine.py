@@ -45,6 +45,7 @@ class EngineContract:
         inputs: type and shape of each input; -1 for any size.
         outputs: type and shape of each output.
         candidates: number of likeliest tokens that the engine finds in each row; 0 for none.
+        description: the file that describes the engine.
     """
 
     file: str
@@ -54,6 +55,7 @@ class EngineContract:
     inputs: Mapping[str, TensorType]
     outputs: Mapping[str, TensorType]
     candidates: int = 0
+    description: str = METADATA_FILE
 
     @property
     def kind(self) -> str:
@@ -117,9 +119,14 @@ def _float_type(metadata: EngineMetadata) -> trt.DataType:
 def open_engine(
     model_dir: Path,
     contract: EngineContract,
-    metadata: EngineMetadata,
+    graph_sha256: str,
 ) -> Engine:
     """Opens an engine, or builds it from the graph beside it if the file is damaged.
+
+    Args:
+        model_dir: holds the engine.
+        contract: what the engine must be.
+        graph_sha256: digest of the graph that it was built from.
 
     Raises:
         ModelLoadError: the engine can be neither opened nor built, or is not the engine of the
@@ -130,13 +137,13 @@ def open_engine(
     cuda_engine = runtime.deserialize_cuda_engine((model_dir / contract.file).read_bytes())
     is_rebuilt = cuda_engine is None
     if is_rebuilt:
-        cuda_engine = _rebuild(model_dir, contract, metadata, runtime, _said(log))
+        cuda_engine = _rebuild(model_dir, contract, graph_sha256, runtime, _said(log))
     engine = Engine(contract, cuda_engine, log, runtime, is_rebuilt)
     problems = _tensor_problems(cuda_engine, contract) or _profile_problems(cuda_engine, contract)
     if problems:
         raise ModelLoadError(
-            f"{contract.file} is not the engine of {contract.kind} that {METADATA_FILE} describes: "
-            f"{'; '.join(problems)}; {REMEDY}"
+            f"{contract.file} is not the engine of {contract.kind} that {contract.description} "
+            f"describes: {'; '.join(problems)}; {REMEDY}"
         )
     return engine
 
@@ -181,7 +188,7 @@ def check_logits(engine: Engine, context: trt.IExecutionContext, metadata: Engin
 def _rebuild(
     model_dir: Path,
     contract: EngineContract,
-    metadata: EngineMetadata,
+    graph_sha256: str,
     runtime: trt.Runtime,
     reason: str,
 ) -> trt.ICudaEngine:
@@ -192,7 +199,7 @@ def _rebuild(
         raise ModelLoadError(
             f"{problem}, and there is no {contract.graph} to build it from; {REMEDY}"
         )
-    if _digest(model_dir, contract.all_graphs) != metadata.graph_sha256:
+    if _digest(model_dir, contract.all_graphs) != graph_sha256:
         raise ModelLoadError(
             f"{problem}, and {contract.graph} is not the graph that it was built from; {REMEDY}"
         )

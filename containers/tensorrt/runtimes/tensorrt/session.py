@@ -263,7 +263,7 @@ def open_engine_session(
             f"{metadata.max_input_tokens} or less"
         )
     try:
-        engine = open_engine(model_dir, _contract(metadata), metadata)
+        engine = open_engine(model_dir, _contract(metadata), metadata.graph_sha256)
         sizes = _BufferSizes(metadata)
         _check_memory(engine, metadata, sizes, gpu)
         session = TensorRTSession(engine, metadata)

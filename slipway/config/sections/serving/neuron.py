@@ -1,6 +1,6 @@
 """`serving` of the container `neuron`: Neuron."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -9,6 +9,13 @@ from slipway.config.sections.serving.batching import (
     MAX_BATCH_DELAY_MILLISECONDS,
     MAX_QUEUE_LENGTH,
     REQUEST_TIMEOUT_SECONDS,
+)
+from slipway.config.sections.serving.encoders import (
+    TASK_MEANING,
+    EncoderBatchSize,
+    SequenceLength,
+    SequenceLengths,
+    Task,
 )
 
 
@@ -21,40 +28,26 @@ class NeuronServing(Section):
         "inf2 and trn1.",
         examples=["neuronx"],
     )
-    task: Literal[
-        "question-answering", "sequence-classification", "token-classification", "embeddings"
-    ] = Field(
-        description="Task of the model. It decides what requests and answers look like.",
-        examples=["question-answering"],
-    )
+    task: Task = Field(description=TASK_MEANING, examples=["question-answering"])
     objective: Literal["throughput", "latency"] = Field(
         description="`throughput`: a copy on each core, with batches. `latency`: one model "
         "pipelined over cores (inf1).",
         examples=["throughput"],
     )
-    sequence_length: int = Field(
-        ge=8,
-        le=4096,
+    sequence_length: SequenceLength = Field(
         description="Number of tokens that the graph is traced for. Shorter texts are padded "
         "to it.",
         examples=[128],
     )
-    sequence_lengths: tuple[Annotated[int, Field(ge=8, le=4096)], ...] | None = Field(
+    sequence_lengths: SequenceLengths | None = Field(
         None,
-        min_length=1,
-        max_length=16,
-        strict=False,
         description="Buckets: a graph for each of these lengths, ascending up to "
         "`sequence_length`. The shortest graph that a text fits computes it. Each"
         " graph has weights of its own. Without it there is one graph.",
         examples=[[32, 128]],
     )
-    batch_size: int = Field(
-        1,
-        ge=1,
-        le=1024,
-        description="Number of sequences that the graph is traced for.",
-        examples=[6],
+    batch_size: EncoderBatchSize = Field(
+        1, description="Number of sequences that the graph is traced for.", examples=[6]
     )
     max_batch_delay_milliseconds: int = MAX_BATCH_DELAY_MILLISECONDS
     pipeline_cores: int | None = Field(

@@ -10,12 +10,47 @@ from slipway.config.sections.serving.batching import (
     MAX_QUEUE_LENGTH,
     REQUEST_TIMEOUT_SECONDS,
 )
+from slipway.config.sections.serving.encoders import (
+    TASK_MEANING,
+    EncoderBatchSize,
+    SequenceLength,
+    SequenceLengths,
+    Task,
+)
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class TensorRTServing(Section):
-    """Slipway's TensorRT container. It batches across requests and keeps a key/value cache."""
+    """Slipway's TensorRT container, for GPT-2 and for encoders such as BERT."""
 
     container: Literal["tensorrt"] = Field(description="Container family.", examples=["tensorrt"])
+    # The fields of encoders are younger than the first locks, whose digests are of the values.
+    task: Task | None = Field(
+        None, exclude_if=_is_none, description=TASK_MEANING, examples=["question-answering"]
+    )
+    sequence_length: SequenceLength | None = Field(
+        None,
+        exclude_if=_is_none,
+        description="Longest text of an encoder, in tokens. Shorter texts are padded to it.",
+        examples=[128],
+    )
+    sequence_lengths: SequenceLengths | None = Field(
+        None,
+        exclude_if=_is_none,
+        description="Buckets of an encoder: a profile of its engine for each of these lengths, "
+        "ascending up to `sequence_length`. Texts are padded to the shortest that they fit. "
+        "Without it there is one.",
+        examples=[[32, 128]],
+    )
+    batch_size: EncoderBatchSize = Field(
+        1,
+        exclude_if=lambda value: value == 1,
+        description="Largest number of sequences in one batch of an encoder.",
+        examples=[6],
+    )
     dtype: Literal["fp32", "fp16"] = Field(
         "fp16", description="Precision of the engine's weights and cache.", examples=["fp16"]
     )
@@ -29,21 +64,27 @@ class TensorRTServing(Section):
         8,
         ge=1,
         le=256,
-        description="Largest number of sequences in one forward pass.",
+        description="Largest number of sequences in one forward pass of GPT-2.",
         examples=[10],
     )
     max_batch_delay_milliseconds: int = MAX_BATCH_DELAY_MILLISECONDS
     max_queue_length: int = MAX_QUEUE_LENGTH
-    max_input_tokens: int = Field(
-        ge=1, le=32_768, description="Longest prompt that is accepted, in tokens.", examples=[32]
+    max_input_tokens: int | None = Field(
+        None,
+        ge=1,
+        le=32_768,
+        description="Longest prompt that is accepted, in tokens.",
+        examples=[32],
     )
-    max_new_tokens: int = Field(
+    max_new_tokens: int | None = Field(
+        None,
         ge=1,
         le=32_768,
         description="Largest number of tokens that one request may generate.",
         examples=[30],
     )
-    default_new_tokens: int = Field(
+    default_new_tokens: int | None = Field(
+        None,
         ge=1,
         le=32_768,
         description="Tokens that are generated when a request does not name a number.",

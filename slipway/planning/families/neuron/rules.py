@@ -6,6 +6,7 @@ from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.deployment import ENCODERS, problem
+from slipway.planning.encoders import encoder_batches
 from slipway.planning.families.neuron.deployment import Neuron
 from slipway.planning.families.neuron.hardware import (
     AN_INSTANCE_OF,
@@ -189,40 +190,9 @@ def latency_waits_for_no_batch(neuron: Neuron) -> Iterator[Problem]:
             return
 
 
-def queue_holds_a_batch(neuron: Neuron) -> Iterator[Problem]:
-    """The container refuses to start with a queue in which no batch could fill."""
-    serving = neuron.serving
-    if serving.max_queue_length < serving.batch_size:
-        yield problem(
-            Code.NEURON_BATCH,
-            f"a queue of {serving.max_queue_length} never holds a batch of {serving.batch_size}",
-            "Raise `max_queue_length` or lower `batch_size`.",
-            ("serving", "max_queue_length"),
-        )
-
-
-def buckets_end_at_the_longest(neuron: Neuron) -> Iterator[Problem]:
-    """The container expects its longest graph to be of `sequence_length`."""
-    serving = neuron.serving
-    if serving.sequence_lengths is None:
-        return
-    lengths = serving.sequence_lengths
-    shown = ", ".join(map(str, lengths))
-    if list(lengths) != sorted(set(lengths)):
-        yield problem(
-            Code.NEURON_LENGTHS,
-            f"sequence lengths must ascend, and {shown} do not",
-            f"Write `sequence_lengths: {sorted(set(lengths))}`.",
-            ("serving", "sequence_lengths"),
-        )
-    elif lengths[-1] != serving.sequence_length:
-        yield problem(
-            Code.NEURON_LENGTHS,
-            f"the longest of {shown} is not `sequence_length: {serving.sequence_length}`, which is "
-            "the longest text that the endpoint takes",
-            f"End the list with {serving.sequence_length}, or change `sequence_length`.",
-            ("serving", "sequence_lengths"),
-        )
+def batches_fit(neuron: Neuron) -> Iterator[Problem]:
+    """Refuses a batch that the queue never holds, and buckets that end elsewhere."""
+    yield from encoder_batches(neuron)
 
 
 def inf1_has_no_single_precision(neuron: Neuron) -> Iterator[Problem]:
@@ -318,8 +288,7 @@ RULES = (
     workers_fit_cores,
     placements_agree,
     latency_waits_for_no_batch,
-    queue_holds_a_batch,
-    buckets_end_at_the_longest,
+    batches_fit,
     inf1_has_no_single_precision,
     release_fits_family,
     compiled_for_one_family,

@@ -1,4 +1,4 @@
-"""TensorRT: Slipway's own container, which generates text with an engine for one kind of GPU."""
+"""TensorRT: Slipway's own container, which runs GPT-2 and encoders with an engine for a GPU."""
 
 from slipway.planning.families.family import Family
 from slipway.planning.families.tensorrt.deployment import TensorRT

@@ -23,12 +23,34 @@ class TensorRT(Deployment):
     """A deployment of Slipway's TensorRT container."""
 
     needs_compiled_model = True
-    builds_engine = True
 
     @property
     def serving(self) -> TensorRTServing:
         """Returns the config's section."""
         return self.section(TensorRTServing)
+
+    @property
+    def serves_encoder(self) -> bool:
+        """Returns whether the model computes one of the tasks of encoders."""
+        is_other = self.config.model.family == "other"
+        return self.is_encoder or (is_other and self.serving.task is not None)
+
+    @property
+    def computes_on_cpu(self) -> bool:
+        """Returns whether an encoder's graph runs on processors: no type has an accelerator."""
+        return self.serves_encoder and all(
+            each.accelerator_known and each.accelerator is None for each in self.instances
+        )
+
+    @property
+    def builds_engine(self) -> bool:
+        """Returns whether a GPU computes."""
+        return not self.computes_on_cpu
+
+    @property
+    def compile_target(self) -> str | None:
+        """Returns the compute capability of the GPUs; the CPU without any, and on the laptop."""
+        return CPU if self.computes_on_cpu else super().compile_target
 
     @cached_property
     def release(self) -> TensorRTRelease | None:
@@ -66,17 +88,28 @@ class TensorRT(Deployment):
         return default_inference_ami(self.cuda_version) if self.cuda_version else None
 
     def container_environment(self) -> dict[str, str]:
-        """Returns the limits of the serving core."""
+        """Returns the limits of the serving core, and of the kind of model."""
         serving = self.serving
-        return {
-            "SLIPWAY_DEFAULT_NEW_TOKENS": str(serving.default_new_tokens),
+        if self.serves_encoder:
+            own = {
+                "SLIPWAY_DTYPE": serving.dtype,
+                "SLIPWAY_MAX_BATCH_SIZE": str(serving.batch_size),
+                "SLIPWAY_SEQUENCE_LENGTH": str(serving.sequence_length),
+                "SLIPWAY_TASK": str(serving.task),
+            }
+        else:
+            own = {
+                "SLIPWAY_DEFAULT_NEW_TOKENS": str(serving.default_new_tokens),
+                "SLIPWAY_MAX_BATCH_SIZE": str(serving.max_batch_size),
+                "SLIPWAY_MAX_INPUT_TOKENS": str(serving.max_input_tokens),
+                "SLIPWAY_MAX_NEW_TOKENS": str(serving.max_new_tokens),
+            }
+        own |= {
             "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": str(serving.max_batch_delay_milliseconds),
-            "SLIPWAY_MAX_BATCH_SIZE": str(serving.max_batch_size),
-            "SLIPWAY_MAX_INPUT_TOKENS": str(serving.max_input_tokens),
-            "SLIPWAY_MAX_NEW_TOKENS": str(serving.max_new_tokens),
             "SLIPWAY_MAX_QUEUE_LENGTH": str(serving.max_queue_length),
             "SLIPWAY_REQUEST_TIMEOUT_SECONDS": str(serving.request_timeout_seconds),
         }
+        return dict(sorted(own.items()))
 
     @property
     def request_timeout_seconds(self) -> int:
@@ -95,8 +128,10 @@ class TensorRT(Deployment):
     def cached_tokens(self) -> int:
         """Returns the tokens of a full batch of the longest requests; 0 for an encoder."""
         serving = self.serving
-        longest = serving.max_input_tokens + serving.max_new_tokens
-        return 0 if self.is_encoder else serving.max_batch_size * longest
+        if self.serves_encoder:
+            return 0
+        longest = (serving.max_input_tokens or 0) + (serving.max_new_tokens or 0)
+        return serving.max_batch_size * longest
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
         """Returns fp16, where the engine is not in fp16 yet."""
@@ -107,7 +142,20 @@ class TensorRT(Deployment):
         """Returns the release that compiles, and what the job is told."""
         return {
             "tensorrt_version": self.release and self.release.version,
-            **engine_hyperparameters(self.serving, self.compile_target),
+            **self._hyperparameters,
+        }
+
+    @property
+    def _hyperparameters(self) -> dict[str, str]:
+        serving = self.serving
+        if not self.serves_encoder:
+            return engine_hyperparameters(serving, self.compile_target)
+        lengths = serving.sequence_lengths or (serving.sequence_length,)
+        return {
+            "batch_size": str(serving.batch_size),
+            "dtype": "fp32" if self.compile_target == CPU else serving.dtype,
+            "sequence_lengths": ",".join(map(str, lengths)),
+            "task": str(serving.task),
         }
 
     def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
@@ -119,8 +167,5 @@ class TensorRT(Deployment):
             target,
             "onnx" if target == CPU else f"tensorrt {self.release.version}",
             compiler_image(serving_image),
-            hyperparameters={
-                **engine_hyperparameters(self.serving, self.compile_target),
-                "target": target,
-            },
+            hyperparameters={**self._hyperparameters, "target": target},
         )

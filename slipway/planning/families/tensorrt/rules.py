@@ -3,30 +3,69 @@
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
+from slipway.config.sections.serving.tensorrt import TensorRTServing
 from slipway.errors import Problem
 from slipway.facts.tensorrt.releases import tensorrt_releases
-from slipway.planning.deployment import problem
+from slipway.planning.compiling import CPU
+from slipway.planning.deployment import ENCODERS, problem
+from slipway.planning.encoders import encoder_batches
 from slipway.planning.families.tensorrt.deployment import TensorRT
 
 # `other` turns the check off.
 _FAMILIES = ("gpt2", "other")
+# What each kind of model needs, and the settings that it alone has.
+_OF_GENERATION = ("max_input_tokens", "max_new_tokens", "default_new_tokens")
+_OF_ENCODERS = ("task", "sequence_length")
+_INSTEAD = {"max_batch_size": "batch_size", "max_input_tokens": "sequence_length"}
+_ALL_OF_GENERATION = ("max_batch_size", *_OF_GENERATION)
+_ALL_OF_ENCODERS = (*_OF_ENCODERS, "sequence_lengths", "batch_size")
 
 
 def model_can_be_served(trt: TensorRT) -> Iterator[Problem]:
-    """The decode loop, and the job that compiles, are for GPT-2's graph."""
+    """The decode loop is for GPT-2's graph, and the tasks are for encoders."""
     family = trt.config.model.family
-    if family not in _FAMILIES:
-        container = "neuron" if trt.is_encoder else "lmi"
+    if family not in _FAMILIES and not trt.is_encoder:
         yield problem(
             Code.TENSORRT_FAMILY,
-            f"the container `tensorrt` serves models of the family gpt2, and this is {family}",
-            f"Use `container: {container}`, or `container: custom` with an image of your own.",
+            f"the container `tensorrt` serves the family gpt2 and encoders ({', '.join(ENCODERS)}),"
+            f" and this is {family}",
+            "Use `container: lmi`, or `container: custom` with an image of your own.",
             ("model", "family"),
         )
 
 
+def settings_fit_family(trt: TensorRT) -> Iterator[Problem]:
+    """A text that is generated has a length, and an encoder a task."""
+    serving, family = trt.serving, trt.config.model.family
+    is_encoder = trt.serves_encoder
+    needed = _OF_ENCODERS if is_encoder else _OF_GENERATION
+    others = _ALL_OF_GENERATION if is_encoder else _ALL_OF_ENCODERS
+    for name in needed:
+        if getattr(serving, name) is None:
+            field = TensorRTServing.model_fields[name]
+            yield problem(
+                Code.MISSING_FIELD,
+                f"`{name}` is missing, which {'an encoder' if is_encoder else family} needs",
+                f"Add it, for example `{name}: {field.examples and field.examples[0]}`. "
+                f"{field.description}",
+                ("serving",),
+            )
+    for name in others:
+        if name in serving.model_fields_set and getattr(serving, name) is not None:
+            kind = "generates no text" if is_encoder else "is no encoder"
+            instead = _INSTEAD.get(name) if is_encoder else None
+            yield problem(
+                Code.SETTING_OF_ANOTHER_MODEL,
+                f"`{name}` has no effect: a model of the family {family} {kind}",
+                f"Write `{instead}` instead." if instead else "Remove it.",
+                ("serving", name),
+            )
+
+
 def needs_nvidia_gpu(trt: TensorRT) -> Iterator[Problem]:
-    """Refuses TensorRT without a GPU of NVIDIA, since it runs on no other."""
+    """Refuses TensorRT without a GPU of NVIDIA, since it runs on no other; a graph needs none."""
+    if trt.computes_on_cpu:
+        return
     for placement in trt.placements:
         instance, accelerator = placement.instance, placement.instance.accelerator
         if not instance.accelerator_known or (accelerator and accelerator.is_nvidia_gpu):
@@ -78,6 +117,8 @@ def gpu_is_not_too_old(trt: TensorRT) -> Iterator[Problem]:
 def token_budget(trt: TensorRT) -> Iterator[Problem]:
     """A request that says nothing gets no more tokens than one that asks for the most."""
     serving = trt.serving
+    if serving.default_new_tokens is None or serving.max_new_tokens is None:
+        return
     if serving.default_new_tokens > serving.max_new_tokens:
         yield problem(
             Code.ANSWER_LENGTHS,
@@ -88,8 +129,29 @@ def token_budget(trt: TensorRT) -> Iterator[Problem]:
         )
 
 
+def encoder_batches_fit(trt: TensorRT) -> Iterator[Problem]:
+    """Refuses batches and buckets of an encoder that the container refuses."""
+    if trt.serves_encoder:
+        yield from encoder_batches(trt)
+
+
+def cpu_runs_graph(trt: TensorRT) -> Iterator[Problem]:
+    """A processor runs the graph, and no engine."""
+    release = trt.config.artifacts.release
+    if trt.computes_on_cpu and trt.deploys_release and release and release.target != CPU:
+        yield problem(
+            Code.COMPILED_FOR_ANOTHER,
+            f"the engine was built for {release.target}, but {trt.instance.name} has no GPU",
+            f"Compile the model for {CPU}, or choose an instance type with {release.target}.",
+            ("artifacts", "release", "target"),
+        )
+
+
 RULES = (
     model_can_be_served,
+    settings_fit_family,
+    cpu_runs_graph,
+    encoder_batches_fit,
     needs_nvidia_gpu,
     release_runs_on_gpu,
     gpu_is_not_too_old,

@@ -224,6 +224,15 @@ class Context:
         if tensor.mode is TensorIOMode.INPUT:
             return self._shape_of_input(name)
         rows, sequence = self._shape_of_input("input_ids")
+        if not any(each.startswith("past_key_values") for each in self._engine.tensors) and (
+            len(tensor.shape) == 2 or name == "token_vectors"
+        ):
+            # An encoder's: a number for each token, or for each label of a text.
+            columns = {0: rows, 1: sequence}
+            return tuple(
+                columns.get(axis, size) if size < 0 else size
+                for axis, size in enumerate(tensor.shape)
+            )
         if name in ("candidate_tokens", "candidate_logits", "total_weights"):
             return (rows, 1, tensor.shape[2])
         if name == "logits":

@@ -1,0 +1,60 @@
+"""A compile job of an encoder, which the hyperparameter `task` tells from one of GPT-2."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from containers.encoders.compile.checkpoint import Checkpoint, read_checkpoint
+from containers.encoders.compile.job import EncoderHyperparameters, read_sequence_lengths
+from containers.encoders.manifest import LARGEST_BATCH, TASK_OUTPUTS
+from containers.jobs.hyperparameters import HyperparameterReader
+from containers.jobs.paths import JobPaths
+from containers.jobs.supervision import checked_input
+from containers.tensorrt.compile.job import CPU_TARGET, Job, read_target
+
+_PRECISIONS: Final = ("fp16", "fp32")
+
+
+@dataclass(frozen=True)
+class Hyperparameters(EncoderHyperparameters):
+    """As the Neuron container's; the target is "cpu" or a compute capability."""
+
+    @property
+    def precision(self) -> Literal["fp16", "fp32"]:
+        """Returns the precision of weights and outputs; always fp32 on the CPU."""
+        return "fp32" if self.target == CPU_TARGET or self.dtype == "fp32" else "fp16"
+
+
+def is_encoder_job(input_config_dir: Path) -> bool:
+    """Returns whether the job compiles an encoder."""
+    reader = HyperparameterReader.open(input_config_dir)
+    return not isinstance(reader, str) and reader.has("task")
+
+
+def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None, list[str]]:
+    """Reads hyperparameters.json.
+
+    Returns:
+        The hyperparameters, or None if there is a problem; and every problem.
+    """
+    reader = HyperparameterReader.open(input_config_dir)
+    if isinstance(reader, str):
+        return None, [reader]
+    read = Hyperparameters(
+        target=read_target(reader),
+        task=reader.choice("task", tuple(TASK_OUTPUTS)),
+        batch_size=reader.whole_number("batch_size", LARGEST_BATCH),
+        sequence_lengths=read_sequence_lengths(reader),
+        dtype=reader.choice("dtype", _PRECISIONS, default=_PRECISIONS[0]),
+    )
+    problems = reader.finish(Hyperparameters)
+    return (None if problems else read), problems
+
+
+def prepare(paths: JobPaths) -> Job[Hyperparameters, Checkpoint]:
+    """Reads hyperparameters and checkpoint, which is the first step of both processes of a job.
+
+    Raises:
+        CompileError: the message holds all problems with both.
+    """
+    return Job(*checked_input(paths, read_hyperparameters, read_checkpoint))

@@ -1,0 +1,77 @@
+"""A random BERT compiled for the CPU, as a job, and for GPUs by NVIDIA's own builder."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from containers.encoders.manifest import ENCODER_FILE, read_manifest
+from containers.encoders.settings import EncoderSettings
+from containers.tensorrt.compile.command import run
+from containers.tensorrt.encoder_predictor import SessionPredictor
+from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
+from tests.containers.neuron.compile.jobs import write_checkpoint_files
+from tests.support.compile_jobs import Job
+from tests.support.groups import TORCH_MARKS, load
+
+HYPERPARAMETERS = {
+    "target": "cpu",
+    "task": "question-answering",
+    "batch_size": "2",
+    "sequence_lengths": "16,32",
+    "dtype": "fp32",
+}
+QUESTION = {"inputs": {"question": "Who wrote it?", "context": "Ada Lovelace wrote the program."}}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path, "tensorrt", HYPERPARAMETERS)
+
+
+def test_bad_input_is_reported_at_once(job: Job) -> None:
+    write_checkpoint_files(job.weights, architectures=["BertForMaskedLM"])
+    job.set_hyperparameters(batch_size="0", dtype="bf16")
+    assert job.refusal(job.run_here(run)) == (
+        'hyperparameter batch_size="0" is not a whole number from 1 to 1024; '
+        'hyperparameter dtype="bf16" is not one of fp16, fp32'
+    )
+    job.events.clear()
+    job.set_hyperparameters()
+    message = job.refusal(job.run_here(run))
+    assert "needs BertForQuestionAnswering: another head was never trained for it" in message
+
+
+class TestWithTorch:
+    pytestmark = [*TORCH_MARKS, pytest.mark.timeout(600)]  # noqa: RUF012
+
+    def test_a_checkpoint_becomes_what_the_container_serves(self, job: Job) -> None:
+        from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
+
+        save_checkpoint(job.weights)
+        assert job.run() == 0, job.events
+        assert job.model_files == ["config.json", ENCODER_FILE, "model.onnx", "tokenizer.json"]
+        assert read_manifest(job.model).buckets == (16, 32)
+        settings = TensorRTSettings(GenerationSettings(), EncoderSettings())
+        served = SessionPredictor(settings, max_batch_size=2)
+        served.load(job.model)
+        rows = served.parse(json.dumps(QUESTION).encode())
+        assert json.loads(served.render(served.predict(rows)))["answer"]
+
+
+@pytest.mark.builder
+@pytest.mark.filterwarnings("ignore:.*Timing cache operations are no-ops:DeprecationWarning")
+def test_nvidias_builder_takes_the_graph_with_a_profile_for_each_bucket(tmp_path: Path) -> None:
+    load("tensorrt_rtx_bindings", group="builder")
+    from containers.tensorrt.compile.profiles import encoder_profiles
+    from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder, tensors
+
+    sample = Path("samples/bert-qa/model").absolute()
+    shutil.copy(sample / "model.onnx", tmp_path)
+    manifest = read_manifest(sample)
+    profiles = encoder_profiles(manifest.inputs, 4, manifest.buckets)
+    with rtx_engine_builder() as builder, building_for("SM86"):
+        parsed = builder.ParsedGraph(tmp_path / "model.onnx")
+        assert set(tensors(parsed.network, "output")) == {"start_logits", "end_logits"}
+        assert builder.build_engine(tmp_path / "model.onnx", profiles).plan.nbytes > 0
