@@ -24,7 +24,7 @@ from slipway.benchmarking.load import (
     connections_to,
     run_load,
 )
-from slipway.benchmarking.signed import SignedRequests, SignedTarget
+from slipway.benchmarking.signed import SignedRequests
 
 # For starting the process and for ending what is under way.
 _SPARE_SECONDS = 60.0
@@ -200,14 +200,13 @@ def drive(port: int, specification: LoadSpecification) -> LoadResult:
 
 
 def drive_signed(
-    target: SignedTarget, load: LoadSpecification | OpenLoadSpecification
+    requests: SignedRequests, load: LoadSpecification | OpenLoadSpecification
 ) -> LoadResult | OpenLoadResult:
     """Drives a load from this process, with signed requests."""
 
     def connect() -> Connection:
-        return Connection(target.url, load.timeout_seconds)
+        return Connection(requests.url, load.timeout_seconds)
 
-    requests = SignedRequests(target)
     if isinstance(load, OpenLoadSpecification):
         return drive_open_through(connect, load, requests.of)
     return drive_through(connect, load, requests.of)

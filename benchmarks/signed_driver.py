@@ -24,7 +24,7 @@ from benchmarks.program import ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
 from benchmarks.servers import idle_server
 from benchmarks.shared_load import drive_in_processes, shared_out
-from slipway.benchmarking.signed import SignedTarget
+from slipway.benchmarking.signed import SignedRequests
 
 DELAY_MILLISECONDS: Final = 50.0
 # Connections -> least share of the ideal rate.
@@ -37,12 +37,12 @@ _BODIES: Final = tuple(json.dumps({"inputs": f"request {number}"}) for number in
 
 def drive_stub(load: LoadSpecification, port: int) -> LoadResult:
     """Drives the load of one process against the server on a port."""
-    target = SignedTarget(
+    requests = SignedRequests(
         f"http://127.0.0.1:{port}/endpoints/stub/invocations",
         "us-east-1",
         lambda: ReadOnlyCredentials("AKIDEXAMPLE", "example", None),
     )
-    found = drive_signed(target, load)
+    found = drive_signed(requests, load)
     assert isinstance(found, LoadResult)  # noqa: S101  # of the closed loop
     return found
 

@@ -34,7 +34,7 @@ from benchmarks.program import ROOT, ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
 from benchmarks.shared_load import drive_in_processes, shared_out
 from slipway.access import open_access
-from slipway.benchmarking.signed import signed_target
+from slipway.benchmarking.signed import signed_requests
 from slipway.errors import UserError
 from slipway.project import Project
 
@@ -58,12 +58,12 @@ def drive_endpoint(
     """Drives the load of one process."""
     try:
         access = open_access(Project(root).environment(environment), root)
-        target = signed_target(access, endpoint_name)
+        requests = signed_requests(access, endpoint_name)
     # The exception itself cannot travel between processes.
     except UserError as error:
         raise BenchmarkError(str(error)) from None
     try:
-        return drive_signed(target, load)
+        return drive_signed(requests, load)
     except BenchmarkError as error:
         raise BenchmarkError(f"{endpoint_name}: {error}") from None
 

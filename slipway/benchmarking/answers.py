@@ -1,7 +1,7 @@
 """What an answer says: whether it failed, how many tokens it has, and when its parts came."""
 
-import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -107,12 +107,10 @@ def _kind(reply: Reply) -> str:
     """Returns the status with AWS's name of the error, such as `429 ThrottlingException`."""
     name = reply.headers.get("x-amzn-errortype", "").partition(":")[0]
     if not name:
-        try:
+        with suppress(ValueError):
             content = parse_json(reply.body)
-        except ValueError:
-            content = None
-        if isinstance(content, dict) and isinstance(content.get("__type"), str):
-            name = content["__type"].rpartition("#")[2]
+            if isinstance(content, dict):
+                name = str(content.get("__type", "")).rpartition("#")[2]
     return f"{reply.status} {name}".strip()
 
 
@@ -160,16 +158,12 @@ def _count_tokens(text: str, key: str, count: CountTokens | None) -> int | None:
 
 # Any: JSON.
 def _content(text: str) -> Any:
-    try:
+    with suppress(ValueError):
         return parse_json(text)
-    except ValueError:
-        pass
     lines = []
     for line in text.splitlines():
-        try:
-            lines.append(json.loads(line.removeprefix("data:")))
-        except (ValueError, RecursionError):
-            continue
+        with suppress(ValueError):
+            lines.append(parse_json(line.removeprefix("data:")))
     return lines
 
 

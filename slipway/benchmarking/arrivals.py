@@ -41,7 +41,6 @@ def read_trace(path: Path, root: Path) -> Sequence[float]:
             times = read_requests(file, shown, Code.BENCH_INPUT, has_periods=False).seconds
     except (OSError, UnicodeDecodeError) as error:
         message = f"the trace cannot be read: {getattr(error, 'strerror', None) or error}"
-        place = Location(shown, 0, 0)
-        problem = Problem(Code.BENCH_INPUT, Kind.VALUE, message, REMEDY, location=place)
+        problem = Problem(Code.BENCH_INPUT, Kind.VALUE, message, REMEDY, location=Location(shown))
         raise UserError([problem]) from None
     return [at - times[0] for at in times]

@@ -153,7 +153,12 @@ class Connection:
         """
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                return await self._exchange(request)
+                if self._protocol is not None and not self._protocol.is_closed:
+                    try:
+                        return await self._protocol.send(request)
+                    except _ClosedError:
+                        pass  # The server closes an idle connection: not the request's fault.
+                return await (await self.open()).send(request)
         except OSError as error:  # TimeoutError is one
             self.close()
             raise _failed(error) from None
@@ -161,41 +166,29 @@ class Connection:
             self.close()
             raise
 
-    async def _exchange(self, request: bytes) -> Reply:
-        if self._protocol is not None and not self._protocol.is_closed:
-            try:
-                return await self._protocol.send(request)
-            except _ClosedError:
-                pass  # The server closes a connection that was idle: not the request's fault.
-        self._protocol = await self._open()
-        return await self._protocol.send(request)
+    async def open(self) -> _Protocol:
+        """Opens the connection, so that the first request need not wait for it.
+
+        Raises:
+            LoadError: nothing answers there.
+        """
+        # The certificates that botocore would trust.
+        bundle = os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True)
+        tls = _tls(str(bundle)) if self._is_secure else None
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                _, self._protocol = await asyncio.get_running_loop().create_connection(
+                    _Protocol, self._host, self._port, ssl=tls
+                )
+        except OSError as error:
+            raise _failed(error) from None
+        return self._protocol
 
     def close(self) -> None:
         """Closes the connection; another request opens it again."""
         if self._protocol is not None:
             self._protocol.close()
             self._protocol = None
-
-    async def open(self) -> None:
-        """Opens the connection, so that the first request need not wait for it.
-
-        Raises:
-            LoadError: nothing answers there.
-        """
-        try:
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                self._protocol = await self._open()
-        except OSError as error:
-            raise _failed(error) from None
-
-    async def _open(self) -> _Protocol:
-        # The certificates that botocore would trust.
-        bundle = os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True)
-        tls = _tls(str(bundle)) if self._is_secure else None
-        _, protocol = await asyncio.get_running_loop().create_connection(
-            _Protocol, self._host, self._port, ssl=tls
-        )
-        return protocol
 
 
 @functools.cache

@@ -1,11 +1,10 @@
 """Plots of a run as elements of a page: points of two figures as SVG, and heat maps as tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any, Final, NamedTuple
 
-from slipway.operations.axis import Axis, axis_to
+from slipway.operations.axis import axis_to
 from slipway.operations.plots import horizontal_grid, svg_head, svg_text
 
 _SIZE: Final = 560, 320
@@ -32,24 +31,22 @@ class Point(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Points of one kind; a line joins them unless there is one."""
-
-    label: str
-    points: tuple[Point, ...]
-    is_joined: bool = True
-
-
-def points_plot(name: str, title: str, x_title: str, y_title: str, curves: Sequence[Curve]) -> str:
+def points_plot(
+    name: str,
+    title: str,
+    x_title: str,
+    y_title: str,
+    curves: Mapping[str, Sequence[Point]],
+    *,
+    are_joined: bool,
+) -> str:
     """Returns a plot of one figure against another; both axes begin at zero."""
-    points = [point for curve in curves for point in curve.points]
+    points = [point for curve in curves.values() for point in curve]
     x_axis = axis_to(max(point.x for point in points) or 1, _LEFT, _RIGHT, most_ticks=6)
     y_axis = axis_to(max(point.y for point in points) or 1, _LOWER, _UPPER, most_ticks=5)
     told = "; ".join(
-        f"{curve.label}: " + ", ".join(f"{y:.3g} at {x:.3g} ({label})" for x, y, label in each)
-        for curve in curves
-        for each in (curve.points,)
+        f"{name}: " + ", ".join(f"{y:.3g} at {x:.3g} ({label})" for x, y, label in curve)
+        for name, curve in curves.items()
     )
     parts = [
         svg_head(name, f"{title}: {y_title} against {x_title}", told, _SIZE),
@@ -58,36 +55,36 @@ def points_plot(name: str, title: str, x_title: str, y_title: str, curves: Seque
         svg_text(_RIGHT, _LOWER + 40, x_title, "end"),
         *horizontal_grid(y_axis, _LEFT, _RIGHT),
     ]
-    for value, label in x_axis.ticks():
+    for value, tick in x_axis.ticks():
         x, kind = x_axis.at(value), "" if value else ' class="axis"'
         parts.append(f'<line{kind} x1="{x:.1f}" x2="{x:.1f}" y1="{_LOWER:g}" y2="{_UPPER:g}"/>')
-        parts.append(svg_text(x, _LOWER + 17, label, "middle"))
+        parts.append(svg_text(x, _LOWER + 17, tick, "middle"))
     left = 12.0
-    for index, curve in enumerate(curves):
+    for index, (label, curve) in enumerate(curves.items()):
         kind = f"line{index % _KINDS}"
         if len(curves) > 1:
             parts.append(
                 f'<line class="line {kind}" x1="{left:g}" x2="{left + 20:g}" y1="30" y2="30"/>'
             )
-            parts.append(svg_text(left + 26, 34, curve.label))
-            left += 44 + _LETTER_PIXELS * len(curve.label)
-        parts += _curve(curve, kind, x_axis, y_axis)
+            parts.append(svg_text(left + 26, 34, label))
+            left += 44 + _LETTER_PIXELS * len(label)
+        places = [Point(x_axis.at(x), y_axis.at(y), load) for x, y, load in curve]
+        parts += _curve(label, places, kind, is_joined=are_joined)
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _curve(curve: Curve, kind: str, x_axis: Axis, y_axis: Axis) -> Iterator[str]:
-    places = [(x_axis.at(x), y_axis.at(y), label) for x, y, label in curve.points]
-    if curve.is_joined and len(places) > 1:
+def _curve(name: str, places: Sequence[Point], kind: str, *, is_joined: bool) -> Iterator[str]:
+    if is_joined and len(places) > 1:
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
         yield f'<polyline class="line {kind}" points="{corners}"/>'
     taken: list[tuple[float, float]] = []
     for x, y, label in places:
         yield (
             f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="3.5">'
-            f"<title>{escape(curve.label)}: {escape(label)}</title></circle>"
+            f"<title>{escape(name)}: {escape(label)}</title></circle>"
         )
         # A label that would cover another one is left out; it is in the point's title.
-        if curve.is_joined and all(abs(x - a) > 26 or abs(y - b) > 14 for a, b in taken):
+        if is_joined and all(abs(x - a) > 26 or abs(y - b) > 14 for a, b in taken):
             taken.append((x, y))
             end = x > _RIGHT - 40
             yield svg_text(x - 7 if end else x + 7, y - 7, label, "end" if end else "")

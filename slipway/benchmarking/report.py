@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from slipway.benchmarking.design import FACTORS, LOADS, shown, shown_level, words
 from slipway.benchmarking.figures import LEAST_TRIALS, TITLES
-from slipway.benchmarking.plots import HEAT_STYLE, Curve, Point, heat_map, points_plot
+from slipway.benchmarking.plots import HEAT_STYLE, Point, heat_map, points_plot
 from slipway.benchmarking.results import Document
 from slipway.operations.page import html_page, marked
 
@@ -20,6 +20,8 @@ _WITH_INTERVAL: Final = (
 )
 _LEFT_OUT: Final = ("deviation_milliseconds", "late_p99_milliseconds")
 _MOST_CURVES: Final = 4
+# The one curve of more groups than lines could show.
+_UNJOINED: Final = "cells"
 _MOST_PANELS: Final = 6
 
 _STYLE: Final = """\
@@ -61,35 +63,29 @@ class Table(NamedTuple):
         )
 
 
-class Section(NamedTuple):
-    """A part of a report: what is said, then a table."""
-
-    heading: str
-    texts: Sequence[str]
-    table: Table | None = None
-
-
-def sections(document: Document) -> Iterator[Section]:
-    """Yields what the report says in both of its forms."""
-    results = results_table(document)
-    yield Section("Results", *(((), results) if results.rows else (["No cell has a result."],)))
+def _sections(document: Document) -> Iterator[tuple[str, Sequence[str], Table | None]]:
+    """Yields what both forms of the report say: a heading, a list, and a table."""
+    if _measured(document):
+        yield "Results", (), results_table(document)
+    else:
+        yield "Results", ["No cell has a result."], None
     if document["published"]:
-        yield Section("Published", [_source(document)], published_table(document))
+        yield "Published", [_source(document)], published_table(document)
     failures = [
         [shown(cell["levels"]), kind, f"{count:,}"]
         for cell in document["cells"]
         for kind, count in cell["failures"].items()
     ]
     if failures:
-        yield Section("Failures", (), Table(["levels", "failure", "requests"], failures))
-    yield Section("Circumstances", circumstances(document))
+        yield "Failures", (), Table(["levels", "failure", "requests"], failures)
+    yield "Circumstances", circumstances(document), None
 
 
 def as_markdown(document: Document) -> str:
     """Returns the report as Markdown."""
     parts = [f"# {_title(document)}"]
     parts += [f"**{text.replace('*', chr(92) + '*')}**" for text in troubles(document)]
-    for heading, texts, table in sections(document):
+    for heading, texts, table in _sections(document):
         parts.append(f"## {heading}")
         parts += ["\n".join(f"- {text}" for text in texts)] if texts else []
         parts += [table.as_markdown()] if table else []
@@ -99,15 +95,12 @@ def as_markdown(document: Document) -> str:
 def as_html(document: Document) -> str:
     """Returns the report as a page without a script and without an address that is loaded."""
     parts = [f'<p class="trouble">{marked(text)}</p>' for text in troubles(document)]
-    for heading, texts, table in sections(document):
+    for heading, texts, table in _sections(document):
         parts.append(f"<h2>{heading}</h2>")
         parts += ["<ul>", *(f"<li>{marked(text)}</li>" for text in texts), "</ul>"] if texts else []
         parts += [table.as_html()] if table else []
         if heading == "Results":
             parts += ['<h2>Plots</h2>\n<div class="plots">', *plots(document), "</div>"]
-            if not _cost_figure(_measured(document)):
-                reason = "; ".join(_costs(document)) or "no cost is known"
-                parts.append(f"<p>No plot of cost against latency: {marked(reason)}.</p>")
     return html_page(_title(document), _STYLE + HEAT_STYLE, parts)
 
 
@@ -243,7 +236,9 @@ def plots(document: Document) -> Iterator[str]:
         ("cost", "Cost against latency", "p99_milliseconds", cost),
     ):
         if y and (curves := _curves(cells, x, y)):
-            yield points_plot(name, f"{title}, by {by}", TITLES[x], TITLES[y], curves)
+            joined = list(curves) != [_UNJOINED]
+            titles = f"{title}, by {by}", TITLES[x], TITLES[y]
+            yield points_plot(name, *titles, curves, are_joined=joined)
     yield from _heat_maps(cells)
 
 
@@ -252,7 +247,7 @@ def _cost_figure(cells: Sequence[Document]) -> str | None:
     return next((n for n in names if any(n in cell["figures"] for cell in cells)), None)
 
 
-def _curves(cells: Sequence[Document], x: str, y: str) -> list[Curve]:
+def _curves(cells: Sequence[Document], x: str, y: str) -> dict[str, list[Point]]:
     """Returns a curve for each combination of the other levels, through the loads."""
     groups: dict[str, list[Point]] = {}
     kinds = {name: None for name in _varying(cells) if name not in LOADS}
@@ -261,15 +256,16 @@ def _curves(cells: Sequence[Document], x: str, y: str) -> list[Curve]:
         if x in figures and y in figures:
             load = next((shown_level(levels[name]) for name in LOADS if name in levels), "trace")
             point = Point(figures[x]["value"], figures[y]["value"], load)
-            groups.setdefault(shown(_only(levels, kinds)), []).append(point)
+            groups.setdefault(shown(_only(levels, kinds)) or "all", []).append(point)
     if len(groups) <= _MOST_CURVES:
-        return [Curve(name or "all", tuple(points)) for name, points in groups.items()]
-    points = [
-        point._replace(label=f"{name}, load {point.label}")
-        for name, found in groups.items()
-        for point in found
-    ]
-    return [Curve("cells", tuple(points), is_joined=False)]
+        return groups
+    return {
+        _UNJOINED: [
+            point._replace(label=f"{name}, load {point.label}")
+            for name, found in groups.items()
+            for point in found
+        ]
+    }
 
 
 def _levels_of(cells: Sequence[Document], name: str) -> list[Any]:

@@ -21,7 +21,7 @@ from slipway.benchmarking.figures import Figures, trial_figures
 from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, Sample, connections_to, run_load
 from slipway.benchmarking.requests import make_bodies
 from slipway.benchmarking.self_test import Level, driver_limit, test_level
-from slipway.benchmarking.signed import SignedRequests, signed_target
+from slipway.benchmarking.signed import signed_requests
 from slipway.codes.code import Code
 from slipway.errors import UserError
 
@@ -140,15 +140,13 @@ class Run:
         self._trace = read_trace(self.loaded.file(design.trace), root) if design.trace else None
         self._sagemaker = self.endpoint.access.client("sagemaker")
         self._signed = {
-            variant: SignedRequests(
-                signed_target(
-                    self.endpoint.access,
-                    self.endpoint.name,
-                    stream=design.request.stream,
-                    variant=variant,
-                    component=self.endpoint.component,
-                    content_type=design.request.content_type,
-                )
+            variant: signed_requests(
+                self.endpoint.access,
+                self.endpoint.name,
+                stream=design.request.stream,
+                variant=variant,
+                component=self.endpoint.component,
+                content_type=design.request.content_type,
             )
             for variant in dict.fromkeys(map(self.variant, self.bodies))
         }
@@ -226,7 +224,7 @@ class Run:
             except Exception as error:
                 raise StoppedError(f"the credentials cannot be renewed: {error}") from None
 
-        connect = connections_to(requests.target.url, _TIMEOUT_SECONDS)
+        connect = connections_to(requests.url, _TIMEOUT_SECONDS)
         watch = _Watch(self.patience_seconds)
         load = Load(self._specification(cell, order), connect, request, watch)
         began_at = datetime.now(UTC).isoformat(timespec="seconds")

@@ -18,7 +18,7 @@ from botocore.credentials import ReadOnlyCredentials
 from slipway.benchmarking.arrivals import constant_arrivals
 from slipway.benchmarking.connections import LoadError
 from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, connections_to, run_load
-from slipway.benchmarking.signed import SignedRequests, SignedTarget
+from slipway.benchmarking.signed import SignedRequests
 
 DELAY_MILLISECONDS: Final = 50.0
 LEAST_SHARE: Final = 0.9
@@ -84,10 +84,10 @@ def test_level(concurrency: int | None, rate: float | None, body: bytes) -> Leve
     found: list[Level] = []
     with _server() as url:
         credentials = ReadOnlyCredentials("AKIDEXAMPLE", "example", None)
-        target = SignedTarget(f"{url}/endpoints/stub/invocations", "us-east-1", lambda: credentials)
-        request = SignedRequests(target).of
+        path = "/endpoints/stub/invocations"
+        requests = SignedRequests(f"{url}{path}", "us-east-1", lambda: credentials)
         while len(found) < _ATTEMPTS and not (found and found[-1].reason is None):
-            attempt = Load(load, connections_to(url, _TIMEOUT_SECONDS), request)
+            attempt = Load(load, connections_to(url, _TIMEOUT_SECONDS), requests.of)
             try:
                 run_load(attempt.run())
             except LoadError as error:

@@ -8,8 +8,8 @@ A signature is valid for five minutes, so a body is signed once a minute and not
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -21,64 +21,25 @@ from slipway.access import Access
 
 _SERVICE: Final = "sagemaker"
 _SIGNATURE_SECONDS: Final = 60.0
+_JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
-@dataclass(frozen=True)
-class SignedTarget:
-    """Where requests go, and who signs them.
+@dataclass
+class SignedRequests:
+    """The bytes of signed requests, each body signed once a minute.
 
     Args:
         url: of one endpoint's InvokeEndpoint.
         region: of the endpoint.
         credentials: returns the present ones; called once for each signature.
-        headers: of each request, beside its content type.
-        content_type: of each request.
+        headers: of each request.
     """
 
     url: str
     region: str
     credentials: Callable[[], ReadOnlyCredentials]
-    headers: tuple[tuple[str, str], ...] = ()
-    content_type: str = "application/json"
-
-
-def signed_target(
-    access: Access,
-    endpoint_name: str,
-    *,
-    stream: bool = False,
-    variant: str | None = None,
-    component: str | None = None,
-    content_type: str = "application/json",
-) -> SignedTarget:
-    """Returns the target of an endpoint in an account, or on the embedded AWS.
-
-    Args:
-        access: to the endpoint's account.
-        endpoint_name: of the endpoint.
-        stream: whether the answer comes in parts (InvokeEndpointWithResponseStream).
-        variant: production variant; None for a choice by weight.
-        component: the inference component of an endpoint that scales to zero.
-        content_type: of the requests.
-    """
-    meta = access.client("sagemaker-runtime").meta
-    operation = "invocations-response-stream" if stream else "invocations"
-    url = f"{meta.endpoint_url}/endpoints/{quote(endpoint_name, safe='')}/{operation}"
-    named = {
-        "X-Amzn-SageMaker-Target-Variant": variant,
-        "X-Amzn-SageMaker-Inference-Component": component,
-    }
-    headers = tuple((name, value) for name, value in named.items() if value is not None)
-    return SignedTarget(url, meta.region_name, access.credentials, headers, content_type)
-
-
-class SignedRequests:
-    """The bytes of signed requests, each body signed once a minute."""
-
-    def __init__(self, target: SignedTarget) -> None:
-        self.target = target
-        self._address = urlsplit(target.url)
-        self._signed: dict[bytes, tuple[float, bytes]] = {}
+    headers: Mapping[str, str] = field(default_factory=lambda: _JSON)
+    _signed: dict[bytes, tuple[float, bytes]] = field(default_factory=dict)
 
     def of(self, body: bytes) -> bytes:
         """Returns the whole request with a body."""
@@ -90,14 +51,38 @@ class SignedRequests:
         return request
 
     def _sign(self, body: bytes) -> bytes:
-        given = {"Content-Type": self.target.content_type, "Accept": "application/json"}
-        headers = {**given, **dict(self.target.headers)}
-        request = AWSRequest("POST", self.target.url, headers, body)
-        SigV4Auth(self.target.credentials(), _SERVICE, self.target.region).add_auth(request)
+        request = AWSRequest("POST", self.url, dict(self.headers), body)
+        SigV4Auth(self.credentials(), _SERVICE, self.region).add_auth(request)
+        address = urlsplit(self.url)
         lines = [
-            f"POST {self._address.path} HTTP/1.1",
-            f"Host: {self._address.netloc}",
+            f"POST {address.path} HTTP/1.1",
+            f"Host: {address.netloc}",
             *(f"{name}: {value}" for name, value in request.headers.items()),
             f"Content-Length: {len(body)}",
         ]
         return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def signed_requests(
+    access: Access,
+    endpoint_name: str,
+    *,
+    stream: bool = False,
+    variant: str | None = None,
+    component: str | None = None,
+    content_type: str = "application/json",
+) -> SignedRequests:
+    """Returns the requests to an endpoint in an account, or on the embedded AWS.
+
+    A stream's answer comes in parts (InvokeEndpointWithResponseStream). Without a variant the
+    endpoint chooses by weight. The component is that of an endpoint that scales to zero.
+    """
+    meta = access.client("sagemaker-runtime").meta
+    operation = "invocations-response-stream" if stream else "invocations"
+    url = f"{meta.endpoint_url}/endpoints/{quote(endpoint_name, safe='')}/{operation}"
+    headers = {**_JSON, "Content-Type": content_type}
+    if variant is not None:
+        headers["X-Amzn-SageMaker-Target-Variant"] = variant
+    if component is not None:
+        headers["X-Amzn-SageMaker-Inference-Component"] = component
+    return SignedRequests(url, meta.region_name, access.credentials, headers)

@@ -16,7 +16,7 @@ from benchmarks import signed_driver
 from slipway.access import Access
 from slipway.benchmarking.connections import Connection, LoadError
 from slipway.benchmarking.load import run_load
-from slipway.benchmarking.signed import SignedRequests, SignedTarget, signed_target
+from slipway.benchmarking.signed import SignedRequests, signed_requests
 from tests.benchmarks.load_server import served
 
 PATIENCE_SECONDS = 10.0
@@ -28,7 +28,7 @@ def ask(port: int, *bodies: bytes) -> list[bytes]:
     requests = requests_to(port)
 
     async def send_all() -> list[bytes]:
-        connection = Connection(requests.target.url, PATIENCE_SECONDS)
+        connection = Connection(requests.url, PATIENCE_SECONDS)
         found = [(await connection.exchange(requests.of(body))).body for body in bodies]
         connection.close()
         return found
@@ -38,7 +38,7 @@ def ask(port: int, *bodies: bytes) -> list[bytes]:
 
 def requests_to(port: int) -> SignedRequests:
     url = f"http://127.0.0.1:{port}/endpoints/served/invocations"
-    return SignedRequests(SignedTarget(url, "eu-west-1", lambda: CREDENTIALS))
+    return SignedRequests(url, "eu-west-1", lambda: CREDENTIALS)
 
 
 def test_a_request_has_the_signature_that_a_verifier_computes() -> None:
@@ -79,7 +79,7 @@ def test_a_body_is_signed_once_for_many_requests() -> None:
         asked += 1
         return CREDENTIALS
 
-    requests = SignedRequests(SignedTarget("http://127.0.0.1:1/x", "us-east-1", credentials))
+    requests = SignedRequests("http://127.0.0.1:1/x", "us-east-1", credentials)
     first = requests.of(b"a")
     assert all(requests.of(b"a") is first for _ in range(10))
     assert requests.of(b"b") != first
@@ -138,7 +138,7 @@ def test_an_endpoints_address_is_boto3s() -> None:
         "AWS_SECRET_ACCESS_KEY": "secret",
         "AWS_ENDPOINT_URL": None,
     }
-    target = signed_target(Access("eu-west-1", variables), "my-endpoint")
+    target = signed_requests(Access("eu-west-1", variables), "my-endpoint")
     assert target.url == (
         "https://runtime.sagemaker.eu-west-1.amazonaws.com/endpoints/my-endpoint/invocations"
     )
