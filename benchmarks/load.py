@@ -9,6 +9,7 @@ The driver's cost is then not in the server's process or in the benchmark's.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +22,6 @@ from slipway.benchmarking.load import (
     Load,
     OpenLoad,
     Sample,
-    connections_to,
     run_load,
 )
 from slipway.benchmarking.signed import SignedRequests
@@ -195,7 +195,7 @@ def plain_requests(url: str) -> Callable[[bytes], bytes]:
 def drive(port: int, specification: LoadSpecification) -> LoadResult:
     """Drives a load from this process, against a server on the loopback interface."""
     url = f"http://127.0.0.1:{port}"
-    connect = connections_to(url, specification.timeout_seconds)
+    connect = partial(Connection, url, specification.timeout_seconds)
     return drive_through(connect, specification, plain_requests(url))
 
 
@@ -203,10 +203,7 @@ def drive_signed(
     requests: SignedRequests, load: LoadSpecification | OpenLoadSpecification
 ) -> LoadResult | OpenLoadResult:
     """Drives a load from this process, with signed requests."""
-
-    def connect() -> Connection:
-        return Connection(requests.url, load.timeout_seconds)
-
+    connect = partial(Connection, requests.url, load.timeout_seconds)
     if isinstance(load, OpenLoadSpecification):
         return drive_open_through(connect, load, requests.of)
     return drive_through(connect, load, requests.of)

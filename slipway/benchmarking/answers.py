@@ -1,10 +1,10 @@
 """What an answer says: whether it failed, how many tokens it has, and when its parts came."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.eventstream import EventStreamBuffer, ParserError
 
@@ -13,10 +13,11 @@ from slipway.benchmarking.estimates import rounded
 from slipway.benchmarking.load import Sample
 from slipway.json_text import parse_json
 
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
 _EVENT_STREAM = "application/vnd.amazon.eventstream"
 _MILLISECONDS = 1000.0
-
-CountTokens = Callable[[str], int]
 
 
 @dataclass(slots=True)
@@ -54,15 +55,12 @@ class StreamError(Exception):
 
 
 def observe(
-    sample: Sample, start: float, tokens_key: str | None, count: CountTokens | None
+    sample: Sample, start: float, tokens_key: str | None, tokenizer: "Tokenizer | None"
 ) -> Observed:
-    """Reads one answer.
+    """Reads one answer; `start` is the intended time of the trial's first request.
 
-    Args:
-        sample: the request and its answer.
-        start: the intended time of the trial's first request.
-        tokens_key: key of the answer's JSON whose texts or numbers tell the generated tokens.
-        count: counts the tokens of a text; None where no tokenizer is known.
+    The key is that of the texts, or of the numbers, that tell the generated tokens. Without a
+    tokenizer only numbers tell them.
     """
     found = Observed(
         _milliseconds(sample.intended_at - start),
@@ -88,7 +86,7 @@ def observe(
             return found
         body = b"".join(part for _, part in parts)
     if tokens_key is not None:
-        found.tokens = _count_tokens(body.decode("utf-8", "replace"), tokens_key, count)
+        found.tokens = _count_tokens(body.decode("utf-8", "replace"), tokens_key, tokenizer)
     if parts:
         (first, _), (last, _) = parts[0], parts[-1]
         found.parts = len(parts)
@@ -142,15 +140,15 @@ def _stream_parts(parts: list[tuple[float, bytes]]) -> Iterator[tuple[float, byt
         raise StreamError(str(error)) from None
 
 
-def _count_tokens(text: str, key: str, count: CountTokens | None) -> int | None:
+def _count_tokens(text: str, key: str, tokenizer: "Tokenizer | None") -> int | None:
     """Returns the generated tokens that an answer tells; None where it tells none.
 
     The answer is JSON, or lines of JSON as of a stream, also with `data:` before each.
     """
     found = []
     for value in _values(_content(text), key):
-        if isinstance(value, str) and count is not None:
-            found.append(count(value))
+        if isinstance(value, str) and tokenizer is not None:
+            found.append(len(tokenizer.encode(value, add_special_tokens=False).ids))
         elif isinstance(value, int) and not isinstance(value, bool):
             found.append(value)
     return sum(found) if found else None

@@ -120,6 +120,11 @@ class Cell:
         """Returns the factors that the cell has, with their levels."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
+    @property
+    def load(self) -> tuple[int | None, float | None]:
+        """Returns the levels of `LOADS`."""
+        return self.concurrency, self.requests_per_second
+
 
 FACTORS: Final = tuple(each.name for each in fields(Cell))
 LOADS: Final = ("concurrency", "requests_per_second")
@@ -143,14 +148,7 @@ def shown(levels: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class LoadedDesign:
-    """A valid design.
-
-    Args:
-        name: of a shipped design, or the file's stem.
-        design: its content.
-        path: its file.
-        root: the project, to which paths in messages are relative.
-    """
+    """A valid design with its file, in a project to which paths in messages are relative."""
 
     name: str
     design: Design
@@ -176,13 +174,7 @@ def shipped_designs() -> dict[str, Path]:
 
 
 def find_design(given: str | None, model: str, root: Path, folder: Path) -> LoadedDesign:
-    """Returns a design by its file or its name, or the shipped one of a model.
-
-    Args:
-        given: a file's name, or the name of a shipped design; None for the model's.
-        model: name of the model.
-        root: the project, to which paths in messages are relative.
-        folder: that a relative file name starts in.
+    """Returns a design by its file in a folder or by its name; for None that of the model.
 
     Raises:
         UserError: there is no such design, or every problem of its file.

@@ -11,15 +11,7 @@ from slipway.facts.prices import instance_price_per_hour
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Which endpoint is asked.
-
-    Args:
-        model: name of the model.
-        environment: where it is deployed.
-        name: of the endpoint.
-        component: inference component that is asked; None where there is none.
-        access: to its account.
-    """
+    """Which endpoint is asked, through its inference component where it has one."""
 
     model: str
     environment: Environment
@@ -49,27 +41,19 @@ def look_at_instances(sagemaker: Any, endpoint_name: str) -> tuple[Instances, ..
     for each in config.get("ProductionVariants", ()):
         pools = each.get("InstancePools", ()) if "InstanceType" not in each else (each,)
         types[each["VariantName"]] = tuple(pool["InstanceType"] for pool in pools)
-    return tuple(
-        Instances(
-            each["VariantName"],
-            types.get(each["VariantName"], ()),
-            int(each.get("CurrentInstanceCount", 0)),
-        )
+    counts = {
+        each["VariantName"]: int(each.get("CurrentInstanceCount", 0))
         for each in described.get("ProductionVariants", ())
-    )
+    }
+    return tuple(Instances(name, types.get(name, ()), count) for name, count in counts.items())
 
 
 def cost_per_hour(
     instances: tuple[Instances, ...], variant: str | None, environment: Environment
 ) -> tuple[float | None, str]:
-    """Returns what the asked instances cost an hour on demand, in USD, and where that is from.
+    """Returns what a variant's instances cost an hour on demand, in USD, and where that is from.
 
-    If a price is unknown there is no cost, and the text says why.
-
-    Args:
-        instances: of all variants.
-        variant: the one that is asked; None for all.
-        environment: has the region.
+    None stands for all variants. If a price is unknown there is no cost, and the text says why.
     """
     if environment.is_local:
         return None, "the embedded AWS runs on this machine, which has no price"

@@ -25,13 +25,7 @@ class Estimate:
 def estimate_of_median(
     values: Sequence[float], generator: np.random.Generator, least_trials: int = 2
 ) -> Estimate:
-    """Returns the median of some trials.
-
-    Args:
-        values: one of each trial.
-        generator: draws the bootstrap samples.
-        least_trials: fewer give no interval.
-    """
+    """Returns the median of some trials; fewer than `least_trials` give no interval."""
     if len(values) < least_trials:
         return Estimate(median(values))
     return _estimate(median(values), _resampled_medians(values, generator))

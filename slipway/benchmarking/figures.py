@@ -48,13 +48,9 @@ _MILLION = 1e6
 def trial_figures(
     observed: Sequence[Observed], seconds: float, batch: int, usd_per_hour: float | None
 ) -> Figures:
-    """Returns the figures of one trial.
+    """Returns the figures of one trial, of its requests that count, failed ones too.
 
-    Args:
-        observed: the requests that count, failed ones too.
-        seconds: that its throughput is of: the mean of the clients' spans, or the whole time.
-        batch: inputs of each request.
-        usd_per_hour: of the instances that answered; None where a price is unknown.
+    The throughput is that of `seconds`: the mean of the clients' spans, or the whole time.
     """
     found: dict[str, float] = {}
 

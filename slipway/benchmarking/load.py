@@ -291,8 +291,3 @@ def run_load(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Runs a coroutine of this module in an event loop that costs little."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(work)
-
-
-def connections_to(url: str, timeout_seconds: float) -> Callable[[], Connection]:
-    """Returns what opens connections to a server."""
-    return lambda: Connection(url, timeout_seconds)

@@ -99,11 +99,7 @@ def heat_map(
 ) -> str:
     """Returns a table whose cells are the darker the greater their numbers are.
 
-    Args:
-        title: what the numbers are.
-        rows: levels, and what they are called.
-        columns: the same of the columns.
-        values: by row and column; without those that were not measured.
+    The keys of rows and columns are levels, by which `values` has what was measured.
     """
     low, span = min(values.values()), max(values.values()) - min(values.values()) or 1.0
     lines = [f'<table class="plot heat"><caption>{escape(title)}</caption>']

@@ -34,12 +34,7 @@ _TRIES = 50
 def find_tokenizer(
     loaded: LoadedDesign, config: ModelConfig | None, artifacts: str
 ) -> "tuple[Tokenizer | None, str]":
-    """Returns the model's tokenizer, and where it is or why there is none.
-
-    Args:
-        loaded: the design, which may name one.
-        config: of the model; None if it cannot be read.
-        artifacts: `release` or `sample`: which of the two the environment deploys.
+    """Returns the design's or the model's tokenizer, and where it is or why there is none.
 
     Raises:
         UserError: the design names a file that is no tokenizer.
@@ -76,36 +71,31 @@ def _no_tokenizer(reason: str) -> UserError:
     )
 
 
-class Texts:
-    """Texts of a number of tokens, without the special tokens; random words of the tokenizer."""
+def text_of(count: int, tokenizer: "Tokenizer", generator: random.Random) -> str:
+    """Returns random words with exactly so many tokens, without the special tokens.
 
-    def __init__(self, tokenizer: "Tokenizer", generator: random.Random) -> None:
-        self._tokenizer, self._generator = tokenizer, generator
-        self._size = tokenizer.get_vocab_size()
+    Raises:
+        UserError: the tokenizer gives none, such as one without words.
+    """
+    for _ in range(_TRIES):
+        text = " ".join(itertools.islice(_words(tokenizer, generator), count))
+        # Cutting a text may change its last token, so it is looked at again.
+        for _ in range(3):
+            found = tokenizer.encode(text, add_special_tokens=False)
+            if len(found.ids) == count:
+                return text
+            if len(found.ids) < count:
+                break
+            text = text[: found.offsets[count - 1][1]]
+    raise _no_tokenizer(f"it gives no text of {count} tokens")
 
-    def of(self, count: int) -> str:
-        """Returns a text with exactly so many tokens.
 
-        Raises:
-            UserError: the tokenizer gives none, such as one without words.
-        """
-        for _ in range(_TRIES):
-            text = " ".join(itertools.islice(self._words(), count))
-            # Cutting a text may change its last token, so it is looked at again.
-            for _ in range(3):
-                found = self._tokenizer.encode(text, add_special_tokens=False)
-                if len(found.ids) == count:
-                    return text
-                if len(found.ids) < count:
-                    break
-                text = text[: found.offsets[count - 1][1]]
-        raise _no_tokenizer(f"it gives no text of {count} tokens")
-
-    def _words(self) -> Iterator[str]:
-        for _ in range(self._size * _TRIES):
-            word = self._tokenizer.decode([self._generator.randrange(self._size)]).strip()
-            if word.isalpha():
-                yield word
+def _words(tokenizer: "Tokenizer", generator: random.Random) -> Iterator[str]:
+    size = tokenizer.get_vocab_size()
+    for _ in range(size * _TRIES):
+        word = tokenizer.decode([generator.randrange(size)]).strip()
+        if word.isalpha():
+            yield word
 
 
 def make_bodies(
@@ -113,11 +103,7 @@ def make_bodies(
 ) -> list[bytes]:
     """Returns the requests of a cell, the same for the same seed.
 
-    Args:
-        loaded: the design.
-        cell: the levels.
-        tokenizer: the model's; None if there is none.
-        missing: why there is none.
+    `missing` says why there is no tokenizer.
 
     Raises:
         UserError: lengths are given and there is no tokenizer, or the prompts cannot be read.
@@ -145,12 +131,11 @@ def _inputs(
     if tokenizer is None:
         raise _no_tokenizer(missing)
     generator = random.Random(f"{loaded.design.seed} {cell}")  # noqa: S311  # of an experiment
-    texts = Texts(tokenizer, generator)
     while True:
         length = cell.input_tokens or 1
         if prompts.lengths is not None:
             length = drawn_length(prompts.lengths, generator)
-        yield _replaced(form, {TEXT: texts.of(length)})
+        yield _replaced(form, {TEXT: text_of(length, tokenizer, generator)})
 
 
 def drawn_length(lengths: Lengths, generator: random.Random) -> int:

@@ -78,9 +78,7 @@ def as_document(run: Run, began_at: datetime, ended_at: datetime) -> dict[str, A
 def _cell(run: Run, cell: Cell) -> dict[str, Any]:
     trials = [trial for trial in run.trials if trial.levels == cell.levels()]
     good = [trial for trial in trials if trial.counts]
-    load = (cell.concurrency, cell.requests_per_second)
-    tested = (each for each in run.levels if (each.concurrency, each.requests_per_second) == load)
-    refused = next((level.reason for level in tested), None)
+    refused = run.refused.get(cell.load)
     limits = [trial.client_limit for trial in trials if trial.client_limit is not None]
     failures: Counter[str] = Counter()
     for trial in trials:

@@ -7,18 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.benchmarking.answers import Observed, is_expired, observe
 from slipway.benchmarking.arrivals import constant_arrivals, poisson_arrivals, read_trace
-from slipway.benchmarking.connections import LoadError
+from slipway.benchmarking.connections import Connection, LoadError
 from slipway.benchmarking.design import LOADS, Cell, LoadedDesign, shown
 from slipway.benchmarking.endpoint import Endpoint, Instances, cost_per_hour, look_at_instances
 from slipway.benchmarking.estimates import rounded
 from slipway.benchmarking.figures import Figures, trial_figures
-from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, Sample, connections_to, run_load
+from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, Sample, run_load
 from slipway.benchmarking.requests import make_bodies
 from slipway.benchmarking.self_test import Level, driver_limit, test_level
 from slipway.benchmarking.signed import signed_requests
@@ -34,10 +35,6 @@ _TIMEOUT_SECONDS = 70.0  # SageMaker's 60, and the way there and back
 _MOST_FAILURES = 50
 _PATIENCE_SECONDS = 10.0
 
-Say = Callable[[str], None]
-Write = Callable[["Trial", Sequence[Observed]], None]
-"""Keeps the requests of a trial."""
-
 
 class StoppedError(Exception):
     """The run cannot go on; the message says why."""
@@ -48,11 +45,7 @@ class Trial:
     """One trial, as the summary has it.
 
     Args:
-        levels: of its cell.
-        round: from 1.
         order: its place in the run, from 1.
-        began_at: when it began, in UTC.
-        figures: what it measured.
         failures: how often each kind of failure came, the most frequent first.
         instances: that the endpoint had at its end.
         usd_per_hour: of the instances that were asked; None if it is not known.
@@ -99,17 +92,15 @@ class Run:
     """One run of a design; the requests of every cell are made before anything is sent.
 
     Args:
-        endpoint: what is measured.
-        loaded: the design.
-        tokenizer: the model's; None if there is none.
-        tokenizer_note: where it is, or why there is none.
+        tokenizer_note: where the tokenizer is, or why there is none.
         say: called with the progress.
-        write: called with each trial and its requests.
+        write: keeps the requests of a trial.
         test: the self-test of a level.
         patience_seconds: how long nothing but failures may come.
 
     Attributes:
         levels: what the self-test found.
+        refused: levels that the client cannot measure, and why.
         trials: those that were measured.
         stopped: why the run ended early; None if it did not.
         problem: the same as a report where the user can put it right.
@@ -122,11 +113,12 @@ class Run:
     loaded: LoadedDesign
     tokenizer: "Tokenizer | None"
     tokenizer_note: str
-    say: Say
-    write: Write
+    say: Callable[[str], None]
+    write: Callable[[Trial, Sequence[Observed]], None]
     test: Callable[[int | None, float | None, bytes], Level] = test_level
     patience_seconds: float = _PATIENCE_SECONDS
     levels: list[Level] = field(default_factory=list)
+    refused: dict[tuple[int | None, float | None], str] = field(default_factory=dict)
     trials: list[Trial] = field(default_factory=list)
     stopped: str | None = None
     problem: UserError | None = None
@@ -179,8 +171,8 @@ class Run:
         measured stays.
         """
         try:
-            refused = self._test_levels()
-            cells = [cell for cell in self.bodies if _load_of(cell) not in refused]
+            self._test_levels()
+            cells = [cell for cell in self.bodies if cell.load not in self.refused]
             design = self.loaded.design
             generator = random.Random(design.seed)  # noqa: S311  # of an experiment
             # Every round has each cell once: an endpoint that gets slower does so for all alike.
@@ -198,20 +190,17 @@ class Run:
         except (StoppedError, LoadError) as error:
             self.stopped = str(error)
 
-    def _test_levels(self) -> set[tuple[int | None, float | None]]:
-        """Returns the levels that the client cannot measure."""
-        refused = set()
+    def _test_levels(self) -> None:
         body = max((bodies[0] for bodies in self.bodies.values()), key=len)
-        for level in dict.fromkeys(map(_load_of, self.bodies)):
+        for level in dict.fromkeys(cell.load for cell in self.bodies):
             if level == (None, None):
                 continue  # the requests of a trace are judged as they are sent
             found = self.test(*level, body)
             self.levels.append(found)
             if found.reason is not None:
-                refused.add(level)
+                self.refused[level] = found.reason
                 name = shown(dict(zip(LOADS, level, strict=True)))
                 self.say(f"self-test: {name} is not measured: {found.reason}")
-        return refused
 
     def _measure(self, cell: Cell, number: int, order: int, total: int) -> None:
         variant = self.variant(cell)
@@ -224,7 +213,7 @@ class Run:
             except Exception as error:
                 raise StoppedError(f"the credentials cannot be renewed: {error}") from None
 
-        connect = connections_to(requests.url, _TIMEOUT_SECONDS)
+        connect = partial(Connection, requests.url, _TIMEOUT_SECONDS)
         watch = _Watch(self.patience_seconds)
         load = Load(self._specification(cell, order), connect, request, watch)
         began_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -281,12 +270,7 @@ class Run:
         samples = [each for client in counted for each in client]
         start = min((each.intended_at for each in samples), default=0.0)
         key = self.loaded.design.request.tokens_key
-        count = None if self.tokenizer is None else self._count_tokens
-        return [observe(each, start, key, count) for each in samples]
-
-    def _count_tokens(self, text: str) -> int:
-        assert self.tokenizer is not None  # noqa: S101  # the caller looked
-        return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
+        return [observe(each, start, key, self.tokenizer) for each in samples]
 
     def _instances(self) -> tuple[Instances, ...]:
         try:
@@ -328,7 +312,3 @@ class _Watch:
                 f"{self._failures} requests in a row failed, over "
                 f"{now - self._since:.0f} s; the last one: {failure}"
             )
-
-
-def _load_of(cell: Cell) -> tuple[int | None, float | None]:
-    return cell.concurrency, cell.requests_per_second

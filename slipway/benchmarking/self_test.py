@@ -10,14 +10,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 from botocore.credentials import ReadOnlyCredentials
 
 from slipway.benchmarking.arrivals import constant_arrivals
-from slipway.benchmarking.connections import LoadError
-from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, connections_to, run_load
+from slipway.benchmarking.connections import Connection, LoadError
+from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, run_load
 from slipway.benchmarking.signed import SignedRequests
 
 DELAY_MILLISECONDS: Final = 50.0
@@ -87,7 +88,7 @@ def test_level(concurrency: int | None, rate: float | None, body: bytes) -> Leve
         path = "/endpoints/stub/invocations"
         requests = SignedRequests(f"{url}{path}", "us-east-1", lambda: credentials)
         while len(found) < _ATTEMPTS and not (found and found[-1].reason is None):
-            attempt = Load(load, connections_to(url, _TIMEOUT_SECONDS), requests.of)
+            attempt = Load(load, partial(Connection, url, _TIMEOUT_SECONDS), requests.of)
             try:
                 run_load(attempt.run())
             except LoadError as error:

@@ -17,11 +17,11 @@ from slipway.benchmarking.design import (
 )
 from slipway.benchmarking.requests import (
     REQUESTS,
-    Texts,
     drawn_length,
     find_tokenizer,
     make_bodies,
     read_prompts,
+    text_of,
 )
 from slipway.errors import UserError
 from slipway.json_text import parse_json
@@ -164,9 +164,10 @@ def test_texts_have_exactly_the_tokens_that_were_asked_for() -> None:
         tokenizer, shown = find_tokenizer(named, None, "release")
         assert shown == path
         assert tokenizer is not None
-        texts = Texts(tokenizer, random.Random(1))  # noqa: S311
+        generator = random.Random(1)  # noqa: S311
         for count in (1, 9, 64):
-            found = tokenizer.encode(texts.of(count), add_special_tokens=False)
+            text = text_of(count, tokenizer, generator)
+            found = tokenizer.encode(text, add_special_tokens=False)
             assert len(found.ids) == count
 
 
