@@ -161,7 +161,7 @@ def drive_open_through(
 ) -> OpenLoadResult:
     """Drives a load of the open loop from this process."""
     end = given.warm_up_seconds + given.seconds
-    arrivals = list(poisson_arrivals(given.requests_per_second, end, given.seed))
+    arrivals = poisson_arrivals(given.requests_per_second, end, given.seed)
     bodies = [body.encode() for body in given.bodies]
     load = _run(
         Load(OpenLoad(bodies, arrivals, given.connections, given.warm_up_seconds), connect, request)

@@ -51,7 +51,7 @@ class Observed:
 
 
 class StreamError(Exception):
-    """A stream broke off, or is no event stream."""
+    """A stream tells an error."""
 
 
 def observe(
@@ -81,7 +81,7 @@ def observe(
     if reply.headers.get("content-type") == _EVENT_STREAM:
         try:
             parts = list(_stream_parts(reply.parts))
-        except StreamError as error:
+        except (StreamError, ParserError) as error:
             found.kind, found.failure = "broken stream", str(error)
             return found
         body = b"".join(part for _, part in parts)
@@ -124,20 +124,18 @@ def _stream_parts(parts: list[tuple[float, bytes]]) -> Iterator[tuple[float, byt
     """Yields the payload parts of an event stream with the time at which each was complete.
 
     Raises:
-        StreamError: the stream tells an error, or cannot be read.
+        StreamError: the stream tells an error.
+        ParserError: it is no event stream.
     """
     # botocore's types lack the events.
     buffer: Any = EventStreamBuffer()
-    try:
-        for at, data in parts:
-            buffer.add_data(data)
-            for event in buffer:
-                if event.headers.get(":message-type") != "event":
-                    told = event.headers.get(":exception-type") or event.headers.get(":error-code")
-                    raise StreamError(f"{told}: {event.payload.decode('utf-8', 'replace')}")
-                yield at, event.payload
-    except ParserError as error:
-        raise StreamError(str(error)) from None
+    for at, data in parts:
+        buffer.add_data(data)
+        for event in buffer:
+            if event.headers.get(":message-type") != "event":
+                told = event.headers.get(":exception-type") or event.headers.get(":error-code")
+                raise StreamError(f"{told}: {event.payload.decode('utf-8', 'replace')}")
+            yield at, event.payload
 
 
 def _count_tokens(text: str, key: str, tokenizer: "Tokenizer | None") -> int | None:

@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from slipway.codes.code import Code
@@ -10,21 +10,20 @@ from slipway.errors import Kind, Location, Problem, UserError, relative
 from slipway.request_times import REMEDY, read_requests
 
 
-def poisson_arrivals(rate: float, seconds: float, seed: int) -> Iterator[float]:
-    """Yields the times of all requests in seconds, from 0; the same for the same seed."""
+def poisson_arrivals(rate: float, seconds: float, seed: int) -> list[float]:
+    """Returns the times of all requests in seconds, from 0; the same for the same seed."""
     generator = random.Random(seed)  # noqa: S311  # of an experiment, not of a secret
-    at = generator.expovariate(rate)
-    while at < seconds:
-        yield at
-        at += generator.expovariate(rate)
+    gaps = (generator.expovariate(rate) for _ in itertools.count())
+    return _until(seconds, itertools.accumulate(gaps))
 
 
-def constant_arrivals(rate: float, seconds: float) -> Iterator[float]:
-    """Yields the times of requests that are equally far apart, from 0."""
-    for number in itertools.count():
-        if (at := number / rate) >= seconds:
-            return
-        yield at
+def constant_arrivals(rate: float, seconds: float) -> list[float]:
+    """Returns the times of requests that are equally far apart, from 0."""
+    return _until(seconds, (number / rate for number in itertools.count()))
+
+
+def _until(end: float, times: Iterable[float]) -> list[float]:
+    return list(itertools.takewhile(lambda at: at < end, times))
 
 
 def read_trace(path: Path, root: Path) -> Sequence[float]:

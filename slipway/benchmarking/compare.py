@@ -8,7 +8,7 @@ import numpy as np
 
 from slipway.benchmarking.design import shown
 from slipway.benchmarking.estimates import Estimate, ratio_of_medians
-from slipway.benchmarking.figures import LEAST_TRIALS, MORE_IS_BETTER, TITLES
+from slipway.benchmarking.figures import LEAST_TRIALS, TITLES
 from slipway.benchmarking.report import Table
 from slipway.benchmarking.results import Document
 from slipway.codes.code import Code
@@ -83,7 +83,7 @@ def _verdict(name: str, ratio: Estimate) -> str:
         return f"no verdict: fewer than {LEAST_TRIALS} trials"
     if ratio.low <= 1 <= ratio.high:
         return "no difference shown"
-    is_better = (ratio.value > 1) == (name in MORE_IS_BETTER)
+    is_better = (ratio.value > 1) == name.endswith("_per_second")
     return "second is better" if is_better else "first is better"
 
 

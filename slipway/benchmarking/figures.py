@@ -39,8 +39,6 @@ TITLES: Final[Mapping[str, str]] = {
 }
 """Each figure in the order of a table."""
 
-MORE_IS_BETTER: Final = frozenset({"requests_per_second", "items_per_second", "tokens_per_second"})
-
 _SECONDS_PER_HOUR = 3600.0
 _MILLION = 1e6
 

@@ -40,11 +40,8 @@ class _Connection(asyncio.Protocol):
         length = _LENGTH.search(head)
         if separator and len(body) >= (int(length[1]) if length else 0):
             self._received.clear()
-            if self._delay_seconds:
-                loop = asyncio.get_running_loop()
-                loop.call_later(self._delay_seconds, self._transport.write, _RESPONSE)
-            else:
-                self._transport.write(_RESPONSE)
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._delay_seconds, self._transport.write, _RESPONSE)
 
 
 async def _serve(delay_seconds: float) -> None:

@@ -19,7 +19,7 @@ from slipway.benchmarking.design import LOADS, Cell, LoadedDesign, shown
 from slipway.benchmarking.endpoint import Endpoint, Instances, cost_per_hour, look_at_instances
 from slipway.benchmarking.estimates import rounded
 from slipway.benchmarking.figures import Figures, trial_figures
-from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, Sample, run_load
+from slipway.benchmarking.load import ClosedLoad, Load, OpenLoad, Sample, Watch, run_load
 from slipway.benchmarking.requests import make_bodies
 from slipway.benchmarking.self_test import Level, driver_limit, test_level
 from slipway.benchmarking.signed import signed_requests
@@ -135,10 +135,12 @@ class Run:
             variant: signed_requests(
                 self.endpoint.access,
                 self.endpoint.name,
+                {
+                    "Content-Type": design.request.content_type,
+                    "X-Amzn-SageMaker-Target-Variant": variant,
+                    "X-Amzn-SageMaker-Inference-Component": self.endpoint.component,
+                },
                 stream=design.request.stream,
-                variant=variant,
-                component=self.endpoint.component,
-                content_type=design.request.content_type,
             )
             for variant in dict.fromkeys(map(self.variant, self.bodies))
         }
@@ -214,7 +216,7 @@ class Run:
                 raise StoppedError(f"the credentials cannot be renewed: {error}") from None
 
         connect = partial(Connection, requests.url, _TIMEOUT_SECONDS)
-        watch = _Watch(self.patience_seconds)
+        watch = _watch(self.patience_seconds)
         load = Load(self._specification(cell, order), connect, request, watch)
         began_at = datetime.now(UTC).isoformat(timespec="seconds")
         is_cut = True
@@ -260,9 +262,9 @@ class Run:
         if cell.requests_per_second is not None:
             rate, end = cell.requests_per_second, warm_up + design.seconds
             if design.arrivals == "constant":
-                arrivals = list(constant_arrivals(rate, end))
+                arrivals = constant_arrivals(rate, end)
             else:
-                arrivals = list(poisson_arrivals(rate, end, design.seed * 100_000 + order))
+                arrivals = poisson_arrivals(rate, end, design.seed * 100_000 + order)
         connections = design.connections or _DEFAULT_CONNECTIONS
         return OpenLoad(bodies, arrivals or (), connections, warm_up)
 
@@ -289,26 +291,24 @@ def _measured_seconds(cell: Cell, counted: Sequence[Sequence[Sample]]) -> float:
     return max(each.ended_at for client in known for each in client) - first
 
 
-class _Watch:
-    """Ends a load whose requests do nothing but fail."""
+def _watch(patience_seconds: float) -> Watch:
+    """Returns what ends a load whose requests do nothing but fail."""
+    failures, since = 0, 0.0
 
-    def __init__(self, patience_seconds: float) -> None:
-        self._patience_seconds = patience_seconds
-        self._failures = 0
-        self._since = 0.0
-
-    def __call__(self, sample: Sample) -> None:
+    def look(sample: Sample) -> None:
+        nonlocal failures, since
         failure, now = sample.failure, time.perf_counter()
         if failure is None:
-            self._failures = 0
+            failures = 0
             return
         if is_expired(sample.reply):
             raise StoppedError(f"the credentials are no longer valid: {failure}")
-        self._failures += 1
-        if self._failures == 1:
-            self._since = now
-        if self._failures >= _MOST_FAILURES and now - self._since >= self._patience_seconds:
+        failures += 1
+        since = now if failures == 1 else since
+        if failures >= _MOST_FAILURES and now - since >= patience_seconds:
             raise StoppedError(
-                f"{self._failures} requests in a row failed, over "
-                f"{now - self._since:.0f} s; the last one: {failure}"
+                f"{failures} requests in a row failed, over {now - since:.0f} s; "
+                f"the last one: {failure}"
             )
+
+    return look

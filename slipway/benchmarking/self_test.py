@@ -79,7 +79,7 @@ def test_level(concurrency: int | None, rate: float | None, body: bytes) -> Leve
         load = ClosedLoad([body], concurrency, warm_up_seconds=_WARM_UP_SECONDS, seconds=_SECONDS)
     else:
         assert rate is not None  # noqa: S101  # a level has one of the two
-        arrivals = list(constant_arrivals(rate, _WARM_UP_SECONDS + _SECONDS))
+        arrivals = constant_arrivals(rate, _WARM_UP_SECONDS + _SECONDS)
         connections = int(rate * DELAY_MILLISECONDS / 1000 * 2) + _SPARE_CONNECTIONS
         load = OpenLoad([body], arrivals, connections, _WARM_UP_SECONDS)
     found: list[Level] = []

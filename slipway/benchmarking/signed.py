@@ -10,6 +10,7 @@ A signature is valid for five minutes, so a body is signed once a minute and not
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -66,23 +67,17 @@ class SignedRequests:
 def signed_requests(
     access: Access,
     endpoint_name: str,
+    headers: Mapping[str, str | None] = MappingProxyType({}),
     *,
     stream: bool = False,
-    variant: str | None = None,
-    component: str | None = None,
-    content_type: str = "application/json",
 ) -> SignedRequests:
     """Returns the requests to an endpoint in an account, or on the embedded AWS.
 
-    A stream's answer comes in parts (InvokeEndpointWithResponseStream). Without a variant the
-    endpoint chooses by weight. The component is that of an endpoint that scales to zero.
+    A header that is None is left out. A stream's answer comes in parts
+    (InvokeEndpointWithResponseStream).
     """
     meta = access.client("sagemaker-runtime").meta
     operation = "invocations-response-stream" if stream else "invocations"
     url = f"{meta.endpoint_url}/endpoints/{quote(endpoint_name, safe='')}/{operation}"
-    headers = {**_JSON, "Content-Type": content_type}
-    if variant is not None:
-        headers["X-Amzn-SageMaker-Target-Variant"] = variant
-    if component is not None:
-        headers["X-Amzn-SageMaker-Inference-Component"] = component
-    return SignedRequests(url, meta.region_name, access.credentials, headers)
+    given = {name: value for name, value in headers.items() if value is not None}
+    return SignedRequests(url, meta.region_name, access.credentials, {**_JSON, **given})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -106,9 +107,7 @@ def _measure(
         with reported(str(rows), rows), rows.open("a", encoding="utf-8") as file:
             file.write(request_lines(trial, requests))
 
-    def say(text: str) -> None:
-        typer.echo(text, err=True)
-
+    say = partial(typer.echo, err=True)
     try:
         config = project.config(name, env).config
     except UserError:

@@ -255,7 +255,7 @@ def test_gaps_of_a_trace_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("10\n10.5\n3600\n")
     assert read_trace(path, tmp_path) == [0, 0.5, 3590]
-    assert list(constant_arrivals(4, 1)) == [0, 0.25, 0.5, 0.75]
+    assert constant_arrivals(4, 1) == [0, 0.25, 0.5, 0.75]
 
 
 def test_a_cell_has_the_levels_of_the_design_alone() -> None:
