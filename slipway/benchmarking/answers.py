@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.eventstream import EventStreamBuffer, ParserError
 
-from slipway.benchmarking.connections import Reply
+from slipway.benchmarking.connections import LoadError, Reply
 from slipway.benchmarking.estimates import rounded
 from slipway.benchmarking.load import Sample
 from slipway.json_text import parse_json
@@ -50,10 +50,6 @@ class Observed:
     between_tokens_milliseconds: float | None = None
 
 
-class StreamError(Exception):
-    """A stream tells an error."""
-
-
 def observe(
     sample: Sample, start: float, tokens_key: str | None, tokenizer: "Tokenizer | None"
 ) -> Observed:
@@ -81,7 +77,7 @@ def observe(
     if reply.headers.get("content-type") == _EVENT_STREAM:
         try:
             parts = list(_stream_parts(reply.parts))
-        except (StreamError, ParserError) as error:
+        except (LoadError, ParserError) as error:
             found.kind, found.failure = "broken stream", str(error)
             return found
         body = b"".join(part for _, part in parts)
@@ -124,7 +120,7 @@ def _stream_parts(parts: list[tuple[float, bytes]]) -> Iterator[tuple[float, byt
     """Yields the payload parts of an event stream with the time at which each was complete.
 
     Raises:
-        StreamError: the stream tells an error.
+        LoadError: the stream tells an error.
         ParserError: it is no event stream.
     """
     # botocore's types lack the events.
@@ -134,7 +130,7 @@ def _stream_parts(parts: list[tuple[float, bytes]]) -> Iterator[tuple[float, byt
         for event in buffer:
             if event.headers.get(":message-type") != "event":
                 told = event.headers.get(":exception-type") or event.headers.get(":error-code")
-                raise StreamError(f"{told}: {event.payload.decode('utf-8', 'replace')}")
+                raise LoadError(f"{told}: {event.payload.decode('utf-8', 'replace')}")
             yield at, event.payload
 
 

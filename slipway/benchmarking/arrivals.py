@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from slipway.codes.code import Code
@@ -26,7 +26,7 @@ def _until(end: float, times: Iterable[float]) -> list[float]:
     return list(itertools.takewhile(lambda at: at < end, times))
 
 
-def read_trace(path: Path, root: Path) -> Sequence[float]:
+def read_trace(path: Path, root: Path) -> list[float]:
     """Returns the times of a trace, moved so that the first request is sent at 0.
 
     The file is as `read_requests` takes it, without periods. Nothing is sent in a gap.

@@ -29,11 +29,7 @@ _SEED = 1
 
 
 def compare(first: Document, second: Document) -> list[dict[str, Any]]:
-    """Compares every cell that both runs have.
-
-    Returns:
-        Of each cell and figure the two medians, their ratio (second over first) with its interval,
-        and the verdict in words.
+    """Compares every cell that both runs have; a ratio is that of the second over the first.
 
     Raises:
         UserError: they have none in common.

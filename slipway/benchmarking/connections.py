@@ -56,7 +56,7 @@ class _Protocol(asyncio.Protocol):
     """One socket, with the answer that it waits for."""
 
     def __init__(self) -> None:
-        self.transport: asyncio.WriteTransport | None = None
+        self.transport: asyncio.WriteTransport
         self.is_closed = False
         self._waiter: asyncio.Future[Reply] | None = None
         self._parser = httptools.HttpResponseParser(self)
@@ -65,7 +65,6 @@ class _Protocol(asyncio.Protocol):
         self._has_begun = self._is_last = False
 
     def send(self, request: bytes) -> "asyncio.Future[Reply]":
-        assert self.transport is not None  # noqa: S101  # the connection is made
         self._headers, self._parts, self._has_begun = {}, [], False
         self._waiter = asyncio.get_running_loop().create_future()
         self.transport.write(request)
@@ -95,8 +94,7 @@ class _Protocol(asyncio.Protocol):
 
     def close(self) -> None:
         self.is_closed = True
-        if self.transport is not None:
-            self.transport.abort()
+        self.transport.abort()
 
     def _fail(self, error: Exception) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -139,12 +139,6 @@ class OpenLoad:
 class Load:
     """One load under way. What it measured so far stays when it is cancelled or fails.
 
-    Args:
-        specification: the load.
-        connect: makes the connection of one client.
-        request: returns the bytes of a request with a body.
-        watch: called with each request.
-
     Attributes:
         samples: of each client or connection, its requests.
         processor_seconds: processor time of this process while the load ran.

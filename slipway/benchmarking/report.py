@@ -229,7 +229,8 @@ def plots(document: Document) -> Iterator[str]:
     if not cells:
         return
     by = next((words(name) for name in LOADS if name in cells[0]["levels"]), "trace")
-    rate, cost = "requests_per_second", _cost_figure(cells)
+    rate, costs = "requests_per_second", ("usd_per_million_tokens", "usd_per_million_requests")
+    cost = next((name for name in costs if any(name in cell["figures"] for cell in cells)), None)
     for name, title, x, y in (
         ("latency-p50", "Latency against throughput", rate, "p50_milliseconds"),
         ("latency-p99", "Latency against throughput", rate, "p99_milliseconds"),
@@ -240,11 +241,6 @@ def plots(document: Document) -> Iterator[str]:
             titles = f"{title}, by {by}", TITLES[x], TITLES[y]
             yield points_plot(name, *titles, curves, are_joined=joined)
     yield from _heat_maps(cells)
-
-
-def _cost_figure(cells: Sequence[Document]) -> str | None:
-    names = ("usd_per_million_tokens", "usd_per_million_requests")
-    return next((n for n in names if any(n in cell["figures"] for cell in cells)), None)
 
 
 def _curves(cells: Sequence[Document], x: str, y: str) -> dict[str, list[Point]]:

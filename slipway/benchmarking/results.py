@@ -30,11 +30,6 @@ Document = Mapping[str, Any]
 """A parsed summary."""
 
 
-def run_folder(root: Path, model: str, environment: str, began_at: datetime) -> Path:
-    """Returns the folder of a run."""
-    return root / FOLDER / model / f"{environment}-{began_at:%Y%m%dT%H%M%SZ}"
-
-
 def request_lines(trial: Trial, requests: Iterable[Observed]) -> str:
     """Returns a line of JSON for each request of a trial."""
     place = {**trial.levels, "trial": trial.round, "order": trial.order}
@@ -80,9 +75,7 @@ def _cell(run: Run, cell: Cell) -> dict[str, Any]:
     good = [trial for trial in trials if trial.counts]
     refused = run.refused.get(cell.load)
     limits = [trial.client_limit for trial in trials if trial.client_limit is not None]
-    failures: Counter[str] = Counter()
-    for trial in trials:
-        failures.update(trial.failures)
+    failures = sum((Counter(trial.failures) for trial in trials), Counter[str]())
     generator = np.random.default_rng(run.loaded.design.seed)
     return {
         "levels": cell.levels(),

@@ -36,10 +36,6 @@ _MOST_FAILURES = 50
 _PATIENCE_SECONDS = 10.0
 
 
-class StoppedError(Exception):
-    """The run cannot go on; the message says why."""
-
-
 @dataclass(frozen=True)
 class Trial:
     """One trial, as the summary has it.
@@ -101,7 +97,6 @@ class Run:
     Attributes:
         levels: what the self-test found.
         refused: levels that the client cannot measure, and why.
-        trials: those that were measured.
         stopped: why the run ended early; None if it did not.
         problem: the same as a report where the user can put it right.
 
@@ -189,7 +184,7 @@ class Run:
             self.stopped = "it was stopped by Ctrl-C"
         except UserError as error:
             self.stopped, self.problem = error.problems[0].message, error
-        except (StoppedError, LoadError) as error:
+        except LoadError as error:
             self.stopped = str(error)
 
     def _test_levels(self) -> None:
@@ -213,7 +208,7 @@ class Run:
                 return requests.of(body)
             # botocore's providers run the user's own programs: this can be any exception.
             except Exception as error:
-                raise StoppedError(f"the credentials cannot be renewed: {error}") from None
+                raise LoadError(f"the credentials cannot be renewed: {error}") from None
 
         connect = partial(Connection, requests.url, _TIMEOUT_SECONDS)
         watch = _watch(self.patience_seconds)
@@ -225,8 +220,12 @@ class Run:
             is_cut = False
         finally:
             counted = [[each for each in client if each.counts] for client in load.samples]
-            observed = self._observed(counted)
-            if observed:
+            samples = [each for client in counted for each in client]
+            if samples:
+                start = min(each.intended_at for each in samples)
+                key = self.loaded.design.request.tokens_key
+                observed = [observe(each, start, key, self.tokenizer) for each in samples]
+                failures = Counter(each.kind for each in observed if each.failure is not None)
                 instances = self._instances()
                 usd, cost = cost_per_hour(instances, variant, self.endpoint.environment)
                 trial = Trial(
@@ -235,7 +234,7 @@ class Run:
                     order,
                     began_at,
                     trial_figures(observed, _measured_seconds(cell, counted), cell.batch, usd),
-                    dict(Counter(each.kind for each in observed if each.failure).most_common()),
+                    dict(failures.most_common()),
                     " and ".join(map(str, instances)),
                     None if usd is None else rounded(usd),
                     cost,
@@ -258,21 +257,14 @@ class Run:
                 requests=design.requests,
                 seconds=design.seconds,
             )
-        arrivals = self._trace
-        if cell.requests_per_second is not None:
-            rate, end = cell.requests_per_second, warm_up + design.seconds
-            if design.arrivals == "constant":
-                arrivals = constant_arrivals(rate, end)
-            else:
-                arrivals = poisson_arrivals(rate, end, design.seed * 100_000 + order)
-        connections = design.connections or _DEFAULT_CONNECTIONS
-        return OpenLoad(bodies, arrivals or (), connections, warm_up)
-
-    def _observed(self, counted: Sequence[Sequence[Sample]]) -> list[Observed]:
-        samples = [each for client in counted for each in client]
-        start = min((each.intended_at for each in samples), default=0.0)
-        key = self.loaded.design.request.tokens_key
-        return [observe(each, start, key, self.tokenizer) for each in samples]
+        rate, end = cell.requests_per_second, warm_up + design.seconds
+        if rate is None:
+            arrivals = self._trace or []
+        elif design.arrivals == "constant":
+            arrivals = constant_arrivals(rate, end)
+        else:
+            arrivals = poisson_arrivals(rate, end, design.seed * 100_000 + order)
+        return OpenLoad(bodies, arrivals, design.connections or _DEFAULT_CONNECTIONS, warm_up)
 
     def _instances(self) -> tuple[Instances, ...]:
         try:
@@ -302,11 +294,11 @@ def _watch(patience_seconds: float) -> Watch:
             failures = 0
             return
         if is_expired(sample.reply):
-            raise StoppedError(f"the credentials are no longer valid: {failure}")
+            raise LoadError(f"the credentials are no longer valid: {failure}")
         failures += 1
         since = now if failures == 1 else since
         if failures >= _MOST_FAILURES and now - since >= patience_seconds:
-            raise StoppedError(
+            raise LoadError(
                 f"{failures} requests in a row failed, over {now - since:.0f} s; "
                 f"the last one: {failure}"
             )

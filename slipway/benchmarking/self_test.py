@@ -41,8 +41,6 @@ class Level:
     """What the driver reached at one level.
 
     Args:
-        concurrency: clients of the closed loop; None in the open one.
-        requests_per_second: rate of the open loop; None in the closed one.
         share: of the ideal rate.
         late_seconds: 99th percentile of how late the driver sent.
         reason: why the level is refused; None if the driver reaches it.

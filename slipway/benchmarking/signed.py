@@ -27,14 +27,7 @@ _JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"
 
 @dataclass
 class SignedRequests:
-    """The bytes of signed requests, each body signed once a minute.
-
-    Args:
-        url: of one endpoint's InvokeEndpoint.
-        region: of the endpoint.
-        credentials: returns the present ones; called once for each signature.
-        headers: of each request.
-    """
+    """The bytes of signed requests, each body signed once a minute with the present credentials."""
 
     url: str
     region: str

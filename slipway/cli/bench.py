@@ -93,14 +93,14 @@ def _measure(
     from slipway.benchmarking.design import find_design
     from slipway.benchmarking.report import as_html, as_markdown
     from slipway.benchmarking.requests import find_tokenizer
-    from slipway.benchmarking.results import ROWS, SUMMARY, as_document, request_lines, run_folder
+    from slipway.benchmarking.results import FOLDER, ROWS, SUMMARY, as_document, request_lines
     from slipway.benchmarking.run import Run
 
     project = current_project()
     loaded = find_design(design, name, project.root, Path.cwd())
     endpoint = _endpoint(project, name, env)
     began_at = datetime.now(UTC)
-    folder = output or run_folder(project.root, name, env, began_at)
+    folder = output or project.root / FOLDER / name / f"{env}-{began_at:%Y%m%dT%H%M%SZ}"
     rows = folder / ROWS
 
     def write(trial: Trial, requests: Sequence[Observed]) -> None:
