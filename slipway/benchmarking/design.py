@@ -27,9 +27,6 @@ Rates = Annotated[tuple[Rate, ...], Field(min_length=1, strict=False)]
 Names = Annotated[tuple[Name, ...], Field(min_length=1, strict=False)]
 
 
-# docs/guides/bench.md describes each field.
-
-
 class Factors(Section):
     """The levels of each factor. Every combination of levels is a cell."""
 
@@ -81,7 +78,7 @@ class Published(Section):
 
 
 class Design(Section):
-    """What `slipway bench` measures."""
+    """What `slipway bench` measures; docs/guides/bench.md describes each field."""
 
     description: str
     models: tuple[str, ...] = Field((), strict=False)

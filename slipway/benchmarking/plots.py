@@ -92,10 +92,7 @@ def _curve(name: str, places: Sequence[Point], kind: str, *, is_joined: bool) ->
 
 # Any: levels.
 def heat_map(
-    title: str,
-    rows: Mapping[Any, str],
-    columns: Mapping[Any, str],
-    values: Mapping[Any, float],
+    title: str, rows: Mapping[Any, str], columns: Mapping[Any, str], values: Mapping[Any, float]
 ) -> str:
     """Returns a table whose cells are the darker the greater their numbers are.
 
