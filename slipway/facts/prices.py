@@ -57,32 +57,41 @@ def dashboard_price(region: str) -> DashboardPrice | None:
 class _Table:
     hourly: Mapping[tuple[str, str], Price]
     volumes: Mapping[str, Price]
+    services: Mapping[tuple[str, str], Price]
 
 
 @functools.cache
 def _table() -> _Table:
-    table = read_table("prices.json")
-    sources = {
-        name: (datetime.date.fromisoformat(source["as_of"]), source["description"])
-        for name, source in table["sources"].items()
-    }
+    table, services = read_table("prices.json"), read_table("services.json")
     return _Table(
+        _by_region(table["instances_usd_per_hour"], table["sources"]),
         MappingProxyType(
             {
-                (region, instance_type): Price(usd, *sources[source])
-                for region, by_source in table["instances_usd_per_hour"].items()
-                for source, prices in by_source.items()
-                for instance_type, usd in prices.items()
-            }
-        ),
-        MappingProxyType(
-            {
-                region: Price(usd, *sources[source])
+                region: _price(usd, table["sources"][source])
                 for region, by_source in table["volumes_usd_per_gb_month"].items()
                 for source, usd in by_source.items()
             }
         ),
+        _by_region(services["usd"], services["sources"]),
     )
+
+
+def _by_region(
+    regions: Mapping[str, Mapping[str, Mapping[str, float]]],
+    sources: Mapping[str, Mapping[str, str]],
+) -> Mapping[tuple[str, str], Price]:
+    return MappingProxyType(
+        {
+            (region, name): _price(usd, sources[source])
+            for region, by_source in regions.items()
+            for source, prices in by_source.items()
+            for name, usd in prices.items()
+        }
+    )
+
+
+def _price(usd: float, source: Mapping[str, str]) -> Price:
+    return Price(usd, datetime.date.fromisoformat(source["as_of"]), source["description"])
 
 
 def instance_price_per_hour(instance_type: str, region: str) -> Price | None:
@@ -102,6 +111,4 @@ def service_price(name: str, region: str) -> Price | None:
         name: a row of `services.json`, which has the unit in it.
         region: of the account's resources.
     """
-    table = read_table("services.json")
-    usd = table["usd"].get(region, {}).get(name)
-    return usd and Price(usd, datetime.date.fromisoformat(table["as_of"]), table["source"])
+    return _table().services.get((region, name))

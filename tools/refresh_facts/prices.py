@@ -193,8 +193,8 @@ def counted(table: Table) -> str:
     )
 
 
-def _connect() -> BaseClient:
-    # The API has three end points; this one answers for every region.
+def connect() -> BaseClient:
+    """Returns a client of the API's end point in us-east-1, which answers for every region."""
     client: BaseClient = boto3.client("pricing", region_name="us-east-1")
     return client
 
@@ -203,7 +203,7 @@ def main(
     arguments: Sequence[str],
     *,
     path: Path = PATH,
-    connect: Callable[[], BaseClient] = _connect,
+    connect: Callable[[], BaseClient] = connect,
 ) -> int:
     """Runs the refresh as a command.
 
