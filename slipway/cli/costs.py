@@ -1,5 +1,6 @@
 """Formats an estimated cost for people."""
 
+from slipway.planning.bill import Part
 from slipway.planning.cost import VOLUME, CostEstimate, UsdPerMonth
 
 
@@ -52,6 +53,14 @@ def bounds(cost: UsdPerMonth) -> str:
     if len({usd for _, usd in words}) == 1:
         return _cents(cost.expected)
     return ", ".join(f"{word} {_cents(usd)}" for word, usd in words)
+
+
+def part_text(part: Part) -> str:
+    """Returns what a part of the bill costs a month, with its quantity."""
+    if part.quantity is None:
+        return bounds(part.usd)
+    quantity = f"{part.quantity:,.3g}" if part.unit == "GB" else f"{part.quantity:g}"
+    return f"{bounds(part.usd)} ({quantity} {part.unit})"
 
 
 def _cents(usd: float | None) -> str:

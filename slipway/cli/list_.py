@@ -81,13 +81,20 @@ def fleet_cells(row: FleetRow) -> Sequence[str]:
         f"{traffic.error_count:,}" if traffic else "",
         _milliseconds(traffic.p50_milliseconds if traffic else None),
         _milliseconds(traffic.p99_milliseconds if traffic else None),
-        "" if row.usd_per_month is None else f"{row.usd_per_month:,.0f}",
+        _usd(row),
         "; ".join(_remarks(row)),
     )
 
 
 def _milliseconds(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f} ms"
+
+
+def _usd(row: FleetRow) -> str:
+    if row.usd_per_month is not None:
+        return f"{row.usd_per_month:,.0f}"
+    known = row.usd_known_per_month
+    return "" if known is None else f"{known:,.0f} + unknown"
 
 
 def _remarks(row: FleetRow) -> Iterator[str]:

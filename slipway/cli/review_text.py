@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from slipway.cli.colours import heading
-from slipway.cli.costs import figures
+from slipway.cli.costs import figures, part_text
 from slipway.cli.output import as_lines
 from slipway.operations.reviewing import ChangeReview
 from slipway.planning.cost import UsdPerMonth
-from slipway.planning.review import Change, ModelReview
+from slipway.planning.review import NEW, REMOVED, Change, ModelReview
 
 MARK = "<!-- slipway review -->"
 """Begins a comment, so that a job finds the one to update."""
@@ -54,13 +54,19 @@ def review_rows(review: ModelReview) -> Iterator[tuple[str, str]]:
         edit = f": {_arrow(Change('', effect.before, effect.after))}"
         edit = edit if (effect.before, effect.after) != (None, None) else ""
         yield effect.consequence, f"{effect.setting}{edit} ({effect.reason})"
-    if review.cost_before != review.cost_after:
+    if len(set(_sides(review))) > 1 or review.verdict in (NEW, REMOVED):
         yield "cost", _cost(review)
+    for each in review.bill:
+        [name] = {part.name for part in (each.before, each.after) if part is not None}
+        shown = " -> ".join(
+            "none" if p is None else part_text(p) for p in (each.before, each.after)
+        )
+        yield "bill", f"{name}: {shown}"
     for change in review.changes:
-        shown = _arrow(change) if change.before else change.after
+        shown = _arrow(change) if change.before else change.after or ""
         yield "leads to", f"{change.name}: {shown}"
-    for each in review.reach:
-        yield "widened" if each.is_wider else "narrowed", each.text
+    for way in review.reach:
+        yield "widened" if way.is_wider else "narrowed", way.text
 
 
 def _arrow(change: Change) -> str:
@@ -71,12 +77,28 @@ def _arrow(change: Change) -> str:
 
 
 def _cost(review: ModelReview) -> str:
-    sides = (review.cost_before, review.cost_after)
-    return f"{' -> '.join(_usd(each) for each in sides if each is not None)} USD a month"
+    sides = list(_sides(review))
+    shown = [
+        _short(*each, 0) if each[0].expected is None else figures(each[0], "") for each in sides
+    ]
+    if len(set(shown)) < len(shown):  # an alarm costs cents
+        shown = [f"{_short(*each, 2)} expected" for each in sides]
+    return f"{' -> '.join(shown)} USD a month"
 
 
-def _usd(cost: UsdPerMonth) -> str:
-    return "unknown" if cost == UsdPerMonth(None, None, None) else figures(cost, "")
+def _sides(review: ModelReview) -> Iterator[tuple[UsdPerMonth, float | None]]:
+    for cost, known in (
+        (review.cost_before, review.known_before),
+        (review.cost_after, review.known_after),
+    ):
+        if cost is not None:
+            yield cost, known
+
+
+def _short(cost: UsdPerMonth, known: float | None, decimals: int) -> str:
+    if cost.expected is not None:
+        return f"{cost.expected:,.{decimals}f}"
+    return "unknown" if known is None else f"{known:,.{decimals}f} + unknown"
 
 
 def as_markdown(review: ChangeReview, templates: Mapping[str, str]) -> str:
@@ -119,13 +141,8 @@ def _within_a_comment(blocks: Sequence[str]) -> str:
 
 
 def _expected(review: ModelReview) -> str:
-    sides = (review.cost_before, review.cost_after)
-    known = [
-        "unknown" if each.expected is None else f"{each.expected:,.0f}"
-        for each in sides
-        if each is not None
-    ]
-    return " -> ".join(dict.fromkeys(known)) or "unknown"
+    shown = [_short(*each, 0) for each in _sides(review)]
+    return " -> ".join(dict.fromkeys(shown)) or "unknown"
 
 
 def _literal(text: str) -> str:

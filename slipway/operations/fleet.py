@@ -28,10 +28,11 @@ from slipway.deployed.traffic import (
     watched_metrics,
 )
 from slipway.errors import UserError
-from slipway.facts.prices import instance_price_per_hour
 from slipway.planning.artifact_place import artifact_label
 from slipway.planning.artifacts import has_source
-from slipway.planning.cost import HOURS_PER_MONTH
+from slipway.planning.bill import bill_of
+from slipway.planning.cost import Fleet as PaidFleet
+from slipway.planning.cost import estimate_cost
 from slipway.planning.described_alarms import scales, watches
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
@@ -69,7 +70,9 @@ class FleetRow:
         at_maximum: whether its scaling can add no more.
         traffic: of the last hour.
         alarms: those that are raised, without those that only scale.
-        usd_per_month: cost if as many instances run all month.
+        usd_per_month: total of the bill if as many instances run all month. Without a file it is
+            the cost of the instances.
+        usd_known_per_month: the parts of it whose price is known; None without the instances'.
         idle_days: days without a request, of the last `IDLE_DAYS`; None below one day.
         has_file: whether the project has a config of the name.
     """
@@ -85,6 +88,7 @@ class FleetRow:
     traffic: Traffic | None = None
     alarms: tuple[str, ...] = ()
     usd_per_month: float | None = None
+    usd_known_per_month: float | None = None
     idle_days: int | None = None
     has_file: bool = True
 
@@ -301,6 +305,7 @@ def _row(
     if not state and status == "InService":
         state = SLEEPS if is_asleep else IN_SERVICE
     gone = live.served.gone
+    usd, usd_known = _cost(live, plan, environment.region)
     return FleetRow(
         name,
         environment.name,
@@ -309,7 +314,8 @@ def _row(
         reason=f"its {gone} was deleted" if gone else "",
         serves_files=None if plan is None or gone else _serves(live.served, plan),
         instances=f"{count} x {', '.join(types) or 'unknown'}",
-        usd_per_month=_cost(live, environment.region),
+        usd_per_month=usd,
+        usd_known_per_month=usd_known,
     )
 
 
@@ -322,17 +328,24 @@ def _serves(served: Served, plan: DeploymentPlan) -> bool:
     return (served.image, served.artifact) == (plan.image.uri, artifact)
 
 
-def _cost(live: _Live, region: str) -> float | None:
-    """Returns the cost of the instances that run; guests add none to their host's."""
-    if live.component is not None and (
+def _cost(
+    live: _Live, plan: DeploymentPlan | None, region: str
+) -> tuple[float | None, float | None]:
+    """Returns the bill's month with the instances that run, and the known part of it.
+
+    Guests add no instances to their host's.
+    """
+    is_guest = live.component is not None and (
         live.component["InferenceComponentName"] != live.described["EndpointName"]
-    ):
-        return 0.0
-    total = 0.0
-    for each in live.variants:
-        price = instance_price_per_hour(_first(live.types.get(each["VariantName"], ())), region)
+    )
+    size = plan.config.endpoint.volume_size_gb if plan is not None else None
+    running = []
+    for each in () if is_guest else live.variants:
+        types = live.types.get(each["VariantName"], ())
         count = each.get("CurrentInstanceCount", 0)
-        if price is None and count:
-            return None
-        total += count * HOURS_PER_MONTH * (price.usd if price else 0.0)
-    return round(total, 2)
+        running.append(PaidFleet((_first(types),), count, count, count, size))
+    cost = estimate_cost(running, region)
+    if plan is None:
+        return cost.instances.expected, cost.instances.expected
+    bill = bill_of(replace(plan, cost=cost))
+    return bill.total.expected, bill.known

@@ -12,6 +12,7 @@ from slipway.config.names import CI, ENVIRONMENTS_FILE, LOCAL
 from slipway.errors import Problem, UserError, did_you_mean
 from slipway.operations.against import compare_with_deployed
 from slipway.planning.artifacts import has_source
+from slipway.planning.bill import bill_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.review import ModelReview, review, without_base
 from slipway.project import NAMES_HOST, Project
@@ -120,9 +121,10 @@ def _with_deployed(plan: DeploymentPlan, access: Access) -> ModelReview | None:
     if effects.verdict is None:
         return None
     warnings = tuple(each.message for each in plan.warnings)
+    bill = bill_of(plan)
     return ModelReview(
         plan.config.name, plan.environment.name, effects.verdict, effects.summary, effects,
-        cost_after=plan.cost.instances, warnings=warnings,
+        cost_after=bill.total, known_after=bill.known, warnings=warnings,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 `cost.py` has the sums. What depends on use is named with its price, and is in no sum.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,23 @@ class Item:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A summand of the total.
+
+    Args:
+        name: what is billed.
+        usd: of a month.
+        quantity: of the unit, alike in every month; None of instances and volumes.
+        unit: such as `metrics`.
+    """
+
+    name: str
+    usd: UsdPerMonth
+    quantity: float | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True)
 class Bill:
     """What a plan costs.
 
@@ -72,6 +89,18 @@ class Bill:
     by_use: tuple[Item, ...]
     total: UsdPerMonth
     sources: tuple[PriceSource, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Returns what the total is the sum of."""
+        return _parts(self.cost, self.items)
+
+    @property
+    def known(self) -> float | None:
+        """Returns the expected cost of the parts whose price is known; None without instances'."""
+        if self.cost.instances.expected is None:
+            return None
+        return round(sum(each.usd.expected or 0.0 for each in self.parts), 2)
 
     def as_json(self) -> dict[str, Any]:
         """Returns it as data; an unknown price is null."""
@@ -122,8 +151,6 @@ def bill_of(
             yield Item(name, None, "GB and month", usd, None)
 
     items, uses = tuple(fixed()), tuple(by_use())
-    parts = [plan.cost.instances, *([plan.cost.volumes] if plan.cost.volumes else [])]
-    parts += [UsdPerMonth(*[each.usd_per_month] * 3) for each in items]
     sources = [PriceSource(each.as_of.isoformat(), each.source) for each in used]
     if plan.cost.dashboard is not None:
         sources.append(PriceSource(plan.cost.dashboard.as_of, plan.cost.dashboard.source))
@@ -134,8 +161,19 @@ def bill_of(
         _hourly(plan.cost.instances),
         items,
         uses,
-        sum_of(parts),
+        sum_of([each.usd for each in _parts(plan.cost, items)]),
         tuple(dict.fromkeys([*plan.cost.sources, *sources])),
+    )
+
+
+def _parts(cost: CostEstimate, items: Sequence[Item]) -> tuple[Part, ...]:
+    return (
+        Part("instances", cost.instances),
+        *([Part("volumes", cost.volumes)] if cost.volumes is not None else []),
+        *(
+            Part(each.name, UsdPerMonth(*[each.usd_per_month] * 3), each.quantity, each.unit)
+            for each in items
+        ),
     )
 
 

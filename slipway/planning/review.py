@@ -1,9 +1,10 @@
 """What a reviewer asks of a change: the plans before and after it, side by side."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
+from slipway.planning.bill import Bill, Part, bill_of
 from slipway.planning.consequences import Consequence, Consequences, as_text, consequences
 from slipway.planning.cost import UsdPerMonth
 from slipway.planning.execution_rights import RoleContext, execution_rights
@@ -22,6 +23,14 @@ class Change:
     name: str
     before: str | None
     after: str | None
+
+
+@dataclass(frozen=True)
+class BillChange:
+    """A part of the bill before and after; None on a side that has none."""
+
+    before: Part | None
+    after: Part | None
 
 
 @dataclass(frozen=True)
@@ -48,8 +57,11 @@ class ModelReview:
             where the base has no valid plan.
         reason: what the verdict means, as half a sentence.
         consequences: of each edit; None unless both sides have a plan.
-        cost_before: cost of the instances; None without a plan.
+        cost_before: total of the bill a month; None without a plan.
         cost_after: the same after the change.
+        known_before: the part of `cost_before` whose price is known, as expected.
+        known_after: the same after the change.
+        bill: each part of it that differs, with the dashboard, which is in no total.
         changes: what follows from the edits: files, memory, keys of serving.properties.
         reach: rights and network, as far as they differ.
         warnings: of the plan after the change.
@@ -62,6 +74,9 @@ class ModelReview:
     consequences: Consequences | None = None
     cost_before: UsdPerMonth | None = None
     cost_after: UsdPerMonth | None = None
+    known_before: float | None = None
+    known_after: float | None = None
+    bill: tuple[BillChange, ...] = ()
     changes: tuple[Change, ...] = ()
     reach: tuple[Reach, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -89,27 +104,37 @@ def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> Model
     if plan is None:
         return None
     model, environment = plan.config.name, plan.environment.name
-    old_cost = before.cost.instances if before is not None else None
-    new_cost = after.cost.instances if after is not None else None
+    old, new = (None if each is None else bill_of(each) for each in (before, after))
+    found = ModelReview(
+        model,
+        environment,
+        REMOVED,
+        _removed(model, environment),
+        cost_before=old.total if old else None,
+        cost_after=new.total if new else None,
+        known_before=old.known if old else None,
+        known_after=new.known if new else None,
+    )
     if after is None:
-        reason = _removed(model, environment)
-        return ModelReview(model, environment, REMOVED, reason, None, old_cost, new_cost)
-    changes, reach = _changes(_told(before), _told(after)), _reach(before, after)
-    warnings = tuple(each.message for each in after.warnings)
+        return found
+    found = replace(
+        found,
+        verdict=NEW,
+        reason=_fleet(after),
+        bill=_bill_changes(old, new),
+        changes=_changes(_told(before), _told(after)),
+        reach=_reach(before, after),
+        warnings=tuple(each.message for each in after.warnings),
+    )
     if before is None:
-        return ModelReview(
-            model, environment, NEW, _fleet(after), None, old_cost, new_cost, changes, reach,
-            warnings,
-        )  # fmt: skip
-    found = consequences(before, after)
-    if found.verdict is None:
+        return found
+    effects = consequences(before, after)
+    if effects.verdict is None:
         return None
-    verdict, reason = str(found.verdict), found.summary
+    verdict, reason = str(effects.verdict), effects.summary
     if before.config.name != model:
         verdict, reason = RENAMED, _renamed(before.config.name, model)
-    return ModelReview(
-        model, environment, verdict, reason, found, old_cost, new_cost, changes, reach, warnings
-    )
+    return replace(found, verdict=verdict, reason=reason, consequences=effects)
 
 
 def without_base(
@@ -140,6 +165,25 @@ def _fleet(plan: DeploymentPlan) -> str:
         f"{each.instance_count} x {', or '.join(each.instance_types)}"
         for each in plan.every_variant
     )
+
+
+def _bill_changes(before: Bill | None, after: Bill | None) -> tuple[BillChange, ...]:
+    olds, news = _billed(before), _billed(after)
+    return tuple(
+        BillChange(olds.get(name), news.get(name))
+        for name in dict.fromkeys((*olds, *news))
+        if olds.get(name) != news.get(name)
+    )
+
+
+def _billed(bill: Bill | None) -> dict[str, Part]:
+    if bill is None:
+        return {}
+    found = list(bill.parts)
+    if (price := bill.cost.dashboard) is not None:
+        name = f"dashboard beyond the first {price.free_dashboards} of the account"
+        found.append(Part(name, UsdPerMonth(*[price.usd_per_month] * 3)))
+    return {each.name: each for each in found}
 
 
 def _told(plan: DeploymentPlan | None) -> dict[str, str]:

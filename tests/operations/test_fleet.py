@@ -18,6 +18,7 @@ from slipway.codes.code import Code
 from slipway.deployed.traffic import Traffic
 from slipway.operations.fleet import Fleet, FleetRow, find_fleet
 from slipway.operations.reviewing import review_deployed
+from slipway.planning.bill import bill_of
 from slipway.project import Project
 from tests.support.accounts import connection_to
 from tests.support.clocks import MovableClock
@@ -87,7 +88,9 @@ def test_every_model_and_every_stack_has_a_row(
     assert serving.instances == "2 x ml.g4dn.xlarge"
     # Its weights are others than those of the files.
     assert (serving.serves_files, serving.at_maximum, serving.idle_days) == (False, False, None)
-    assert serving.usd_per_month == pytest.approx(2 * 0.736 * 730, rel=0.01)
+    # As many instances run as at creation.
+    bill = bill_of(project.plan(MODEL, LOCAL))
+    assert serving.usd_per_month == bill.total.expected == pytest.approx(1075.86, abs=1)
     assert serving.traffic is not None
     assert serving.traffic.request_count == 3
     assert serving.traffic.p99_milliseconds is not None

@@ -28,6 +28,11 @@ def test_the_page_shows_the_table() -> None:
     assert f"```text\n{as_table(ROWS)}\n```" in page
 
 
+def test_a_price_that_nobody_knows_is_named() -> None:
+    row = FleetRow("chat", "eu", IN_SERVICE, usd_known_per_month=1198.7)
+    assert as_table([row]).endswith("in service  1,199 + unknown")
+
+
 def test_columns_without_a_value_are_left_out() -> None:
     assert as_table([FleetRow("later", "local", "not deployed")]) == (
         "model  environment  state\nlater  local        not deployed"

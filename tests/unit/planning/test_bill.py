@@ -4,12 +4,14 @@ import datetime
 
 import pytest
 
+from slipway.cli.review_text import review_rows
 from slipway.facts.prices import Price
 from slipway.planning.bill import Bill, bill_of
 from slipway.planning.cost import UsdPerMonth
 from slipway.planning.families import deployment_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from slipway.planning.review import review
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for, model_config
 
 DAY = datetime.date(2026, 11, 1)
@@ -54,12 +56,29 @@ def test_each_metric_of_an_alarm_is_billed():
     assert (found["alarms"], found["alarms by 10 s"]) == (5, 2)
 
 
+def test_a_review_names_what_an_alarm_and_a_dashboard_add_to_the_bill():
+    scaling = {"autoscaling": SCALING | {"target_invocations_per_instance_per_minute": 60}}
+    before = plan(**scaling, endpoint={"dashboard": False})
+    after = plan(**scaling, alarms={"at_max_capacity": True})
+    found = review(before, after)
+    assert found is not None
+    assert (found.cost_before, found.cost_after) == (bill_of(before).total, bill_of(after).total)
+    rows = [value for name, value in review_rows(found) if name in ("cost", "bill")]
+    assert rows == [
+        "1,075.84 expected -> 1,076.04 expected USD a month",
+        "alarms: 0.70 USD (7 metrics) -> 0.90 USD (9 metrics)",
+        "dashboard beyond the first 3 of the account: none -> 3.00 USD",
+    ]
+
+
 def test_an_unknown_price_makes_the_total_unknown():
     found = bill_of(plan(PRODUCTION))
-    # eu-west-1 has a price of the instance, and none of alarms and files.
+    # eu-west-1 has a price of the instance and of alarms, and none of files.
     assert found.cost.instances.expected is not None
-    assert [(each.usd_each, each.usd_per_month) for each in found.items] == [(None, None)] * 2
+    alarms, files = found.items
+    assert (alarms.usd_per_month, files.usd_each, files.usd_per_month) == (0.5, None, None)
     assert found.total == UsdPerMonth(None, None, None)
+    assert found.known == pytest.approx(found.cost.instances.expected + 0.5)
     known = bill_of(plan(PRODUCTION), lambda name, region: Price(1.0, DAY, f"{name} in {region}"))
     assert known.total.expected is not None
     assert ("2026-11-01", "alarm_metric_month in eu-west-1") in [
