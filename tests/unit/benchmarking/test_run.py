@@ -290,7 +290,7 @@ def test_a_slow_server_makes_an_open_loop_wait_and_not_the_client_late(
 
 
 def test_a_trace_is_sent_as_it_is(stub: Stub, tmp_path: Path) -> None:
-    (tmp_path / "trace.csv").write_text("seconds,tokens\n7.0,5\n7.0,9\n7.2,1\n")
+    (tmp_path / "trace.csv").write_text("seconds\n7.0\n7.0\n7.2\n")
     given = {"factors": {"batch": [1]}, "trace": "trace.csv"}
     design = written_design(tmp_path, seconds=None, **given)
     rows: list[dict[str, Any]] = []
