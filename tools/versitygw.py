@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from tools.go_programs import GoProgram
 from tools.installs import exit_status
 
-VERSITYGW = GoProgram("versitygw", "github.com/versity/versitygw", "cmd/versitygw", "versitygw")
+VERSITYGW = GoProgram(
+    "versitygw",
+    "github.com/versity/versitygw",
+    "cmd/versitygw",
+    "versitygw",
+    ("github.com/versity/...", "github.com/valyala/...", "github.com/gofiber/..."),
+)
 """The server."""
 
 
