@@ -1,12 +1,17 @@
-"""Reads the lock file of a model."""
+"""Reads what is committed beside a model's config: its lock, and its kept measurement."""
 
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from slipway.codes.code import Code
+from slipway.config.sections.base import Section
 from slipway.errors import Kind, Location, Problem, UserError, relative
 from slipway.planning.lock import Lock
+from slipway.sizing.measured import Measurement
+
+SectionT = TypeVar("SectionT", bound=Section)
 
 
 def read_lock(path: Path, root: Path, name: str) -> Lock:
@@ -20,23 +25,37 @@ def read_lock(path: Path, root: Path, name: str) -> Lock:
     Raises:
         UserError: the file is not a lock.
     """
+    remedy = f"Restore it with git, or delete it and run `slipway publish {name}`."
+    return _read(Lock, path, root, "lock", Code.LOCK_UNREADABLE, remedy) or Lock()
 
+
+def read_measurement(path: Path, root: Path) -> Measurement | None:
+    """Returns a model's kept measurement; None without one.
+
+    Raises:
+        UserError: the file is not a measurement.
+    """
+    remedy = "Restore it with git, or delete it and keep a run with `slipway bench --keep`."
+    return _read(Measurement, path, root, "measurement", Code.MEASUREMENT_UNREADABLE, remedy)
+
+
+def _read(
+    kind: type[SectionT], path: Path, root: Path, noun: str, code: Code, remedy: str
+) -> SectionT | None:
     def refused(message: str, remedy: str) -> UserError:
         place = Location(relative(path, root))
-        code, kind = Code.LOCK_UNREADABLE, Kind.SHAPE
-        return UserError([Problem(code, kind, message, remedy, location=place)])
+        return UserError([Problem(code, Kind.SHAPE, message, remedy, location=place)])
 
     try:
-        return Lock.model_validate_json(path.read_bytes())
+        return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        return Lock()
+        return None
     except OSError as error:
-        message = f"the lock file cannot be read: {error.strerror}"
+        message = f"the {noun} file cannot be read: {error.strerror}"
         raise refused(message, "Restore it with git.") from None
     except ValidationError as error:
         found = "; ".join(
             f"{'.'.join(map(str, detail['loc'])) or 'file'}: {detail['msg']}"
             for detail in error.errors(include_url=False)
         )
-        remedy = f"Restore it with git, or delete it and run `slipway publish {name}`."
-        raise refused(f"not a lock file: {found}", remedy) from None
+        raise refused(f"not a {noun} file: {found}", remedy) from None

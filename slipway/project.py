@@ -31,7 +31,7 @@ from slipway.config.sections.base import UnknownValueError
 from slipway.directories import find_escapes, find_in_directory
 from slipway.errors import Kind, Problem, UserError, did_you_mean
 from slipway.image_sources import IMAGE_SOURCES, image_digest
-from slipway.lock_file import read_lock
+from slipway.lock_file import read_lock, read_measurement
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment
@@ -49,6 +49,7 @@ from slipway.planning.sharing import (
 )
 from slipway.policies.judge import judge
 from slipway.policies.plan import Policy
+from slipway.sizing.measured import Measurement
 
 # The folder of what programs make; git ignores it.
 _MADE_LATER = "build/"
@@ -211,6 +212,14 @@ class Project:
     def lock(self, name: str) -> Lock:
         """Reads a model's lock, as `read_lock` does."""
         return read_lock(self.lock_path(name), self.root, name)
+
+    def measurement_path(self, name: str) -> Path:
+        """Returns the path of a model's kept measurement, whether it exists or not."""
+        return self.root / CONFIG_DIRECTORY / f"{name}.measured.json"
+
+    def measurement(self, name: str) -> Measurement | None:
+        """Reads a model's kept measurement, as `read_measurement` does."""
+        return read_measurement(self.measurement_path(name), self.root)
 
     def image_bases(self, family: str, environment: Environment) -> list[ImageBase]:
         """Returns the images that a container of Slipway is built on, for the project's configs.

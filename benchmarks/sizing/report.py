@@ -13,9 +13,12 @@ from benchmarks.sizing.validation import (
     Prediction,
     bands,
     cheaper_of_two,
+    corrected,
+    corrected_bands,
     is_inside,
     measured,
     pairs_of,
+    predict_each_model,
     predict_each_pair,
     predict_held_out,
     split,
@@ -38,7 +41,8 @@ def report(rows: Sequence[Row], fitted: Constants) -> dict[str, Any]:
     training, _ = split(rows)
     held = predict_held_out(rows)
     each_pair = predict_each_pair(rows)
-    widths = bands(each_pair, rows)
+    each_model = predict_each_model(rows)
+    widths = bands(each_pair, rows) | {"corrected": corrected_bands(each_model)}
     own_widths = bands(predict_each_pair(training), training)
     known = measured(training)
     all_rows = [Prediction(row, predicted_seconds(row, fitted)) for row in rows]
@@ -60,9 +64,21 @@ def report(rows: Sequence[Row], fitted: Constants) -> dict[str, Any]:
     }
     result["summary"]["held_out"]["inside_percent"] = _percent(inside)
     result["summary"]["each_pair"]["inside_percent"] = _percent(inside_all)
+    result["summary"] |= {"corrected": _corrected_summary(each_model)}
     for name, found in sets.items():
         result["summary"][name]["cheaper_of_two"] = list(cheaper_of_two(found))
     return result
+
+
+def _corrected_summary(each_model: Sequence[Prediction]) -> dict[str, Any]:
+    """Returns the errors before and after a correction."""
+    return {
+        place: {
+            "before": summary([before for before, _ in changes]),
+            "after": summary([after for _, after in changes]),
+        }
+        for place, changes in corrected(each_model).items()
+    }
 
 
 def _is_near(known: Sequence[Mapping[str, Any]], row: Row) -> bool:
@@ -124,6 +140,7 @@ def write_page(results: Mapping[str, Any]) -> None:
     text = PAGE.read_text("utf-8")
     for name, table in (
         ("summary", summary_table(results)),
+        ("corrected", corrected_table(results)),
         ("constants", _constants_table(facts["constants"])),
         ("held-out rows", _rows_table(results["held_out"])),
     ):
@@ -135,7 +152,7 @@ def write_page(results: Mapping[str, Any]) -> None:
 
 def summary_table(results: Mapping[str, Any]) -> str:
     """Returns the summaries beside their goals."""
-    found = results["summary"]
+    found = {name: results["summary"][name] for name in ("held_out", "each_pair", "fitted")}
     goals = {"dense": (15, 30), "other": (20, 40)}
     titles = {"dense": "dense models", "other": "experts, or quantised"}
     lines = ["| | goal | held out | each pair in turn | fitted |", "|---|---|---|---|---|"]
@@ -152,6 +169,24 @@ def summary_table(results: Mapping[str, Any]) -> str:
     orders = [found[name]["cheaper_of_two"] for name in found]
     shown = [f"{right} of {total}" for right, total in orders]
     lines.append(f"| cheaper of two types | 9 of 10 | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
+
+
+def corrected_table(results: Mapping[str, Any]) -> str:
+    """Returns what measured rows change for others of their model."""
+    titles = {
+        "type": "the same type, other loads",
+        "gpu": "another type with the same GPU",
+        "other GPU": "a type with another GPU",
+    }
+    lines = [
+        "| measured | rows | median error before | after | worst error before | after |",
+        "|---|---|---|---|---|---|",
+    ]
+    for place, title in titles.items():
+        both = [results["summary"]["corrected"][place][side] for side in ("before", "after")]
+        cells = [f"{each[f'{word}_percent']:g} %" for word in ("median", "worst") for each in both]
+        lines.append(f"| {title} | {both[0]['rows']} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from statistics import median
 from typing import Any
 
@@ -12,6 +12,7 @@ from benchmarks.sizing.holdout import Pair, held_out
 from benchmarks.sizing.rows import Row
 from slipway.facts.prices import instance_price_per_hour
 from slipway.sizing.facts import EXTRAPOLATED, NEARBY, is_measured_nearby, width_of
+from slipway.sizing.measured import Correction
 
 # Bands hold this part of the rows that a fit without their pair predicted.
 _INSIDE = 0.95
@@ -57,6 +58,55 @@ def predict_each_pair(rows: Sequence[Row]) -> list[Prediction]:
         own = [row for row in rows if row.pair == pair]
         found += [Prediction(row, predicted_seconds(row, constants)) for row in own]
     return found
+
+
+def predict_each_model(rows: Sequence[Row]) -> list[Prediction]:
+    """Returns every row, as the rows of all other models predict it."""
+    found = []
+    for model in sorted({row.model for row in rows}):
+        constants = fit([row for row in rows if row.model != model])
+        own = [row for row in rows if row.model == model]
+        found += [Prediction(row, predicted_seconds(row, constants)) for row in own]
+    return found
+
+
+def corrected(predictions: Sequence[Prediction]) -> dict[str, list[tuple[Prediction, Prediction]]]:
+    """Returns each row before and after the rows of a pair of its model corrected it.
+
+    Those rows stand for a bench of one's own. It was on the same `type` without the row's
+    concurrency, on another type with the same `gpu`, or on a type with an `other GPU`.
+    """
+    found: dict[str, list[tuple[Prediction, Prediction]]] = {}
+    for pair, other in product(pairs_of(each.row for each in predictions), predictions):
+        row = other.row
+        if pair[0] != row.model:
+            continue
+        bench = [
+            each
+            for each in predictions
+            if each.row.pair == pair
+            and (pair != row.pair or each.row.load.concurrency != row.load.concurrency)
+        ]
+        factors = [(each.row.load.concurrency, each.row.seconds / each.seconds) for each in bench]
+        correction = Correction.of(pair[1], bench[0].row.server, factors)
+        after = other.seconds * correction.at(row.load.concurrency)
+        place = "gpu" if correction.covers(row.server) else "other GPU"
+        place = "type" if pair == row.pair else place
+        found.setdefault(place, []).append((other, Prediction(row, after)))
+    return found
+
+
+def corrected_bands(predictions: Sequence[Prediction]) -> dict[str, dict[str, float]]:
+    """Returns the widths of bands after a correction, where it helps."""
+    found = corrected(predictions)
+    widths: dict[str, dict[str, float]] = {"type": {}, "gpu": {}}
+    for group, is_dense in (("dense", True), ("other", False)):
+        for place in widths:
+            own = [after.distance for _, after in found[place] if after.row.is_dense == is_dense]
+            widths[place][group] = _width(own)
+        # Few rows are of another type, and it is no better known than the measured one.
+        widths["gpu"][group] = max(each[group] for each in widths.values())
+    return widths
 
 
 def pairs_of(rows: Iterable[Row]) -> list[Pair]:

@@ -50,18 +50,26 @@ def bench(
         tuple[Path, Path] | None,
         typer.Option(help="Folders of two runs: say what is better, and measure nothing."),
     ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a run: write its figures beside the lock, measure nothing."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure latency, throughput and cost of an endpoint under load."""
     require("load", "a bench")
-    if compare is not None:
-        if name is not None or design is not None or output is not None:
+    if compare is not None or keep is not None:
+        if (name, design, output) != (None, None, None) or (compare and keep):
             raise UserError.of(
                 Code.WRONG_OPTIONS,
-                "`--compare` measures nothing: a model, `--design` and `--output` have no effect",
-                "Give the two folders alone.",
+                f"`--{'compare' if compare else 'keep'}` measures nothing: a model, `--design` and "
+                "`--output` have no effect",
+                "Give the folders alone.",
             )
-        _compare(*compare, as_json=as_json)
+        if compare is not None:
+            _compare(*compare, as_json=as_json)
+        if keep is not None:
+            _keep(keep, as_json=as_json)
     elif name is not None:
         _measure(name, env, design, output, as_json=as_json)
     else:
@@ -84,6 +92,28 @@ def _compare(first: Path, second: Path, *, as_json: bool) -> None:
         typer.echo(f"Not only the endpoint differs: {text}.")
 
 
+def _keep(folder: Path, *, as_json: bool) -> None:
+    from slipway.benchmarking.kept import measurement_of
+    from slipway.benchmarking.results import read_document
+
+    project, document = current_project(), read_document(folder)
+    name, environment = document["model"], project.environment(document["environment"])
+    plan = project.plan(name, environment, allow_unpublished=True)
+    measurement = measurement_of(document, plan.config.serving.container)
+    if others := list(measurement.differences(plan)):
+        raise UserError.of(
+            Code.NOT_KEPT,
+            f"the run is not kept: {'; '.join(others)}",
+            f"Deploy {name} to `{environment.name}` and measure again.",
+        )
+    path = project.measurement_path(name)
+    write_file(path, measurement.render(), str(path))
+    if as_json:
+        print_json(measurement.model_dump(mode="json", exclude_none=True))
+    else:
+        typer.echo(f"{path}: {measurement.origin}. Commit it beside the lock.")
+
+
 def _measure(
     name: str, env: str, design: str | None, output: Path | None, *, as_json: bool
 ) -> None:
@@ -91,6 +121,7 @@ def _measure(
 
     from slipway.access import account_errors
     from slipway.benchmarking.design import find_design
+    from slipway.benchmarking.kept import served, why_not_kept
     from slipway.benchmarking.report import as_html, as_markdown
     from slipway.benchmarking.requests import find_tokenizer
     from slipway.benchmarking.results import FOLDER, ROWS, SUMMARY, as_document, request_lines
@@ -119,9 +150,13 @@ def _measure(
     with reported(str(folder), folder):
         folder.mkdir(parents=True, exist_ok=True)
         rows.write_bytes(b"")
+    before = served(endpoint)
     with account_errors():
         run.carry_out()
-    document = as_document(run, began_at, datetime.now(UTC))
+    document = as_document(run, began_at, datetime.now(UTC)) | {
+        # None after a deployment during the run.
+        "served": before if before == served(endpoint) else None,
+    }
     # Printed first, because the disk may be what is full.
     if as_json:
         print_json(document)
@@ -135,6 +170,8 @@ def _measure(
         write_file(path, text, str(path))
     say(f"{folder}: report.html, report.md, {SUMMARY}, {ROWS}")
     if run.stopped is None:
+        if why_not_kept(document) is None:
+            say(f"For `slipway fit`, `simulate` and `cost`: slipway bench --keep {folder}")
         return
     if as_json:
         raise typer.Exit(1)

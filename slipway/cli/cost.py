@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from slipway.errors import Problem
     from slipway.planning.bill import Bill, Item
     from slipway.project import Project
+    from slipway.sizing.performance import Known
 
 
 def cost(
@@ -35,26 +36,26 @@ def cost(
     """Show what models cost an hour and a month, by item, with the source of each price."""
     from slipway.errors import UserError
     from slipway.planning.bill import bill_of
+    from slipway.sizing.performance import performance_of
 
     project = current_project()
-    bills: list[Bill] = []
+    bills: list[tuple[Bill, Known]] = []
     problems: list[Problem] = []
     for name in names or project.files:
         try:
-            bills += [
-                bill_of(project.plan(name, each, allow_unpublished=True))
-                for each in _environments(project, name, env, is_named=bool(names))
-            ]
+            for each in _environments(project, name, env, is_named=bool(names)):
+                plan = project.plan(name, each, allow_unpublished=True)
+                bills.append((bill_of(plan), performance_of(plan, project.measurement(name))))
         except UserError as error:
             problems += error.problems
     if problems:
         raise UserError(problems)
     if as_json:
-        print_json({"bills": [each.as_json() for each in bills]})
+        found = [bill.as_json() | {"per_million": per_million(bill, k)} for bill, k in bills]
+        print_json({"bills": found})
         return
-    typer.echo(
-        "\n\n".join(map(describe, bills)) or "No environment but `local` and `ci` deploys one."
-    )
+    texts = [describe(bill, known) for bill, known in bills]
+    typer.echo("\n\n".join(texts) or "No environment but `local` and `ci` deploys one.")
 
 
 def _environments(
@@ -74,9 +75,41 @@ def _environments(
     return billed or (deploying if is_named else [])
 
 
-def describe(bill: Bill) -> str:
+def per_million(bill: Bill, known: Known) -> dict[str, Any]:
+    """Returns what a million requests and tokens cost on busy instances; null where unknown."""
+    load, price = known.load, next(iter(bill.cost.hourly), None)
+    requests = tokens = None
+    if load is not None and price is not None and price.usd is not None:
+        rate = load.requests_per_second
+        least, most = load.least_requests_per_second, load.most_requests_per_second
+        rates = {"low": most or rate, "expected": rate, "high": least or rate}
+        requests = {name: round(price.usd / each / 3600 * 1e6, 4) for name, each in rates.items()}
+        if load.tokens:
+            tokens = {name: round(usd / load.tokens, 4) for name, usd in requests.items()}
+    found = {"basis": known.basis, "origin": known.origin, "reasons": list(known.reasons)}
+    return found | {"requests": requests, "tokens": tokens}
+
+
+def describe(bill: Bill, known: Known) -> str:
     """Returns a bill as a person reads it."""
-    return f"{bill.model} in {bill.environment}, {bill.cost.region}\n" + as_lines(list(_rows(bill)))
+    rows = [*_rows(bill), *_use(per_million(bill, known)), *_sources(bill)]
+    return f"{bill.model} in {bill.environment}, {bill.cost.region}\n" + as_lines(rows)
+
+
+def _use(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    reasons = "; ".join(found["reasons"])
+    for what in ("requests", "tokens"):
+        usd = found[what]
+        if usd is not None:
+            low, expected, high = (f"{usd[each]:,.2f}" for each in ("low", "expected", "high"))
+            band = "" if low == high else f" [{low} to {high}]"
+            yield f"  a million {what}", f"{expected}{band} USD while busy"
+        elif what == "requests":
+            yield f"  a million {what}", f"unknown: {reasons or 'the price is unknown'}"
+    if found["basis"] is not None:
+        yield "  that is", found["origin"]
+        if reasons:
+            yield "  measurement", f"not used: {reasons}"
 
 
 def _rows(bill: Bill) -> Iterator[tuple[str, str]]:
@@ -98,6 +131,9 @@ def _rows(bill: Bill) -> Iterator[tuple[str, str]]:
         yield f"  {item.name}", f"by use: {_usd(item.usd_each)} per {item.unit}"
     for unknown in cost.unknown:
         yield "  unknown", f"no published price of {unknown} in {cost.region}"
+
+
+def _sources(bill: Bill) -> Iterator[tuple[str, str]]:
     for source in bill.sources:
         yield f"  {source.as_of}", source.description
 

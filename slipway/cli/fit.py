@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from slipway.config.schema import ModelConfig
     from slipway.facts.instances import InstanceFacts
     from slipway.project import Project
+    from slipway.sizing.measured import Correction
     from slipway.sizing.ranking import Goal, Ranking
     from slipway.sizing.traffic import Traffic
 
@@ -64,7 +65,8 @@ def fit(
 ) -> None:
     """Rank instance types for a model and its traffic: latency, count and cost, before any deploy.
 
-    Times are predicted from public measurements of other models, each with its band.
+    Times are predicted from public measurements of other models, each with its band. A measurement
+    of yours that `slipway bench --keep` wrote corrects them.
     """
     from slipway.cli.fit_text import describe
     from slipway.importing.instances import reference
@@ -79,13 +81,14 @@ def fit(
     volume = _traffic(rate, traffic)
     limit = (p99 or 0.0) / 1000
     goal = _goal(config, environment, volume, limit, _tokens(tokens), cached_tokens)
-    found = rank(ways_of(on, environment, types, goal), goal)
+    correction, notes = (None, []) if hub else _correction(project, str(name), env, goal)
+    found = rank(ways_of(on, environment, types, goal), goal, correction)
     if not found.ranked:
         raise _nothing(found)
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(found) | {"notes": notes})
     else:
-        typer.echo(describe(found))
+        typer.echo(describe(found, notes))
 
 
 def _own(project: Project, name: str, environment: Environment) -> tuple[ModelConfig, OnType]:
@@ -94,6 +97,34 @@ def _own(project: Project, name: str, environment: Environment) -> tuple[ModelCo
 
     config = project.config(name, environment.name).config
     return config, lambda instance_type: on_type(config, instance_type)
+
+
+def _correction(
+    project: Project, name: str, env: str | None, goal: Goal
+) -> tuple[Correction | None, list[str]]:
+    """Returns the correction by the kept measurement, and sentences that say what is done."""
+    from slipway.sizing.performance import correction_for
+
+    measurement = project.measurement(name)
+    if measurement is None:
+        return None, []
+    found, reasons = None, list[str]()
+    try:
+        there = project.environment(env or measurement.environment)
+        plan = project.unjudged.plan(name, there, allow_unpublished=True)
+    except UserError as error:
+        reasons = [
+            f"{name} has no plan in {env or measurement.environment}: {error.problems[0].message}"
+        ]
+    else:
+        reasons = list(measurement.differences(plan))
+        found = None if reasons else correction_for(plan, measurement, goal)
+    if found is None:
+        why = "; ".join(reasons) or "its loads do not say the tokens of prompts and answers"
+        return None, [f"The kept measurement is not used: {why}."]
+    return found, [
+        f"Types with {found.server.gpu.product} are corrected by what was {measurement.origin}."
+    ]
 
 
 def _of_hub(hub: str) -> tuple[ModelConfig, OnType]:

@@ -12,14 +12,15 @@ from slipway.sizing.ranking import Goal, LeftOut, Range, Ranked, Ranking
 _DETAILED: Final = 5
 
 
-def describe(found: Ranking) -> str:
-    """Returns the goal, the cheapest types in detail, the others, and why types are left out."""
+def describe(found: Ranking, notes: Sequence[str] = ()) -> str:
+    """Returns the goal, notes, the cheapest types in detail, others, and why types are left out."""
     goal, traffic = found.goal, found.goal.traffic
     at = "" if traffic.peak == traffic.mean else f" ({traffic.peak:.3g} a second)"
     lines = [
         f"For {traffic.source}{at}, prompts of {goal.input_tokens} tokens and answers of "
         f"{goal.output_tokens}, 99 of 100 within {1000 * goal.p99_seconds:g} ms.",
         "Predicted from measurements of other models, with the band in brackets.",
+        *notes,
     ]
     for place, each in enumerate(found.ranked[:_DETAILED], start=1):
         rows = as_lines(list(_rows(each, goal)))

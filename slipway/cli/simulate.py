@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from slipway.planning.plan import DeploymentPlan
+    from slipway.project import Project
     from slipway.simulation.fleet_of import SimulatedFleet
     from slipway.simulation.queues import ServiceTimes
     from slipway.simulation.run import Simulation
@@ -40,16 +42,22 @@ def simulate(
         str, typer.Option(help="CSV file of requests, or a profile: daily:low=5,high=50.")
     ],
     service_time: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Of one request in ms, and its SD divided by the mean: 80,0.5. Default of the "
-            "second: 1, which is an exponential distribution.",
+            help="Of one request in ms, and its SD divided by the mean: 80,0.5. Without the second "
+            "number, 1: an exponential distribution. Default: as measured and kept, or else as "
+            "predicted.",
             metavar="MS[,CV]",
         ),
-    ],
+    ] = None,
     concurrency: Annotated[
-        int, typer.Option(help="Requests that an instance computes at once.", min=1, max=10_000)
-    ] = 1,
+        int | None,
+        typer.Option(
+            help="Requests that an instance computes at once, in `--service-time`. Default: 1.",
+            min=1,
+            max=10_000,
+        ),
+    ] = None,
     target: Annotated[
         float | None, typer.Option(help="In place of the config's target of scaling.")
     ] = None,
@@ -73,7 +81,7 @@ def simulate(
 ) -> None:
     """Run traffic against a config's scaling: latency, refusals, instances and cost.
 
-    Nothing is deployed. The service time is yours: measure it, or take a prediction.
+    Nothing is deployed.
     """
     from slipway.cli.plan import plan_environment
     from slipway.simulation.fleet_of import fleet_of
@@ -81,14 +89,16 @@ def simulate(
     from slipway.simulation.search import cheapest
 
     project = current_project()
-    service, start = _checked(service_time, concurrency, target, p99, begin)
+    given, start = _checked(service_time, concurrency, target, p99, begin)
     environment = project.environment(env) if env else plan_environment(project, name)
-    fleet = fleet_of(project.plan(name, environment, allow_unpublished=True))
+    plan = project.plan(name, environment, allow_unpublished=True)
+    fleet = fleet_of(plan)
+    service, origin = (given, "") if given else _service(project, plan, fleet.most_in_flight)
     if (target or p99) and fleet.scaling is None:
         raise _wrong("a fixed number of instances has no target", "Leave `--target` and `--p99`.")
-    if fleet.most_in_flight is not None and concurrency > fleet.most_in_flight:
+    if fleet.most_in_flight is not None and service.concurrency > fleet.most_in_flight:
         raise _wrong(
-            f"`--concurrency {concurrency}` is more than the {fleet.most_in_flight} of "
+            f"`--concurrency {service.concurrency}` is more than the {fleet.most_in_flight} of "
             "`max_concurrent_invocations_per_instance`",
             "Give what an instance really computes at once.",
         )
@@ -107,11 +117,38 @@ def simulate(
         write_file(html, as_page(name, requests, found, start), str(html))
     if as_json:
         search = {"tried": tried, "cheapest": asdict(choice) if choice else None}
-        print_json(asdict(found) | ({} if p99 is None else {"search": search}))
+        used = {"service": asdict(service) | {"origin": origin or "given"}}
+        print_json(asdict(found) | used | ({} if p99 is None else {"search": search}))
         return
-    typer.echo(as_lines(list(rows(requests, fleet, found))))
+    times = [("service time", f"{_milliseconds(service.mean_seconds)}, {origin}")] if origin else []
+    typer.echo(as_lines([*times, *rows(requests, fleet, found)]))
     if p99 is not None:
         typer.echo(_searched(choice, tried, p99))
+
+
+def _service(
+    project: Project, plan: DeploymentPlan, most_in_flight: int | None
+) -> tuple[ServiceTimes, str]:
+    """Returns the service times that are kept or predicted, and where they are from.
+
+    Raises:
+        UserError: nothing is known.
+    """
+    from slipway.simulation.queues import ServiceTimes
+    from slipway.sizing.performance import performance_of
+
+    measurement = project.measurement(plan.config.name)
+    known = performance_of(plan, measurement, most_in_flight or math.inf)
+    load, reasons = known.load, "; ".join(known.reasons)
+    if load is None:
+        raise _wrong(
+            f"no service time is known: {reasons}",
+            "Give `--service-time MS[,CV]`, or keep a run with `slipway bench --keep`.",
+        )
+    mean, deviation = load.average_milliseconds, load.deviation_milliseconds
+    service = ServiceTimes(mean / 1000, deviation / mean, max(1, round(load.concurrency)))
+    unused = f" (measurement not used: {reasons})" if reasons else ""
+    return service, f"{known.origin}{unused}"
 
 
 def rows(traffic: Traffic, fleet: SimulatedFleet, found: Simulation) -> Iterator[tuple[str, str]]:
@@ -174,9 +211,13 @@ def _searched(choice: Choice | None, tried: int, p99: float) -> str:
 
 
 def _checked(
-    service_time: str, concurrency: int, target: float | None, p99: float | None, begin: str
-) -> tuple[ServiceTimes, datetime]:
-    """Returns the service times and the begin.
+    service_time: str | None,
+    concurrency: int | None,
+    target: float | None,
+    p99: float | None,
+    begin: str,
+) -> tuple[ServiceTimes | None, datetime]:
+    """Returns the service times, if they are given, and the begin.
 
     Raises:
         UserError: every option that is wrong.
@@ -185,10 +226,12 @@ def _checked(
 
     from slipway.simulation.queues import ServiceTimes
 
-    parts = service_time.split(",")
+    parts = ("1" if service_time is None else service_time).split(",")
     numbers = [_positive(part, zero=index == 1) for index, part in enumerate(parts)]
     mean, variation = numbers[0], numbers[1] if len(numbers) > 1 else 1.0
     problems = []
+    if service_time is None and concurrency is not None:
+        problems.append(("`--concurrency` belongs to `--service-time`", "Give both, or neither."))
     if len(parts) > 2 or mean is None or variation is None or mean > 1000 * _MOST_SECONDS:
         problems.append(
             (
@@ -210,7 +253,8 @@ def _checked(
         raise UserError(
             Problem(Code.WRONG_OPTIONS, Kind.VALUE, message, remedy) for message, remedy in problems
         )
-    return ServiceTimes(mean / 1000, variation, concurrency), start
+    given = ServiceTimes(mean / 1000, variation, concurrency or 1)
+    return None if service_time is None else given, start
 
 
 def _positive(text: str, *, zero: bool) -> float | None:

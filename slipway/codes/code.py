@@ -334,5 +334,9 @@ class Code(StrEnum):
     TWO_VERSIONS_PINNED = "SW797"
     ANOTHER_VERSION_PINNED = "SW798"
 
+    # A kept measurement.
+    NOT_KEPT = "SW800"
+    MEASUREMENT_UNREADABLE = "SW801"
+
     # Models of the TensorRT container.
     SETTING_OF_ANOTHER_MODEL = "SW810"

@@ -6,7 +6,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import Problem
-from slipway.facts.instances import InstanceFacts
+from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.deployment import Deployment
 from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
@@ -66,6 +66,27 @@ def on_type(config: ModelConfig, name: str) -> ModelConfig:
     """Returns a config with one variant on an instance type."""
     changes = {"instances": (name,), "variants": (), "shadow": None, "volume_size_gb": None}
     return config.model_copy(update={"endpoint": config.endpoint.model_copy(update=changes)})
+
+
+def own_candidate(
+    config: ModelConfig, environment: Environment, instance_type: str, goal: Goal
+) -> Candidate | str:
+    """Returns the way that a config itself serves its model on a type; or why there is none."""
+    there, instance = on_type(config, instance_type), instance_types()[instance_type]
+    try:
+        deployment = deployment_of(there, environment)
+        network_of(deployment)
+    except UnknownShapeError as error:
+        return str(error)
+    found = _candidates(there, environment, instance, goal)
+    if isinstance(found, str):
+        return found
+    memory = estimate(deployment, instance)
+    degrees = {memory and memory.accelerators_per_copy}
+    if getattr(there.serving, "pipeline_parallel_degree", 1) > 1:
+        degrees = set()
+    own = (each for each in found if each.server.degree in degrees)
+    return next(own, "no measurement is of a copy spread as the config says")
 
 
 def _candidates(

@@ -85,6 +85,17 @@ def width_of(bands: Mapping[str, Any], network: Network, server: Server, basis: 
     return float(bands["wider"].get(on, bands["dense"]))
 
 
+def corrected_width(network: Network, *, is_same: bool) -> float:
+    """Returns the width of a band, as a logarithm, after one measurement corrected the time.
+
+    Args:
+        network: that was measured.
+        is_same: whether the same instance type and degree were, and not only the same GPU.
+    """
+    widths = _sizing()["bands"]["corrected"]["type" if is_same else "gpu"]
+    return float(widths["dense" if network.kind == ("dense", "plain") else "other"])
+
+
 def is_measured_nearby(
     rows: Iterable[Mapping[str, Any]], network: Network, server: Server, concurrency: int
 ) -> bool:

@@ -12,6 +12,7 @@ from slipway.planning.cost import HOURS_PER_MONTH
 from slipway.planning.memory_estimate import MemoryEstimate
 from slipway.sizing.facts import Band, band_of, constants
 from slipway.sizing.latency import Load, Server, Times, request_times
+from slipway.sizing.measured import Correction
 from slipway.sizing.network import Network
 from slipway.sizing.queueing import Answers, answers, capacity, holds
 from slipway.sizing.traffic import Traffic
@@ -158,14 +159,19 @@ class Ranking:
     left_out: tuple[LeftOut, ...]
 
 
-def rank(ways: Iterable[tuple[str, Sequence[Candidate] | str]], goal: Goal) -> Ranking:
+def rank(
+    ways: Iterable[tuple[str, Sequence[Candidate] | str]],
+    goal: Goal,
+    correction: Correction | None = None,
+) -> Ranking:
     """Returns the ranking of types.
 
     Args:
         ways: each type with its candidates, or with the reason for having none.
         goal: what is asked.
+        correction: by a measurement of the model; None without one.
     """
-    found = [_best(name, each, goal) for name, each in ways]
+    found = [_best(name, each, goal, correction) for name, each in ways]
     ranked = sorted((each for each in found if isinstance(each, Ranked)), key=_order)
     return Ranking(goal, tuple(ranked), tuple(e for e in found if isinstance(e, LeftOut)))
 
@@ -176,10 +182,17 @@ def _order(ranked: Ranked) -> tuple[bool, float, float]:
     return (usd is None, usd if usd is not None else instances, ranked.p99_seconds.expected or 0.0)
 
 
-def _best(name: str, ways: Sequence[Candidate] | str, goal: Goal) -> Ranked | LeftOut:
+def levels(candidate: Candidate, goal: Goal, correction: Correction | None) -> tuple[Level, ...]:
+    """Returns the throughput of one copy by concurrency, whatever the traffic of the goal is."""
+    return tuple(_Judged(candidate, goal, correction).levels())
+
+
+def _best(
+    name: str, ways: Sequence[Candidate] | str, goal: Goal, correction: Correction | None
+) -> Ranked | LeftOut:
     if isinstance(ways, str):
         return LeftOut(name, ways)
-    found = [_Judged(each, goal).ranked() for each in ways]
+    found = [_Judged(each, goal, correction).ranked() for each in ways]
     if ranked := [each for each in found if isinstance(each, Ranked)]:
         return min(ranked, key=_order)
     # The reason of the way that comes nearest to an answer.
@@ -191,6 +204,12 @@ def _best(name: str, ways: Sequence[Candidate] | str, goal: Goal) -> Ranked | Le
 class _Judged:
     candidate: Candidate
     goal: Goal
+    given: Correction | None
+
+    @property
+    def _correction(self) -> Correction | None:
+        covers = self.given is not None and self.given.covers(self.candidate.server)
+        return self.given if covers else None
 
     def ranked(self) -> Ranked | LeftOut:
         name, memory = self.candidate.instance_type, self.candidate.memory
@@ -228,7 +247,7 @@ class _Judged:
             first_token_seconds=_around(times.first_token, band),
             token_seconds=_around(times.per_token, band),
             p99_seconds=Range(*(None if each is None else each.p99_seconds for each in held)),
-            levels=tuple(self._levels()),
+            levels=tuple(self.levels()),
             usd_per_month=_usd(price, counts, 1.0),
             usd_per_million_requests=_usd(price, counts, requests),
             usd_per_million_tokens=_usd(price, counts, requests * goal.output_tokens),
@@ -237,7 +256,8 @@ class _Judged:
             basis=band.basis,
         )
 
-    def _levels(self) -> Iterator[Level]:
+    def levels(self) -> Iterator[Level]:
+        """Yields the levels that fit."""
         for concurrency in (level for level in LEVELS if level <= self.candidate.batch):
             times, band = self._times(concurrency), self._band(concurrency)
             tokens = concurrency * self.goal.output_tokens / times.request
@@ -254,10 +274,16 @@ class _Judged:
         goal = self.goal
         new = goal.input_tokens - goal.cached_tokens
         load = Load(concurrency, goal.input_tokens, goal.output_tokens, new)
-        return request_times(self.candidate.network, self.candidate.server, load, constants())
+        times = request_times(self.candidate.network, self.candidate.server, load, constants())
+        factor = 1.0 if self._correction is None else self._correction.at(concurrency)
+        parts = (times.first_token, times.per_token, times.request)
+        return Times(*(factor * each for each in parts))
 
     def _band(self, concurrency: int) -> Band:
-        return band_of(self.candidate.network, self.candidate.server, concurrency)
+        own = self.candidate
+        if self._correction is not None:
+            return self._correction.band(own.network, own.instance_type, own.server, concurrency)
+        return band_of(own.network, own.server, concurrency)
 
     def _answers(self, instances: int, scale: float) -> Answers | None:
         rate = self.goal.traffic.peak / (instances * self.candidate.memory.copies)

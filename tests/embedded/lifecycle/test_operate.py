@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from slipway.project import Project
+from slipway.sizing.measured import image_name, settings_digest
 from tests.support.assemblies import destroy_command
 from tests.support.reduced_designs import measured, reduced_design
 from tests.support.waiting import eventually
@@ -154,6 +156,16 @@ def test_a_protected_stack_is_not_destroyed(deployed: Workbench) -> None:
 def test_a_shipped_design_measures_it(deployed: Workbench, design: str) -> None:
     # The images of LMI need a GPU for the other models, and this one takes the same requests.
     found = measured(deployed, MODEL, design)
+    project = Project(deployed.project)
+    plan = project.plan(MODEL, project.environment("local"))
+    assert [found["served"][each] for each in ("image", "artifact", "settings")] == [
+        image_name(plan.image.uri),
+        plan.artifact.digest,
+        settings_digest(plan.container_environment),
+    ]
+    assert "the run is not kept: the embedded AWS" in deployed.fails(
+        "slipway", "bench", "--keep", design
+    )
     for cell in found["cells"]:
         if cell["trials"] and design != "flan-t5-xxl":
             assert cell["figures"]["tokens_per_second"]["value"] > 0

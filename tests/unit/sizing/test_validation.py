@@ -7,11 +7,12 @@ import pytest
 
 from benchmarks.sizing.fit import fit, predicted_seconds
 from benchmarks.sizing.holdout import SEED, held_out
-from benchmarks.sizing.report import PAGE, RESULTS, summary_table
+from benchmarks.sizing.report import PAGE, RESULTS, corrected_table, summary_table
 from benchmarks.sizing.rows import read_rows
 from benchmarks.sizing.validation import (
     Prediction,
     cheaper_of_two,
+    corrected,
     predict_held_out,
     split,
     summary,
@@ -60,6 +61,35 @@ def test_nine_of_ten_rows_are_inside_the_bands_that_fit_states():
     ]
     assert sum(inside) / len(inside) >= 0.9
     assert STATED["summary"]["each_pair"]["inside_percent"] >= 90
+
+
+def test_a_measurement_helps_its_type_and_its_gpu_alone():
+    stated = STATED["summary"]["corrected"]
+    medians = {
+        place: [found[side]["median_percent"] for side in ("before", "after")]
+        for place, found in stated.items()
+    }
+    helps = {place: after < before for place, (before, after) in medians.items()}
+    assert helps == {"type": True, "gpu": True, "other GPU": False}
+    assert corrected_table(STATED) in PAGE.read_text("utf-8")
+
+
+def test_rows_of_a_pair_correct_the_others_of_their_model():
+    # On A10G, three times as fast as predicted.
+    llama = [row for row in ROWS if row.model == "meta-llama/Llama-2-7b-hf"]
+    slow = [
+        Prediction(row, row.seconds * (3 if row.server.gpu.product == "NVIDIA A10G" else 1))
+        for row in llama
+    ]
+    found = corrected(slow)
+    # Four loads on each of four types, three of them with an A10G.
+    assert {place: len(changes) for place, changes in found.items()} == {
+        "type": 16, "gpu": 24, "other GPU": 24,
+    }  # fmt: skip
+    assert all(after.error == pytest.approx(0) for _, after in found["type"] + found["gpu"])
+    wrong = sorted(round(after.error, 3) for _, after in found["other GPU"])
+    # A10G corrects the A100 by a third, and the A100 corrects nothing.
+    assert wrong == [-0.667] * 12 + [2.0] * 12
 
 
 def test_rows_that_measured_nothing_known_are_not_compared():
