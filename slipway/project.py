@@ -153,10 +153,24 @@ class Project:
     def config(self, name: str, environment: str) -> LoadedConfig:
         """Loads one model config as an environment sees it.
 
+        Args:
+            name: file stem of the config, or `CONFIG@VARIANT` for a variant's own model.
+            environment: name of the environment.
+
         Raises:
             UserError: every problem of the config.
         """
-        return self._as_seen(environment, self._read(name))
+        model, _, variant = name.partition("@")
+        loaded = self._as_seen(environment, self._read(model))
+        return loaded.variants[variant] if variant else loaded
+
+    def published_names(self, name: str, environment: Environment) -> list[str]:
+        """Returns the names of what a config has published: its model, and variants' own models.
+
+        Raises:
+            UserError: every problem of the config.
+        """
+        return [name, *(f"{name}@{own}" for own in self.config(name, environment.name).variants)]
 
     def _as_seen(self, environment: str, file: ConfigFile) -> LoadedConfig:
         defaults = load_defaults(environment, self.root)
@@ -194,7 +208,8 @@ class Project:
         Raises:
             UserError: every problem of the config.
         """
-        return deployment_of(self.config(name, environment.name).config, environment)
+        loaded = self.config(name, environment.name)
+        return deployment_of(loaded.config, environment, loaded.variant)
 
     @functools.cached_property
     def environment_names(self) -> list[str]:
@@ -206,7 +221,7 @@ class Project:
         return load_environment(name, self.root)
 
     def lock_path(self, name: str) -> Path:
-        """Returns the path of a model's lock file, whether it exists or not."""
+        """Returns the path of a config's lock file, whether it exists or not."""
         return self.root / CONFIG_DIRECTORY / f"{name}.lock.json"
 
     def lock(self, name: str) -> Lock:
@@ -238,11 +253,15 @@ class Project:
             if entry.marks_image is None or entry.marks_image not in text:
                 continue
             try:
-                deployment = self.deployment(name, environment)
+                names = self.published_names(name, environment)
+                deployments = [self.deployment(each, environment) for each in names]
             except UserError:
                 continue  # its own stack carries the report
-            if deployment.image_family == family and deployment.aws_image_name is not None:
-                found.add(deployment.aws_image_name)
+            found |= {
+                each.aws_image_name
+                for each in deployments
+                if each.image_family == family and each.aws_image_name is not None
+            }
         return list(entry.image_bases(environment, sorted(found)))
 
     @functools.cached_property
@@ -332,6 +351,7 @@ class Project:
         Programs make a release, and files below `build/`, so that those may come later.
         """
         artifacts = loaded.config.artifacts
+        of_variants = [each for own in loaded.variants.values() for each in self._wrong_paths(own)]
         found = find_escapes(self.root, loaded.config)
         for name in ("sample", "weights"):
             path = getattr(getattr(artifacts, name), "path", None)
@@ -347,7 +367,7 @@ class Project:
                         ("artifacts", name, "path"),
                     )
                 )
-        return loaded.locate(found)
+        return [*loaded.locate(found), *of_variants]
 
     def plan(
         self, name: str, environment: Environment, *, allow_unpublished: bool = False
@@ -367,7 +387,7 @@ class Project:
         except InvalidConfigError as error:
             raise self._joined(error, environment) from None
         lock = self.lock(Path(loaded.document.path).stem)
-        deployment = deployment_of(loaded.config, environment)
+        deployment = deployment_of(loaded.config, environment, loaded.variant)
         return self._plan(loaded, deployment, lock, allow_unpublished)
 
     def _joined(self, error: InvalidConfigError, environment: Environment) -> UserError:
@@ -387,18 +407,27 @@ class Project:
         findings = self.findings(deployment)
         guests, shared = self._guests(deployment)
         refused = [*findings.problems, *shared, *self._host_problems(deployment)]
+        owns, of_variants = dict[str, DeploymentPlan](), list[Problem]()
+        for name, own in loaded.variants.items():
+            alone = deployment_of(own.config, deployment.environment, name)
+            try:
+                owns[name] = self._plan(own, alone, lock, allow_unpublished)
+            except UserError as error:
+                of_variants += error.problems
         try:
             plan = resolve(
                 deployment,
                 lock,
                 image_digests,
                 guests=guests,
+                owns=owns,
                 allow_unpublished=allow_unpublished,
             )
         except UserError as error:
-            raise UserError(loaded.locate([*error.problems, *refused])) from None
-        if refused:
-            raise UserError(loaded.locate(refused))
+            refused += error.problems
+        if refused or of_variants:
+            # What a variant shares with the file is wrong once.
+            raise UserError(dict.fromkeys([*loaded.locate(refused), *of_variants]))
         plan = replace(
             plan,
             warnings=(*plan.warnings, *findings.warnings),

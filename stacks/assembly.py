@@ -203,12 +203,13 @@ class ProjectStacks:
         """
         environment = self.environment
         self._stacks[name], self.alarms[name] = stack, alarms
-        image = None if plan is None else self._images.stack_with(plan.image)
+        models = () if plan is None else plan.every_served
+        images = dict.fromkeys(self._images.stack_with(each.image) for each in models)
         artifacts = _artifacts_stack(self._app, self.project, name, environment, self.target)
         stage = cdk.Stage.of(stack)
         if stage is not None and stage.node.path:
             return  # CloudFormation's order ends at a stage, so that its pipeline has to keep it
-        if image is not None:
+        for image in filter(None, images):
             stack.add_stack_dependency(image, "The model's container needs it.")
             mention_what_is_left_out(stack, "image", image.node.id, environment)
         if artifacts is not None:
@@ -229,7 +230,7 @@ class ProjectStacks:
             )
         except UserError as error:
             # In a new account images are built before anything is published.
-            if (family := _family(self.project, name, environment)) is not None:
+            for family in _families(self.project, name, environment):
                 self._images.stack_of(family)
             stack = _error_stack(self._app, name, environment, self.target, error)
             self.include(name, stack, None, [])
@@ -316,12 +317,14 @@ def _artifacts_stack(
     )
 
 
-def _family(project: Project, name: str, environment: Environment) -> str | None:
-    """Returns the family whose image an unplannable model needs; None if its config is invalid."""
+def _families(project: Project, name: str, environment: Environment) -> list[str]:
+    """Returns the families whose images an unplannable model needs; none of an invalid config."""
     try:
-        return project.deployment(name, environment).image_family
+        names = project.published_names(name, environment)
+        found = [project.deployment(each, environment).image_family for each in names]
     except UserError:
-        return None
+        return []
+    return [family for family in dict.fromkeys(found) if family is not None]
 
 
 def _error_stack(

@@ -45,6 +45,7 @@ def plan(
 ) -> None:
     """Show the deployment that `cdk synth` renders, with its memory and its cost."""
     from slipway.cli.plan_text import describe_plan
+    from slipway.planning.plan_json import plan_as_json
 
     project = current_project()
     environment = project.environment(env) if env else plan_environment(project, name)
@@ -62,7 +63,8 @@ def plan(
 
         found = compare_with_commit(project, result, against, allow_unpublished=allow_unpublished)
     if as_json:
-        print_json(result.as_json() | ({} if found is None else {"consequences": asdict(found)}))
+        content = plan_as_json(result)
+        print_json(content if found is None else {**content, "consequences": asdict(found)})
         return
     typer.echo(describe_plan(result))
     if found is not None:

@@ -12,7 +12,8 @@ from slipway.planning.capture import CapturePlace
 from slipway.planning.component import ComponentPlan
 from slipway.planning.consequences import as_text
 from slipway.planning.memory_estimate import MemoryEstimate
-from slipway.planning.plan import ArtifactPlan, DeploymentPlan, VariantPlan, counted
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel, VariantPlan, counted
+from slipway.planning.resources import resources_of
 from slipway.planning.rollout_text import describe_rollout
 from slipway.planning.vpc import VpcPlan
 
@@ -35,24 +36,32 @@ def plan_rows(plan: DeploymentPlan) -> list[tuple[str, str]]:
 def _endpoint_and_files(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     environment = plan.environment
     yield "endpoint", f"{plan.endpoint_name} in {environment.account}/{environment.region}"
-    yield "image", plan.image.uri
-    if plan.image.base is not None:
-        yield (
-            "base image",
-            plan.image.base + ("" if "@" in plan.image.base else ", by its tag only"),
-        )
-    yield "artifact", _files(plan.artifact)
-    if plan.weights is not None:
-        yield "weights", f"{_files(plan.weights)}, copied by the container"
+    yield from _image_and_files(plan)
     place = plan.artifact_place
     if place.is_isolated:
         key = place.key_arn or f"alias/{place.key_alias}"
         yield "isolated", f"only this model's role reads {place.root}, with the key {key}"
-    if plan.partition is not None:
+    yield from _partition(plan)
+
+
+def _image_and_files(served: ServedModel) -> Iterator[tuple[str, str]]:
+    yield "image", served.image.uri
+    if served.image.base is not None:
+        yield (
+            "base image",
+            served.image.base + ("" if "@" in served.image.base else ", by its tag only"),
+        )
+    yield "artifact", _files(served.artifact)
+    if served.weights is not None:
+        yield "weights", f"{_files(served.weights)}, copied by the container"
+
+
+def _partition(served: ServedModel) -> Iterator[tuple[str, str]]:
+    if served.partition is not None:
         yield (
             "partition",
-            f"when published, on {plan.partition.instance_type} for {plan.partition.target}: "
-            f"{' '.join(plan.partition.arguments)}",
+            f"when published, on {served.partition.instance_type} for {served.partition.target}: "
+            f"{' '.join(served.partition.arguments)}",
         )
 
 
@@ -78,10 +87,7 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield "reservation", f"only in the capacity of {settings.capacity_reservation_arn}"
     if first.inference_ami_version is not None and plan.host is None:
         yield "host image", first.inference_ami_version
-    if plan.neuron is not None:
-        yield "neuron", plan.neuron.formula
-    if plan.memory is not None:
-        yield "memory", describe_memory(plan.memory)
+    yield from _on_accelerators(plan)
     if plan.component is not None:
         yield from _component(plan, plan.component)
     else:
@@ -106,6 +112,30 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         size = f"{settings.volume_size_gb} GB" if settings.volume_size_gb else "as the type has"
         key = settings.volume_key_arn
         yield "volume", size + ("" if key is None else f", encrypted with {key}")
+
+
+def _on_accelerators(served: ServedModel) -> Iterator[tuple[str, str]]:
+    if served.neuron is not None:
+        yield "neuron", served.neuron.formula
+    if served.memory is not None:
+        yield "memory", describe_memory(served.memory)
+
+
+def _own_models(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    """Yields, by the names of variants, how their own models differ from the endpoint's."""
+    shared = set(_of_model(plan))
+    for variant in plan.every_variant:
+        if variant.own is not None:
+            for label, text in _of_model(variant.own):
+                if (label, text) not in shared:
+                    yield variant.name, f"{label} {text}"
+
+
+def _of_model(served: ServedModel) -> Iterator[tuple[str, str]]:
+    yield from _image_and_files(served)
+    yield from _partition(served)
+    yield from _on_accelerators(served)
+    yield from _settings(served)
 
 
 def _network(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
@@ -252,7 +282,7 @@ def _safeguards(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     )
     yield "logs", f"{plan.log_group_name}, kept {settings.log_retention_days} days{key}"
     counted = (
-        f"{count} x {name}" if count > 1 else name for name, count in sorted(plan.resources.items())
+        f"{count} x {name}" if count > 1 else name for name, count in sorted(resources_of(plan).items())
     )
     yield "resources", ", ".join(counted).replace("AWS::", "")
 
@@ -277,10 +307,15 @@ def _key_name(key: str) -> str:
     return "the artifact key" if key == ARTIFACT_KEY else key
 
 
-def _settings_and_tags(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
-    for key, value in plan.serving_properties.items():
+def _settings(served: ServedModel) -> Iterator[tuple[str, str]]:
+    for key, value in served.serving_properties.items():
         yield "property", f"{key}={value}"
-    for key, value in sorted(plan.container_environment.items()):
+    for key, value in sorted(served.container_environment.items()):
         yield f"env {key}", value
+
+
+def _settings_and_tags(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    yield from _settings(plan)
+    yield from _own_models(plan)
     for key, value in sorted(plan.tags.items()):
         yield f"tag {key}", value

@@ -75,11 +75,38 @@ class Document:
         """Returns a mapping of the document as a document; an empty one where there is none."""
         content: Any = self.content
         for part in field:
-            content = content.get(part) if isinstance(content, dict) else None
+            if isinstance(content, list) and isinstance(part, int):
+                content = content[part]
+            else:
+                content = content.get(part) if isinstance(content, dict) else None
         if not isinstance(content, dict):
             return Document(self.path, {}, {}, (), {})
         positions, written = _below(self.positions, field), _below(self.written, field)
         return Document(self.path, content, positions, (), written)
+
+    def nested(self, name: str, *keys: str) -> "Document":
+        """Returns a document with some of this one's values, in a mapping of that name."""
+        return Document(
+            self.path,
+            {name: {key: self.content[key] for key in keys if key in self.content}},
+            {(name, *path): place for path, place in self.positions.items() if path[0] in keys},
+            (),
+            {(name, *path): text for path, text in self.written.items() if path[0] in keys},
+        )
+
+    def only(self, *keys: str) -> "Document":
+        """Returns the document with no other values of its root than these."""
+        others = {(key,) for key in self.content if key not in keys}
+        return self.without(*others)
+
+    def without(self, *fields: FieldPath) -> "Document":
+        """Returns the document without some of its values, none of which is in a list."""
+        content = self.content
+        for field in fields:
+            content = _dropped(content, field)
+        removed = set(fields)
+        positions, written = _kept(self.positions, removed), _kept(self.written, removed)
+        return replace(self, content=content, positions=positions, written=written)
 
     def over(self, other: "Document") -> "Document":
         """Returns this document laid over another; each value keeps its own place."""
@@ -103,6 +130,14 @@ def _kept(known: Mapping[FieldPath, _Fact], replaced: set[FieldPath]) -> dict[Fi
         for path, fact in known.items()
         if not any(path[:length] in replaced for length in range(1, len(path) + 1))
     }
+
+
+def _dropped(content: Any, field: FieldPath) -> Any:
+    key, *rest = field
+    if not isinstance(content, Mapping) or key not in content:
+        return content
+    others = {name: value for name, value in content.items() if name != key}
+    return {**others, key: _dropped(content[key], tuple(rest))} if rest else others
 
 
 def _merged(

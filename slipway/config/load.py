@@ -1,7 +1,7 @@
 """Loads model configs and environments: every problem at once, each with its place."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -39,6 +39,7 @@ from slipway.config.secrets import secrets_in
 from slipway.config.sections.policies import Policies
 from slipway.config.sections.serving import PACKAGES
 from slipway.config.valid_subset import Doubts, valid_subset
+from slipway.config.variants import variant_documents
 from slipway.errors import Kind, Location, Problem, UserError, did_you_mean, dotted, relative
 from slipway.pins import other_pins
 
@@ -59,10 +60,19 @@ class Default(NamedTuple):
 
 @dataclass(frozen=True)
 class LoadedConfig:
-    """A valid config and the document it came from, which knows every field's place."""
+    """A valid config and the document it came from, which knows every field's place.
+
+    Args:
+        config: the config.
+        document: its document.
+        variant: the variant with a model of its own that it is of; None for the file's own.
+        variants: the configs of such variants, by name: each is of an endpoint of it alone.
+    """
 
     config: ModelConfig
     document: Document
+    variant: str | None = None
+    variants: Mapping[str, "LoadedConfig"] = field(default_factory=dict)
 
     def locate(self, problems: Sequence[Problem]) -> list[Problem]:
         """Returns problems of a later stage with their places, in the file's order."""
@@ -70,13 +80,13 @@ class LoadedConfig:
 
     def defaults(self) -> Iterator[Default]:
         """Yields what the config takes from environments.yaml."""
-        for field, place in self.document.positions.items():
+        for path, place in self.document.positions.items():
             if place.path != self.document.path:
                 value: Any = self.document.content
-                for part in field:
+                for part in path:
                     value = value[part]
                 if not isinstance(value, dict):
-                    yield Default(dotted(field), value, place)
+                    yield Default(dotted(path), value, place)
 
 
 @dataclass(frozen=True)
@@ -184,13 +194,14 @@ def config_for(
             document = document.overlaid((OVERLAYS, environment))
     if defaults is not None and defaults.content:
         document = document.over(defaults)
-    config = _validate(ModelConfig, document, problems)
-    serving = document.content.get("serving")
-    container = serving.get("container") if isinstance(serving, dict) else None
-    if isinstance(container, str) and (unusable := PACKAGES.problems.get(container)):
-        field = ("serving", "container")
-        problems = [each for each in problems if each.field != field]
-        problems.append(replace(unusable, field=field))
+    config = _validated_config(document, problems)
+    variants, of_variants = dict[str, LoadedConfig](), list[Problem]()
+    for name, own in variant_documents(document):
+        wrong: list[Problem] = []
+        alone = _validated_config(own, wrong)
+        of_variants += _in_file_order(own, wrong)
+        if alone is not None:
+            variants[name] = LoadedConfig(alone, own, name)
     renamed = any(problem.field[-1:] == ("name",) for problem in problems)
     if not renamed and document.content.get("name") not in (None, path.stem):
         problems.append(
@@ -202,13 +213,28 @@ def config_for(
                 ("name",),
             )
         )
-    if problems or config is None:
+    if problems or of_variants or config is None:
         if any(problem.code in (Code.UNKNOWN_FIELD, Code.UNKNOWN_CHOICE) for problem in problems):
             problems += other_pins(path.parent.parent)
         doubts = Doubts.of(document.problems, problems)
         known = valid_subset(ModelConfig, document.content, doubts)
-        raise InvalidConfigError(_in_file_order(document, problems), known, document)
-    return LoadedConfig(config, document)
+        located = _in_file_order(document, problems)
+        # What a variant shares with the file is wrong once.
+        places = {each.location for each in located}
+        located += (each for each in of_variants if each.location not in places)
+        raise InvalidConfigError(_in_file_order(document, located), known, document)
+    return LoadedConfig(config, document, variants=variants)
+
+
+def _validated_config(document: Document, problems: list[Problem]) -> ModelConfig | None:
+    config = _validate(ModelConfig, document, problems)
+    serving = document.content.get("serving")
+    container = serving.get("container") if isinstance(serving, dict) else None
+    if isinstance(container, str) and (unusable := PACKAGES.problems.get(container)):
+        place = ("serving", "container")
+        problems[:] = [each for each in problems if each.field != place]
+        problems.append(replace(unusable, field=place))
+    return config
 
 
 def _twins(path: Path) -> Iterator[Problem]:

@@ -54,8 +54,13 @@ def served_by(
     if model is None:
         name = model_name(variants[0], component)
         return Served(config, gone=f"model {name}" if name else None), types, component
+    return Served(config, *image_and_artifact(model)), types, component
+
+
+def image_and_artifact(model: Raw) -> tuple[str | None, str | None]:
+    """Returns the image of a model, and the label of its model data."""
     container = containers_of(model)[0]
-    return Served(config, container.get("Image"), _artifact(container)), types, component
+    return container.get("Image"), _artifact(container)
 
 
 def live_component(sagemaker: Any, config: Raw, name: str) -> dict[str, Any] | None:

@@ -324,8 +324,8 @@ def _first(types: Sequence[str]) -> str:
 
 
 def _serves(served: Served, plan: DeploymentPlan) -> bool:
-    artifact = artifact_label(plan.artifact.root, plan.artifact.digest)
-    return (served.image, served.artifact) == (plan.image.uri, artifact)
+    files = plan.first_served
+    return (served.image, served.artifact) == (files.image.uri, files.artifact.label)
 
 
 def _cost(

@@ -298,6 +298,8 @@ def _stored_gb(subject: Subject) -> float | None:
     return artifact_size_gb(subject.deployment)
 
 
+# Advice on an endpoint as a whole, which a single variant of it says nothing about.
+OF_ENDPOINT: tuple[Advice, ...] = (single_instance, rollout_step_below_instance)
 ADVICE: tuple[Advice, ...] = (
     unpublished,
     legacy_image,

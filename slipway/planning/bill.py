@@ -22,6 +22,7 @@ from slipway.planning.cost import (
     times,
 )
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resources import resources_of
 from slipway.planning.rollout import new_fleet_alarms
 
 _GB = 1e9
@@ -128,7 +129,13 @@ def bill_of(
             yield item("alarms", minutes, "metrics", "alarm_metric_month")
         if fast:
             yield item("alarms by 10 s", fast, "metrics", "fast_alarm_metric_month")
-        for name, files in (("artifact", plan.artifact), ("weights", plan.weights)):
+        found = [
+            (name, files)
+            for served in plan.every_served
+            for name, files in (("artifact", served.artifact), ("weights", served.weights))
+        ]
+        # Models may share files.
+        for name, files in dict.fromkeys(found):
             if files is not None and files.published:
                 size = files.size_bytes / _GB
                 yield item(f"{name} in S3", size, "GB", "storage_gb_month")
@@ -136,7 +143,7 @@ def bill_of(
     def by_use() -> Iterator[Item]:
         yield item("logs, written", None, "GB", "log_gb")
         yield item("logs, kept", None, "GB and month", "log_gb_month")
-        if "AWS::Lambda::Function" in plan.resources:
+        if "AWS::Lambda::Function" in resources_of(plan):
             yield item("Lambda, at deploys", None, "million calls", "lambda_million_requests")
             yield item("Lambda, at deploys", None, "GB-second", "lambda_gb_second")
         if not plan.artifact.published:

@@ -6,13 +6,13 @@ such as those between a live endpoint and its files. Both look settings up in on
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from slipway.facts.tables import read_table
-from slipway.planning.plan import DeploymentPlan, VariantPlan
+from slipway.planning.plan import DeploymentPlan, ServedModel, VariantPlan
 from slipway.planning.rollout import ROLLING
 
 Setting = tuple[str, str | None, str | None]
@@ -101,18 +101,20 @@ def _rows() -> Mapping[str, _Row]:
 
 def consequences(before: DeploymentPlan, after: DeploymentPlan) -> Consequences:
     """Compares two plans of one model, setting by setting."""
-    olds, news = dict(_settings(before)), dict(_settings(after))
+    # In a variant that has its own model on one side, both sides are compared.
+    owns = {each.name for plan in (before, after) for each in plan.every_variant if each.own}
+    olds, news = dict(_settings(before, owns)), dict(_settings(after, owns))
     _join_sections(olds, news)
     _join_sections(news, olds)
     names = [{each.name for each in plan.every_variant} for plan in (before, after)]
     found: list[Setting] = []
     for name in dict.fromkeys((*olds, *news)):
         setting, of, variant = (
-            name.partition(" of ") if name.startswith("endpoint.") else (name, "", "")
+            (name, "", "") if name.startswith("tag ") else name.partition(" of ")
         )
         # The setting `endpoint.variants` tells of a variant that one side lacks.
         if not of or variant in names[0] & names[1]:
-            shown = name if len(names[1]) > 1 else setting
+            shown = name if len(names[1]) > 1 or variant in owns else setting
             found.append((shown, as_text(olds.get(name)), as_text(news.get(name))))
     return consequences_of(found, after)
 
@@ -202,13 +204,19 @@ def _of_variant(variant: VariantPlan, plan: DeploymentPlan, *, is_other_type: bo
     return f"{count} x {', or '.join(variant.instance_types)} start {how}; quota of {quota}"
 
 
-def _settings(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
-    """Yields what the template is made of, by the names of config fields where they have one."""
+def _settings(plan: DeploymentPlan, owns: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """Yields what the template is made of, by the names of config fields where they have one.
+
+    Args:
+        plan: the plan.
+        owns: variants whose own models are compared, or the endpoint's in their place.
+    """
     environment, config = plan.environment, plan.config
     yield "stack", f"{plan.stack_name} in {environment.account}/{environment.region}"
-    yield "image", plan.image.uri
-    yield "artifact", plan.artifact.s3_uri
-    yield from ((f"variable {name}", each) for name, each in plan.container_environment.items())
+    yield from _of_model(plan, "")
+    for variant in plan.every_variant:
+        if variant.name in owns:
+            yield from _of_model(variant.own or plan, f" of {variant.name}")
     yield "description", config.description
     yield "environment.log_key", environment.log_key
     yield "environment.permissions_boundary_arn", environment.permissions_boundary_arn
@@ -219,6 +227,13 @@ def _settings(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
     yield from _flat("autoscaling", config.autoscaling and config.autoscaling.model_dump())
     yield from _flat("rollout", plan.rollout and plan.rollout.model_dump())
     yield from _of_endpoint(plan)
+
+
+def _of_model(served: ServedModel, suffix: str) -> Iterator[tuple[str, Any]]:
+    yield f"image{suffix}", served.image.uri
+    yield f"artifact{suffix}", served.artifact.s3_uri
+    for name, value in served.container_environment.items():
+        yield f"variable {name}{suffix}", value
 
 
 def _of_endpoint(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
@@ -235,8 +250,10 @@ def _of_endpoint(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
             yield "endpoint.max_instance_count", plan.max_instance_count
     for variant in plan.every_variant:
         fields = dict(vars(variant), instances=variant.instance_types)
-        for name in ("name", "instance_types", "gpu_count"):
+        for name in ("name", "instance_types", "gpu_count", "own"):
             del fields[name]
+        if variant is plan.shadow:
+            yield "endpoint.shadow.sampling_percent", 100 * fields.pop("weight")
         for name, value in fields.items():
             if plan.host is None or name.endswith("_timeout_seconds"):
                 yield f"endpoint.{name} of {variant.name}", value

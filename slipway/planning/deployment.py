@@ -41,11 +41,13 @@ class Deployment(ABC):
         config: a valid config.
         placements: the instance types of each variant.
         environment: the environment to deploy to.
+        variant: the variant whose own model it is of; None for the endpoint's model.
     """
 
     config: ModelConfig
     placements: tuple[Placement, ...]
     environment: Environment
+    variant: str | None = None
 
     needs_accelerator: ClassVar[bool] = True
     """Whether the family's own rules refuse a type without an accelerator that it can use."""
@@ -65,6 +67,11 @@ class Deployment(ABC):
     """What would need more memory, for a remedy."""
 
     # What the config says, put together
+
+    @property
+    def name(self) -> str:
+        """Returns the model's name for publishing: `CONFIG`, or `CONFIG@VARIANT`."""
+        return self.config.name if self.variant is None else f"{self.config.name}@{self.variant}"
 
     @property
     def instance(self) -> InstanceFacts:

@@ -83,7 +83,7 @@ def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RolePol
 
 
 def _serving(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
-    """Reads artifacts, pulls one image, writes one log group and machine metrics, and no more.
+    """Reads artifacts, pulls its images, writes one log group and machine metrics, and no more.
 
     The role also runs the copies of guests, with their images and log groups.
 
@@ -97,7 +97,10 @@ def _serving(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
     bucket = f"{arn}:s3:::{place.bucket}"
     repositories = dict.fromkeys(
         f"{arn}:ecr:{each.region}:{each.account}:repository/{each.repository}"
-        for each in (plan.image, *(guest.image for guest in plan.guests))
+        for each in (
+            *(served.image for served in plan.every_served),
+            *(guest.image for guest in plan.guests),
+        )
     )
     log_groups = [
         f"{arn}:logs:{plan.environment.region}:{plan.environment.account}:log-group:{name}:*"

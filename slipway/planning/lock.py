@@ -6,7 +6,7 @@ A reviewer sees new weights as one changed digest. The lock is data; publishing 
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -45,8 +45,8 @@ class LockedArtifact(Section):
     code: LockedPart | None = None
 
 
-class Lock(Section):
-    """The file model_configs/NAME.lock.json.
+class _Locked(Section):
+    """The artifacts of one model.
 
     A sample and a release made of files have the same digest wherever they are published. An engine
     does not: a build of the same checkpoint is other bytes each time, and each environment compiles
@@ -55,7 +55,6 @@ class Lock(Section):
     alone.
     """
 
-    version: Literal[1] = 1
     sample: LockedArtifact | None = None
     release: LockedArtifact | None = None
     environments: Mapping[str, LockedArtifact] | None = None
@@ -68,13 +67,41 @@ class Lock(Section):
             return (self.environments or {}).get(deployment.environment.name)
         return self.release
 
-    def with_artifact(self, deployment: Deployment, artifact: LockedArtifact) -> "Lock":
-        """Returns the lock after an artifact was published; this lock is not changed."""
+    def with_artifact(self, deployment: Deployment, artifact: LockedArtifact) -> Self:
+        """Returns the artifacts after one was published; these are not changed."""
         environment = deployment.environment
         if _is_of_an_environment(deployment):
             merged = {**(self.environments or {}), environment.name: artifact}
             return self.model_copy(update={"environments": dict(sorted(merged.items()))})
         return self.model_copy(update={environment.artifacts: artifact})
+
+
+class Lock(_Locked):
+    """The file model_configs/NAME.lock.json.
+
+    It has the artifacts of the endpoint's model, and of each variant with a model of its own.
+    """
+
+    version: Literal[1] = 1
+    variants: Mapping[str, _Locked] | None = None
+
+    def artifact(self, deployment: Deployment) -> LockedArtifact | None:
+        """Returns the published artifact of a model or of a variant's own, or None."""
+        if deployment.variant is None:
+            return super().artifact(deployment)
+        return self._of(deployment.variant).artifact(deployment)
+
+    def with_artifact(self, deployment: Deployment, artifact: LockedArtifact) -> Self:
+        """Returns the lock after an artifact was published; this lock is not changed."""
+        variant = deployment.variant
+        if variant is None:
+            return super().with_artifact(deployment, artifact)
+        own = self._of(variant).with_artifact(deployment, artifact)
+        variants = dict(sorted({**(self.variants or {}), variant: own}.items()))
+        return self.model_copy(update={"variants": variants})
+
+    def _of(self, variant: str) -> _Locked:
+        return (self.variants or {}).get(variant, _Locked())
 
     def render(self) -> str:
         """Returns the file's text; the same lock gives the same bytes."""

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.endpoint import Variant
+from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, Variant, has_own_model
 from slipway.errors import FieldPath
 from slipway.facts.instances import InstanceFacts, instance_types
 
 # SageMaker's console gives a single variant this name.
 DEFAULT_VARIANT_NAME = "AllTraffic"
-SHADOW_VARIANT_NAME = "Shadow"
 
 
 @dataclass(frozen=True)
@@ -29,16 +28,23 @@ class Placement:
 
 
 def placements_of(config: ModelConfig) -> tuple[Placement, ...]:
-    """Returns the instance types of each variant and of the shadow, with their facts."""
+    """Returns the instance types of each variant of the endpoint's model, with their facts.
+
+    The shadow is one of them. If every variant has its own model, all are returned: a rule refuses
+    that.
+    """
     instances = instance_types()
+    is_own = [has_own_model(variant) for _, _, variant in variants_of(config)]
     placements = [
         Placement((*field, index), name, instances[instance_type])
-        for field, name, variant in variants_of(config)
+        for (field, name, variant), left_out in zip(variants_of(config), is_own, strict=True)
+        if not left_out or all(is_own)
         for index, instance_type in enumerate(
             (variant.instances if variant else None) or config.endpoint.instances
         )
     ]
-    if (shadow := config.endpoint.shadow) is not None:
+    shadow = config.endpoint.shadow
+    if shadow is not None and not has_own_model(shadow):
         field: FieldPath = ("endpoint", "instances")
         if shadow.instances:
             field = ("endpoint", "shadow", "instances")

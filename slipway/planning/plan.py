@@ -5,21 +5,21 @@ Nothing is looked up after this. What `slipway plan NAME` prints is what `cdk sy
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
-
-from pydantic_core import to_jsonable_python
 
 from slipway.config.environments import Environment
 from slipway.config.load import Default
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.rollout import Rollout
-from slipway.planning.artifact_place import ArtifactPlace, artifact_place, files_prefix
+from slipway.planning.artifact_place import (
+    ArtifactPlace,
+    artifact_label,
+    artifact_place,
+    files_prefix,
+)
 from slipway.planning.capture import CapturePlace, capture_place
 from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory_estimate import MemoryEstimate
-from slipway.planning.rollout import new_fleet_alarms
 from slipway.planning.vpc import VpcPlan, vpc_plan
 
 # Of a base's digest, in the tags of the images on it.
@@ -111,6 +111,11 @@ class ArtifactPlan:
         """Returns the prefix with the files, with the final slash that SageMaker wants."""
         return f"s3://{self.bucket}/{files_prefix(self.root, self.digest)}"
 
+    @property
+    def label(self) -> str:
+        """Returns how commands name it."""
+        return artifact_label(self.root, self.digest)
+
 
 @dataclass(frozen=True)
 class PartitionPlan:
@@ -163,6 +168,37 @@ class NeuronPlacement:
 
 
 @dataclass(frozen=True)
+class ServedModel:
+    """What a container serves.
+
+    Args:
+        image: the container image.
+        artifact: the model data, which SageMaker brings to /opt/ml/model.
+        weights: files that an LMI container copies itself while it starts; None if the model data
+            has the weights in it.
+        partition: how these weights were partitioned before; None if they are not.
+        serving_properties: keys and values of an LMI package's serving.properties.
+        container_environment: variables of the container.
+        neuron: layout of the model on NeuronCores.
+        memory: estimate of the accelerator's memory; None if nothing is known.
+    """
+
+    image: ImagePlan
+    artifact: ArtifactPlan
+    weights: ArtifactPlan | None
+    partition: PartitionPlan | None
+    serving_properties: Mapping[str, str]
+    container_environment: Mapping[str, str]
+    neuron: NeuronPlacement | None
+    memory: MemoryEstimate | None
+
+    @property
+    def served(self) -> "ServedModel":
+        """Returns these values without those of a plan."""
+        return ServedModel(*(getattr(self, each.name) for each in fields(ServedModel)))
+
+
+@dataclass(frozen=True)
 class VariantPlan:
     """A production variant: its instances, and how long they may take to start.
 
@@ -175,6 +211,7 @@ class VariantPlan:
         container_startup_health_check_timeout_seconds: time until /ping answers 200.
         inference_ami_version: host image; None for SageMaker's choice.
         gpu_count: GPUs of one instance, the same for every type of the pool; 0 without any.
+        own: the variant's own model; None for the endpoint's.
     """
 
     name: str
@@ -185,6 +222,7 @@ class VariantPlan:
     container_startup_health_check_timeout_seconds: int
     inference_ami_version: str | None
     gpu_count: int
+    own: ServedModel | None = None
 
     @property
     def instance_type(self) -> str:
@@ -230,8 +268,8 @@ def most_instances(component: ComponentPlan, guests: Sequence[GuestPlan]) -> int
 
 
 @dataclass(frozen=True)
-class DeploymentPlan:
-    """One model in one environment: its config, and what follows from it.
+class DeploymentPlan(ServedModel):
+    """One model in one environment: its config, what it serves, and what else follows.
 
     A value that the config or the environment says has its only place there. Values that other
     facts are needed for are fields here.
@@ -239,20 +277,11 @@ class DeploymentPlan:
     Args:
         config: the model's config, with the environment's differences laid over it.
         environment: the environment to deploy to.
-        image: the container image.
-        artifact: the model data, which SageMaker brings to /opt/ml/model.
-        weights: files that an LMI container copies itself while it starts; None if the model data
-            has the weights in it.
-        partition: how these weights were partitioned before; None if they are not.
-        serving_properties: keys and values of an LMI package's serving.properties.
-        container_environment: variables of the container.
         component: copies of the model on an endpoint that scales to zero; None in another mode.
         guests: the models whose copies run on this model's endpoint.
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
             weight is the share of the requests, from 0 to 1.
-        neuron: layout of the model on NeuronCores.
-        memory: estimate of the accelerator's memory; None if nothing is known.
         cost: cost of the instances per month.
         warnings: warnings for a reviewer.
         defaults: what is in the config, and not in the model's file.
@@ -260,18 +289,10 @@ class DeploymentPlan:
 
     config: ModelConfig
     environment: Environment
-    image: ImagePlan
-    artifact: ArtifactPlan
-    weights: ArtifactPlan | None
-    partition: PartitionPlan | None
-    serving_properties: Mapping[str, str]
-    container_environment: Mapping[str, str]
     component: ComponentPlan | None
     guests: tuple[GuestPlan, ...]
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
-    neuron: NeuronPlacement | None
-    memory: MemoryEstimate | None
     cost: CostEstimate
     warnings: tuple[PlanWarning, ...]
     defaults: tuple[Default, ...] = ()
@@ -350,6 +371,22 @@ class DeploymentPlan:
         return self.variants if self.shadow is None else (*self.variants, self.shadow)
 
     @property
+    def every_served(self) -> tuple[ServedModel, ...]:
+        """Returns what the variants serve: the endpoint's model, and each of a variant's own."""
+        owns = (variant.own for variant in self.every_variant)
+        return (self, *(own for own in owns if own is not None))
+
+    @property
+    def first_served(self) -> ServedModel:
+        """Returns what the first variant serves."""
+        return self.variants[0].own or self
+
+    @property
+    def shares_by_weight(self) -> bool:
+        """Returns whether several variants share the requests."""
+        return len(self.variants) > 1
+
+    @property
     def max_instance_count(self) -> int:
         """Returns the most instances of an endpoint that hosts copies, its guests' included.
 
@@ -372,78 +409,6 @@ class DeploymentPlan:
         """Returns the name of the parameter in SSM with the role of an endpoint that has guests."""
         model = self.host or self.config.name
         return f"{self.environment.parameter_prefix}models/{model}/execution-role-arn"
-
-    @property
-    def resources(self) -> dict[str, int]:
-        """Returns the stack's resources: CloudFormation's types, and how many of each."""
-        endpoint, scaling = self.config.endpoint, self.config.autoscaling
-        variants = len(self.variants)
-        scaled = variants if scaling is not None else 0
-        stepped = variants * scaling.step_policy_count if scaling is not None else 0
-        # A component has a target, a policy that tracks the load, and a policy with an alarm that
-        # wakes it.
-        woken = 0 if self.component is None else 1
-        # A guest has no endpoint, no role, and no function for updates.
-        own = int(self.host is None)
-        # An existing role gets no policies.
-        made = own * int(endpoint.execution_role_arn is None)
-        key, queue = endpoint.volume_key_arn, endpoint.queue
-        with_rights = (self.vpc, key, self.capture, queue, self.watched_stacks)
-        found = {
-            "AWS::ApplicationAutoScaling::ScalableTarget": scaled + woken,
-            "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + 2 * woken,
-            "AWS::CloudWatch::Alarm": variants * self._alarms_of_a_variant + stepped + woken,
-            "AWS::CloudWatch::Dashboard": int(self.dashboard_name is not None),
-            "AWS::IAM::Policy": made * sum(map(bool, with_rights)),
-            "AWS::IAM::Role": own + made,
-            "AWS::Lambda::Function": own,
-            "AWS::Logs::LogGroup": 1 + own,
-            "AWS::SageMaker::Endpoint": own,
-            "AWS::SageMaker::EndpointConfig": own,
-            "AWS::SageMaker::InferenceComponent": woken,
-            "AWS::SageMaker::Model": 1,
-            "AWS::SSM::Parameter": made * bool(self.guests),
-            # Before the endpoint is updated, after it, and one that remembers scalable variants.
-            "Custom::SlipwayScaling": (3 - woken) * own,
-        }
-        return {name: count for name, count in found.items() if count}
-
-    @property
-    def _alarms_of_a_variant(self) -> int:
-        thresholds = (self.config.alarms.threshold(kind) for kind in ALARM_KINDS.values())
-        alarms = sum(threshold is not None for threshold in thresholds)
-        guards = 0 if self.rollout is None else len(new_fleet_alarms(self.config))
-        return alarms + (self.at_max_capacity is not None) + guards
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the plan as data: config and environment without defaults, and what follows."""
-        derived = (
-            "stack_name", "host", "endpoint_name", "log_group_name", "tags", "artifact_place",
-            "vpc", "capture", "at_max_capacity", "dashboard_name", "resources",
-        )  # fmt: skip
-        names = (*(field.name for field in fields(self)), *derived)
-        content = {name: to_jsonable_python(getattr(self, name)) for name in names}
-        content["config"] = self.config.model_dump(
-            mode="json", exclude_defaults=True, exclude={"environments"}
-        )
-        content["environment"] = self.environment.model_dump(
-            mode="json", exclude_defaults=True, exclude={"defaults"}
-        )
-        if not self.defaults:
-            del content["defaults"]
-        content["image"]["uri"] = self.image.uri
-        content["artifact"]["s3_uri"] = self.artifact.s3_uri
-        if self.weights is not None:
-            content["weights"]["s3_uri"] = self.weights.s3_uri
-        if self.rollout is not None:
-            content["rollout"] = {
-                "shares_percent": list(self.rollout.shares_percent),
-                "least_seconds": self.rollout.least_seconds,
-            }
-        if self.component is not None:
-            del content["component"]["settings"]  # the config has them
-            content["component"]["max_instance_count"] = self.max_instance_count
-        return content
 
 
 def counted(number: int, noun: str) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
@@ -10,13 +11,13 @@ from slipway.config.sections.endpoint import Shadow, Variant
 from slipway.errors import Problem, UserError
 from slipway.facts.images import UnknownImageError
 from slipway.facts.prices import dashboard_price
-from slipway.planning.advice import ADVICE, Subject
+from slipway.planning.advice import ADVICE, OF_ENDPOINT, Subject
 from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
 from slipway.planning.component import ComponentPlan, component_plan
 from slipway.planning.cost import Fleet, estimate_cost
 from slipway.planning.deployment import Deployment
-from slipway.planning.families import FAMILIES
+from slipway.planning.families import FAMILIES, deployment_of
 from slipway.planning.images import image_plan, inference_ami
 from slipway.planning.lock import Lock
 from slipway.planning.memory import estimate
@@ -39,6 +40,7 @@ def resolve(
     image_digests: Mapping[str, str],
     *,
     guests: Sequence[GuestPlan] = (),
+    owns: Mapping[str, DeploymentPlan] = MappingProxyType({}),
     allow_unpublished: bool = False,
 ) -> DeploymentPlan:
     """Makes the plan of one model in one environment.
@@ -49,6 +51,7 @@ def resolve(
         image_digests: fingerprint of the sources of each image that Slipway builds, by container
             family.
         guests: models whose copies run on the model's endpoint.
+        owns: plans of endpoints of one variant, for each variant that has its own model.
         allow_unpublished: whether an artifact that does not exist is allowed, for reading and
             linting.
 
@@ -67,7 +70,7 @@ def resolve(
     component = component_plan(
         config.endpoint, deployment.instances, environment.stack_name(config.name)
     )
-    variants, shadow = tuple(_variants(deployment)), _shadow(deployment)
+    variants, shadow = tuple(_variants(deployment, owns)), _shadow(deployment, owns)
     # A guest's instances are in the cost of its host's endpoint.
     paid = () if config.endpoint.host else variants
     fleets = [_fleet(variant, config, component, guests) for variant in paid]
@@ -95,7 +98,7 @@ def resolve(
         neuron=deployment.neuron_placement,
         memory=estimate(deployment, deployment.instance),
         cost=estimate_cost(fleets, environment.region, dashboard=dashboard),
-        warnings=tuple(_warnings(subject)),
+        warnings=tuple(_with_warnings_of(owns, deployment, list(_warnings(subject)))),
     )
 
 
@@ -117,8 +120,27 @@ def known_problems(deployment: Deployment) -> list[Problem]:
 
 def _warnings(subject: Subject) -> Iterator[PlanWarning]:
     for advise in ADVICE:
-        yield from advise(subject)
+        if subject.deployment.variant is None or advise not in OF_ENDPOINT:
+            yield from advise(subject)
     yield from FAMILIES[subject.deployment.container].warnings(subject.deployment)
+
+
+def _with_warnings_of(
+    owns: Mapping[str, DeploymentPlan], deployment: Deployment, warnings: list[PlanWarning]
+) -> Iterator[PlanWarning]:
+    yield from warnings
+    for name, plan in owns.items():
+        other = deployment_of(plan.config, plan.environment)
+        form = (deployment.container, deployment.is_encoder)
+        if (other.container, other.is_encoder) != form:
+            yield PlanWarning(
+                "variants-differ-in-form",
+                f"The model of `{name}` takes requests, or answers them, in another form than "
+                "the endpoint's model. Every request must suit both.",
+            )
+        for warning in plan.warnings:
+            if warning not in warnings:
+                yield replace(warning, message=f"Variant `{name}`: {warning.message}")
 
 
 def _state(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> list[Problem]:
@@ -132,22 +154,33 @@ def _state(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> li
     return [parts] if isinstance(parts, Problem) and any_source(deployment) else []
 
 
-def _variants(deployment: Deployment) -> Iterator[VariantPlan]:
+def _variants(
+    deployment: Deployment, owns: Mapping[str, DeploymentPlan]
+) -> Iterator[VariantPlan]:
     for _, name, variant in variants_of(deployment.config):
-        yield _variant(deployment, name, variant, weight=variant.weight if variant else 1.0)
+        weight = variant.weight if variant else 1.0
+        yield _variant(deployment, name, variant, owns.get(name), weight=weight)
 
 
-def _shadow(deployment: Deployment) -> VariantPlan | None:
+def _shadow(deployment: Deployment, owns: Mapping[str, DeploymentPlan]) -> VariantPlan | None:
     """Returns the shadow variant; its weight is relative to the 1.0 of the production variant."""
     shadow = deployment.config.endpoint.shadow
     if shadow is None:
         return None
-    return _variant(deployment, SHADOW_VARIANT_NAME, shadow, weight=shadow.sampling_percent / 100)
+    name, weight = SHADOW_VARIANT_NAME, shadow.sampling_percent / 100
+    return _variant(deployment, name, shadow, owns.get(name), weight=weight)
 
 
 def _variant(
-    deployment: Deployment, name: str, section: Variant | Shadow | None, *, weight: float
+    deployment: Deployment,
+    name: str,
+    section: Variant | Shadow | None,
+    alone: DeploymentPlan | None,
+    *,
+    weight: float,
 ) -> VariantPlan:
+    if alone is not None:
+        return replace(alone.variants[0], name=name, weight=weight, own=alone.served)
     endpoint = deployment.config.endpoint
     types = (section.instances if section else None) or endpoint.instances
     own = deployment.instances_of(name)

@@ -8,7 +8,7 @@ from slipway.planning.bill import Bill, Part, bill_of
 from slipway.planning.consequences import Consequence, Consequences, as_text, consequences
 from slipway.planning.cost import UsdPerMonth
 from slipway.planning.execution_rights import RoleContext, execution_rights
-from slipway.planning.plan import ArtifactPlan, DeploymentPlan
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel
 from slipway.planning.statements import Key, Statement
 
 NEW, REMOVED, RENAMED, UNKNOWN = "new", "removed", "renamed", "unknown"
@@ -189,16 +189,25 @@ def _billed(bill: Bill | None) -> dict[str, Part]:
 def _told(plan: DeploymentPlan | None) -> dict[str, str]:
     if plan is None:
         return {}
-    files = {"artifact": plan.artifact, "weights": plan.weights}
-    found = {name: _artifact(each) for name, each in files.items() if each is not None}
-    if plan.memory is not None:
-        found["memory"] = f"about {plan.memory.total_gib:.1f} of {plan.memory.room}"
+    found = _told_of_model(plan, "")
+    for variant in plan.every_variant:
+        if variant.own is not None:
+            found |= _told_of_model(variant.own, f" of {variant.name}")
     # Without the line, which any edit above it changes.
     found |= {
         f"default {each.field}": f"{as_text(each.value)} ({each.place.path})"
         for each in plan.defaults
     }
-    return found | {f"property {key}": value for key, value in plan.serving_properties.items()}
+    return found
+
+
+def _told_of_model(served: ServedModel, suffix: str) -> dict[str, str]:
+    files = {"artifact": served.artifact, "weights": served.weights}
+    found = {name: _artifact(each) for name, each in files.items() if each is not None}
+    if served.memory is not None:
+        found["memory"] = f"about {served.memory.total_gib:.1f} of {served.memory.room}"
+    found |= {f"property {key}": value for key, value in served.serving_properties.items()}
+    return {f"{name}{suffix}": text for name, text in found.items()}
 
 
 def _artifact(artifact: ArtifactPlan) -> str:

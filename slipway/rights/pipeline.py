@@ -121,12 +121,16 @@ def _publish(
     if plan.config.endpoint.volume_key_arn is not None:
         calls = ["kms:DescribeKey", "kms:ListGrants"]
         statements.append(allow("FindVolumeKey", calls, plan.config.endpoint.volume_key_arn))
-    if not environment.is_local and plan.image.repository.startswith(_OURS):
-        repository = place.arn("ecr", f"repository/{plan.image.repository}")
+    ours = dict.fromkeys(
+        place.arn("ecr", f"repository/{each.image.repository}")
+        for each in plan.every_served
+        if each.image.repository.startswith(_OURS)
+    )
+    if ours and not environment.is_local:
         actions = ["ecr:DescribeImages"]
         if environment.image_builds.repository_key is not None:
             actions.append("ecr:DescribeRepositories")
-        statements.append(allow("FindImage", actions, repository))
+        statements.append(allow("FindImage", actions, *ours))
     return statements
 
 

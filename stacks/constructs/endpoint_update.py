@@ -28,8 +28,8 @@ class EndpointUpdate(Construct):
     """A function, and custom resources through which it is called around an endpoint's update.
 
     Every endpoint has them: an endpoint without autoscaling may have had autoscaling, and its
-    targets are still registered when it is updated. Their properties are names alone, so that a
-    setting changes in one place of the template.
+    targets are still registered when it is updated. Their properties are names, and the weights of
+    several variants, so that a setting changes in one place of the template.
 
     Args:
         hosting: the endpoint.
@@ -72,7 +72,9 @@ class EndpointUpdate(Construct):
         # The last step before the endpoint: if another step fails, nothing was deregistered.
         self.before.node.add_dependency(hosting.log_group)
         hosting.endpoint.node.add_dependency(self.before)
-        self.after = self._call("After", "After", names)
+        weights = {each.name: each.weight for each in plan.variants}
+        shared = {"Weights": weights} if plan.shares_by_weight else {}
+        self.after = self._call("After", "After", {**names, **shared})
         self.after.node.add_dependency(hosting.endpoint)
 
     def _call(

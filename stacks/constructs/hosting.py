@@ -9,9 +9,11 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.config.sections.endpoint import Metrics
-from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan import DeploymentPlan, ServedModel
 from slipway.stacks.constructs.mode_rights import ModeRights
 from slipway.stacks.constructs.production_variants import production_variant
+
+_Property = sagemaker.CfnEndpoint.VariantPropertyProperty
 
 
 @dataclass(frozen=True)
@@ -61,20 +63,26 @@ class HostedModel(Construct):
         )
         # Otherwise SageMaker would create the group, with no retention and outside the stack.
         self.log_group.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
-        self.model = sagemaker.CfnModel(
+        self._plan, self._surroundings = plan, surroundings
+        self.model = self.add_model("Model", plan)
+
+    def add_model(self, construct_id: str, served: ServedModel) -> sagemaker.CfnModel:
+        """Adds a model that a variant or a copy serves."""
+        model = sagemaker.CfnModel(
             self,
-            "Model",
-            execution_role_arn=surroundings.role_arn,
-            enable_network_isolation=plan.config.endpoint.network_isolation,
+            construct_id,
+            execution_role_arn=self._surroundings.role_arn,
+            enable_network_isolation=self._plan.config.endpoint.network_isolation,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
-                image=plan.image.uri,
-                environment=dict(sorted(plan.container_environment.items())),
-                model_data_source=_model_data(plan),
+                image=served.image.uri,
+                environment=dict(sorted(served.container_environment.items())),
+                model_data_source=_model_data(served),
             ),
-            vpc_config=surroundings.vpc,
+            vpc_config=self._surroundings.vpc,
         )
-        for each in surroundings.rights:
-            self.model.add_resource_dependency(each.policy)
+        for each in self._surroundings.rights:
+            model.add_resource_dependency(each.policy)
+        return model
 
 
 class HostedEndpoint(HostedModel):
@@ -103,6 +111,10 @@ class HostedEndpoint(HostedModel):
     ) -> None:
         super().__init__(scope, construct_id, plan=plan, surroundings=surroundings)
         component, settings = plan.component, plan.config.endpoint
+        models = {
+            each.name: self.add_model(f"Model{each.name}", each.own) if each.own else self.model
+            for each in plan.every_variant
+        }
         self.config = sagemaker.CfnEndpointConfig(
             self,
             # Two ids, so that adding or dropping autoscaling makes a new configuration even if
@@ -110,14 +122,15 @@ class HostedEndpoint(HostedModel):
             # a fleet that was scaled out must shrink to the file's count.
             "FixedEndpointConfig" if plan.config.autoscaling is None else "EndpointConfig",
             production_variants=[
-                production_variant(plan, variant, self.model) for variant in plan.variants
+                production_variant(plan, variant, models[variant.name])
+                for variant in plan.variants
             ],
             # On a component's instances, these hold for every model.
             execution_role_arn=None if component is None else surroundings.role_arn,
             enable_network_isolation=None if component is None else settings.network_isolation,
             vpc_config=None if component is None else _vpc_of_config(surroundings.vpc),
             shadow_production_variants=(
-                [production_variant(plan, plan.shadow, self.model)]
+                [production_variant(plan, plan.shadow, models[plan.shadow.name])]
                 if plan.shadow is not None
                 else None
             ),
@@ -131,21 +144,29 @@ class HostedEndpoint(HostedModel):
                 self.config.add_resource_dependency(each.policy)
         # With autoscaling or copies, an update keeps the fleet's size; otherwise the file decides.
         keeps_size = plan.config.autoscaling is not None or component is not None
+        # Several variants keep the weights that were set after the last update.
+        keeps_weights = plan.shares_by_weight
+        excluded = ["DesiredInstanceCount"] if keeps_weights and not keeps_size else []
+        excluded += ["DataCaptureConfig"] if keeps_weights else ["DesiredWeight", "DataCaptureConfig"]
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
             endpoint_name=plan.endpoint_name,
             endpoint_config_name=self.config.attr_endpoint_config_name,
-            retain_all_variant_properties=keeps_size,
-            exclude_retained_variant_properties=_excluded() if keeps_size else None,
+            retain_all_variant_properties=keeps_size or keeps_weights,
+            exclude_retained_variant_properties=(
+                [_Property(variant_property_type=name) for name in excluded]
+                if keeps_size or keeps_weights
+                else None
+            ),
         )
         self.endpoint.add_resource_dependency(self.log_group)
 
 
-def _model_data(plan: DeploymentPlan) -> sagemaker.CfnModel.ModelDataSourceProperty:
+def _model_data(served: ServedModel) -> sagemaker.CfnModel.ModelDataSourceProperty:
     return sagemaker.CfnModel.ModelDataSourceProperty(
         s3_data_source=sagemaker.CfnModel.S3DataSourceProperty(
-            s3_uri=plan.artifact.s3_uri,
+            s3_uri=served.artifact.s3_uri,
             s3_data_type="S3Prefix",
             compression_type="None",
         )
@@ -172,11 +193,3 @@ def _vpc_of_config(
     return sagemaker.CfnEndpointConfig.VpcConfigProperty(
         subnets=vpc.subnets, security_group_ids=vpc.security_group_ids
     )
-
-
-def _excluded() -> list[sagemaker.CfnEndpoint.VariantPropertyProperty]:
-    """Returns the properties that an update sets from the template although it keeps the count."""
-    return [
-        sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
-        for name in ("DesiredWeight", "DataCaptureConfig")
-    ]

@@ -27,7 +27,7 @@ def production_variant(
             settings.instance_provision_timeout_seconds if pools else None
         ),
         initial_instance_count=variant.instance_count,
-        initial_variant_weight=variant.weight,
+        initial_variant_weight=_initial_weight(plan, variant),
         managed_instance_scaling=_instances_of_copies(plan) if is_of_copies else None,
         routing_config=_Of.RoutingConfigProperty(routing_strategy=settings.routing.upper()),
         capacity_reservation_config=_reservation(plan, variant),
@@ -40,6 +40,17 @@ def production_variant(
             None if is_of_copies else variant.container_startup_health_check_timeout_seconds
         ),
     )
+
+
+def _initial_weight(plan: DeploymentPlan, variant: VariantPlan) -> float:
+    """Returns the weight until a new variant gets its own, after it is in service.
+
+    Weights of several variants are no part of the configuration, which another weight would
+    replace, and with it the fleet.
+    """
+    if plan.shares_by_weight:
+        return float(variant is plan.variants[0])
+    return variant.weight
 
 
 def _instance_pools(variant: VariantPlan) -> list[_Of.InstancePoolProperty] | None:

@@ -12,6 +12,7 @@ from slipway.errors import UserError
 from slipway.planning.families import deployment_of, known_deployment
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan_json import plan_as_json
 from slipway.planning.resolve import known_problems, resolve
 from slipway.planning.sharing import guest_plan
 from tests.support.projects import (
@@ -81,14 +82,24 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
         UserError: what is wrong with it, each problem in its place.
     """
     loaded, options = load_case(case, root), options_of(case)
+    environment = environment_of(case)
     lock = Lock() if options.get("lock") == "none" else lock_for(loaded.config)
     # A name: `make_plan` of the guest needs nothing of its host.
     guest = options.get("guests")
+    owns = {
+        name: resolve(
+            deployment_of(own.config, environment, name),
+            lock_for(own.config, variant=name),
+            IMAGE_DIGESTS,
+        )
+        for name, own in loaded.variants.items()
+    }
     try:
         return resolve(
-            deployment_of(loaded.config, environment_of(case)),
+            deployment_of(loaded.config, environment),
             lock,
             IMAGE_DIGESTS,
+            owns=owns,
             guests=[guest_plan(make_plan(guest, root))] if guest else (),
             allow_unpublished=options.get("allow-unpublished") == "true",
         )
@@ -108,5 +119,5 @@ def without_unset(value: Any) -> Any:
 def plan_content(case: str) -> dict[str, Any]:
     """Returns the content of a case's plan, as JSON has it."""
     with TemporaryDirectory() as root:
-        content: dict[str, Any] = without_unset(make_plan(case, Path(root)).as_json())
+        content: dict[str, Any] = without_unset(plan_as_json(make_plan(case, Path(root))))
     return content

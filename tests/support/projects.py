@@ -142,11 +142,16 @@ def _read_once(text: str) -> Any:
     return yaml.safe_load(text)
 
 
-def lock_for(config: ModelConfig, *, sets: Collection[str] = ("sample", "release")) -> Lock:
+def lock_for(
+    config: ModelConfig,
+    *,
+    sets: Collection[str] = ("sample", "release"),
+    variant: str | None = None,
+) -> Lock:
     """Returns the lock that publishing the config would have left."""
     lock = Lock()
     for name in sets:
-        deployment = deployment_of(config, LOCAL if name == "sample" else PRODUCTION)
+        deployment = deployment_of(config, LOCAL if name == "sample" else PRODUCTION, variant)
         lock = lock.with_artifact(deployment, _locked(deployment))
     return lock
 

@@ -24,6 +24,7 @@ from slipway.planning.consequences import Consequence, consequences
 from slipway.planning.families import deployment_of
 from slipway.planning.lock import Lock, LockedPart
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan_json import plan_as_json
 from slipway.planning.resolve import resolve
 from slipway.publishing.compiled import compile_recipe
 from slipway.publishing.families import PACKAGING
@@ -383,4 +384,4 @@ class Changed:
 
 
 def _key(plan: DeploymentPlan) -> str:
-    return json.dumps(plan.as_json(), sort_keys=True)
+    return json.dumps(plan_as_json(plan), sort_keys=True)

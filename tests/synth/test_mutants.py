@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from slipway.errors import UserError
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan_json import plan_as_json
 from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.linting import lint
 from tests.support.mutants import Base, Mutant, golden_cases, mutants, plan_of, shipped_configs
@@ -92,7 +93,7 @@ def accepted_mutants(root: Path) -> Iterator[tuple[Mutant, DeploymentPlan]]:
             plan = plan_of(mutant.raw, mutant.stem, root, mutant.base.environment)
         except UserError:
             return
-        of_kind.setdefault(json.dumps(plan.as_json(), sort_keys=True), (mutant, plan))
+        of_kind.setdefault(json.dumps(plan_as_json(plan), sort_keys=True), (mutant, plan))
 
     for number in range(ROUNDS):
         seed(number)(draw)()

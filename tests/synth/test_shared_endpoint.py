@@ -6,6 +6,7 @@ from pathlib import Path
 import aws_cdk as cdk
 import pytest
 
+from slipway.planning.resources import resources_of
 from slipway.project import Project
 from slipway.stacks.assembly import Selection, add_stacks
 from slipway.stacks.guest_stack import GuestStack
@@ -75,7 +76,7 @@ def test_what_the_host_and_a_guest_have(project: Project, tmp_path: Path) -> Non
     assert component["InferenceComponentName"] == "titles-local"
     kinds = {item["Type"] for item in assembly.template("titles")["Resources"].values()}
     assert not kinds & {"AWS::SageMaker::Endpoint", "AWS::SageMaker::EndpointConfig"}
-    assert kinds == set(project.plan("titles", project.environment("local")).resources)
+    assert kinds == set(resources_of(project.plan("titles", project.environment("local"))))
 
 
 def test_the_models_of_guests_have_the_role_of_their_host(project: Project, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from slipway.config.sections.keys import KeyArn
 from slipway.config.sections.scale_to_zero import ScaleToZero
 from slipway.s3_address import S3Address
 
+SHADOW_VARIANT_NAME = "Shadow"
 VariantName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$", max_length=63)]
 # botocore's enum of InferenceAmiVersion.
 AmiVersion = Literal[
@@ -40,6 +41,32 @@ _OWN_INSTANCES: Any = Field(
 _OWN_INSTANCE_COUNT: Any = Field(
     None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
 )
+_OWN_MODEL: Any = Field(
+    None,
+    description="Differences from the file's `model`, which are laid over it as those of an "
+    "environment are. With this section, `serving` or `artifacts`, the variant serves another "
+    "model.",
+    examples=[{"family": "gpt2", "parameters": 774030080}],
+)
+_OWN_SERVING: Any = Field(
+    None,
+    description="Differences from the file's `serving`. Another `container` replaces the whole "
+    "section.",
+    examples=[{"dtype": "bf16"}],
+)
+_OWN_ARTIFACTS: Any = Field(
+    None,
+    description="Differences from the file's `artifacts`. Weights of another `source` replace "
+    "the file's.",
+    examples=[{"weights": {"source": "path", "path": "build/candidate"}}],
+)
+OWN_SECTIONS = ("model", "serving", "artifacts")
+"""Sections in which a variant may differ from the file: then it serves a model of its own."""
+
+
+def has_own_model(variant: object) -> bool:
+    """Returns whether a variant, or none, serves another model than the endpoint's."""
+    return any(getattr(variant, name, None) for name in OWN_SECTIONS)
 
 
 class Variant(Section):
@@ -50,15 +77,19 @@ class Variant(Section):
         ge=0,
         le=1_000_000_000,
         allow_inf_nan=False,
-        description="Share of the requests, relative to the other variants' weights.",
+        description="Share of the requests, relative to the other variants' weights. It changes "
+        "without new instances.",
         examples=[0.1],
     )
     instances: tuple[InstanceType, ...] | None = _OWN_INSTANCES
     instance_count: int | None = _OWN_INSTANCE_COUNT
+    model: dict[str, Any] | None = _OWN_MODEL
+    serving: dict[str, Any] | None = _OWN_SERVING
+    artifacts: dict[str, Any] | None = _OWN_ARTIFACTS
 
 
 class Shadow(Section):
-    """A variant of the same model that gets copies of the requests. Its answers are discarded."""
+    """A variant that gets copies of the requests. Its answers are discarded."""
 
     sampling_percent: float = Field(
         gt=0,
@@ -69,6 +100,9 @@ class Shadow(Section):
     )
     instances: tuple[InstanceType, ...] | None = _OWN_INSTANCES
     instance_count: int | None = _OWN_INSTANCE_COUNT
+    model: dict[str, Any] | None = _OWN_MODEL
+    serving: dict[str, Any] | None = _OWN_SERVING
+    artifacts: dict[str, Any] | None = _OWN_ARTIFACTS
 
 
 class AsyncInference(Section):
@@ -293,8 +327,8 @@ class Endpoint(Section):
         (),
         max_length=10,
         strict=False,
-        description="Several production variants of the model. Without it there is one, "
-        "`AllTraffic`.",
+        description="Several production variants, of one model or of several. Without it there "
+        "is one, `AllTraffic`.",
     )
     shadow: Shadow | None = Field(
         None,

@@ -93,10 +93,12 @@ def _findings(
             made[name] = found["Parameter"]["Value"]
             yield f"SSM parameter {name}"
     key_arn, made_group = made.get(place.key_parameter), made.get(group_parameter)
-    for part in (plan.artifact, plan.weights):
+    parts = [part for each in plan.every_served for part in (each.artifact, each.weights)]
+    for part in dict.fromkeys(parts):
         if part is not None:
             yield _examine_artifact(plan, part, access, key_arn if place.is_isolated else None)
-    yield from find_image(plan, access, repository_key)
+    for image in dict.fromkeys(each.image for each in plan.every_served):
+        yield from find_image(image, plan.environment, access, repository_key)
     role_arn = plan.config.endpoint.execution_role_arn
     if role_arn is not None and key_arn is not None:
         yield from examine_role(plan, role_arn, access, key_arn=key_arn, made_group=made_group)

@@ -11,7 +11,12 @@ from slipway.config.sections.scale_to_zero import CopySchedule
 from slipway.config.sections.scaling import Autoscaling, Schedule
 from slipway.deployed.alarms import alarm_fields
 from slipway.deployed.answers import Answer
-from slipway.deployed.calls import described_config, endpoint_alarms, scaling_items
+from slipway.deployed.calls import (
+    describe_endpoint,
+    described_config,
+    endpoint_alarms,
+    scaling_items,
+)
 from slipway.deployed.described import Raw, containers_of
 from slipway.deployed.fields import (
     COMPONENT,
@@ -30,7 +35,7 @@ from slipway.deployed.scaling import (
     take_target,
     target_field,
 )
-from slipway.deployed.served import live_component, mode_of, model_of
+from slipway.deployed.served import image_and_artifact, live_component, mode_of, model_of
 from slipway.operations.status.component import target_of
 from slipway.planning.asynchronous import WAKE_POLICY
 from slipway.planning.component import ComponentPlan
@@ -68,7 +73,8 @@ def find_differences(
 ) -> tuple[Difference, ...]:
     """Compares an endpoint's configuration, scaling and alarms with a plan.
 
-    The image and the artifact are left out: `slipway status` has rows of its own for them.
+    The image and the artifact of the first variant are left out: `slipway status` has rows of its
+    own for them.
 
     Args:
         plan: the plan from the files.
@@ -85,12 +91,20 @@ def find_differences(
     if config is None:
         return ()
     component = live_component(sagemaker, config, plan.stack_name)
-    model = model_of(sagemaker, config["ProductionVariants"][0], component)
+    production: list[Raw] = config["ProductionVariants"]
+    model = model_of(sagemaker, production[0], component)
     if model is None:
         return ()
-    variants = [item["VariantName"] for item in config["ProductionVariants"]]
+    variants = [item["VariantName"] for item in production]
+    weights = _live_weights(sagemaker, plan) if len(variants) > 1 else {}
+    others = [
+        item
+        for item in (*production[1:], *config.get("ShadowProductionVariants", ()))
+        if component is None and item["ModelName"] != production[0]["ModelName"]
+    ]
     deployed = {
         **_model(model, plan),
+        **{name: value for item in others for name, value in _other(sagemaker, item).items()},
         "endpoint.mode": mode_of(config),
         "endpoint.termination_protection": is_protected,
         **_alarms(access, plan, variants),
@@ -98,7 +112,7 @@ def find_differences(
         _ENDPOINT_OF: _host(component, plan),
     }
     if plan.host is None:
-        deployed |= {**_config(config, plan), **_scaling(access, plan, variants)}
+        deployed |= {**_config(config, plan, weights), **_scaling(access, plan, variants)}
     files = {name: value for name, value in _planned(plan).items() if value is not None}
     names = [*files, *(name for name in deployed if name not in files)]
     return tuple(
@@ -112,9 +126,14 @@ def find_differences(
 
 
 def _planned(plan: DeploymentPlan) -> _Settings:
-    found: _Settings = {
-        f"variable {name}": value for name, value in sorted(plan.container_environment.items())
-    }
+    first = plan.first_served
+    found: _Settings = _variables(first.container_environment)
+    for variant in plan.every_variant:
+        served = variant.own or plan
+        if served is not first:
+            found |= _of_model(
+                served.image.uri, served.artifact.label, served.container_environment, variant.name
+            )
     found["endpoint.mode"] = plan.config.endpoint.mode
     found["endpoint.network_isolation"] = plan.config.endpoint.network_isolation
     found["endpoint.execution_role_arn"] = plan.config.endpoint.execution_role_arn
@@ -146,7 +165,7 @@ def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
         "instances": list(variant.instance_types),
         # Where the endpoint scales, its size is not the file's.
         "instance_count": variant.instance_count if is_fixed else None,
-        "weight": variant.weight if len(plan.variants) > 1 else None,
+        "weight": _weight(variant.weight) if plan.shares_by_weight else None,
     }
     # The rest of `VARIANT` belongs to each variant, or to the whole plan. What is off is not told.
     for name in VARIANT:
@@ -214,13 +233,26 @@ def _model(model: Raw, plan: DeploymentPlan) -> _Settings:
     container = containers_of(model)[0]
     role = model.get("ExecutionRoleArn", "")
     return {
-        **{
-            f"variable {name}": value
-            for name, value in sorted(container.get("Environment", {}).items())
-        },
+        **_variables(container.get("Environment", {})),
         "endpoint.network_isolation": model.get("EnableNetworkIsolation", False),
         "endpoint.execution_role_arn": None if _is_made(role, plan) else role,
     }
+
+
+def _other(sagemaker: Any, variant: Raw) -> _Settings:
+    """Returns the settings of a variant that serves another model than the first one."""
+    model = model_of(sagemaker, variant, None)
+    if model is None:
+        return {}
+    variables = containers_of(model)[0].get("Environment", {})
+    return _of_model(*image_and_artifact(model), variables, variant["VariantName"])
+
+
+def _live_weights(sagemaker: Any, plan: DeploymentPlan) -> Mapping[str, float]:
+    """Returns the weights of the variants, which change without another configuration."""
+    described = describe_endpoint(sagemaker, plan.endpoint_name) or {}
+    variants: Sequence[Raw] = described.get("ProductionVariants", ())
+    return {each["VariantName"]: _weight(each["DesiredWeight"]) for each in variants}
 
 
 def _is_made(role_arn: str, plan: DeploymentPlan) -> bool:
@@ -238,7 +270,7 @@ def _host(component: Raw | None, plan: DeploymentPlan) -> str | None:
     return None if endpoint == plan.stack_name else endpoint
 
 
-def _config(config: Raw, plan: DeploymentPlan) -> _Settings:
+def _config(config: Raw, plan: DeploymentPlan, weights: Mapping[str, float]) -> _Settings:
     """Returns the settings of an endpoint configuration, whose endpoint has no host."""
     variants: list[Raw] = config["ProductionVariants"]
     names = [item["VariantName"] for item in variants]
@@ -247,8 +279,9 @@ def _config(config: Raw, plan: DeploymentPlan) -> _Settings:
         endpoint = {"instances": list(instance_types_of(item)), **Answer(item).fields(VARIANT)}
         if plan.config.autoscaling is not None or plan.component is not None:
             endpoint.pop("instance_count", None)
-        if len(variants) == 1:
-            endpoint.pop("weight", None)
+        endpoint.pop("weight", None)
+        if item["VariantName"] in weights:
+            endpoint["weight"] = weights[item["VariantName"]]
         if "routing" in endpoint:
             endpoint["routing"] = endpoint["routing"].lower()
         found |= _of_variant(_section("endpoint", endpoint), item["VariantName"], names)
@@ -363,6 +396,23 @@ def _alarms(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Setti
 
 
 # Both
+
+
+def _variables(variables: Mapping[str, str]) -> _Settings:
+    return {f"variable {name}": value for name, value in sorted(variables.items())}
+
+
+def _of_model(
+    image: str | None, artifact: str | None, variables: Mapping[str, str], variant: str
+) -> _Settings:
+    """Returns the settings of a model that only this variant serves."""
+    found = {"image": image, "artifact": artifact, **_variables(variables)}
+    return {f"{name} of {variant}": value for name, value in found.items()}
+
+
+def _weight(weight: float) -> float:
+    """Returns a weight as SageMaker answers with it, in single precision."""
+    return float(f"{weight:.6g}")
 
 
 def _default_metrics() -> Metrics:

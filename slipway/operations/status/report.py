@@ -37,7 +37,6 @@ from slipway.operations.status.component import (
 from slipway.operations.status.differences import Difference, find_differences
 from slipway.operations.status.log_lines import LogLine, last_lines
 from slipway.operations.status.rollback_causes import Trip, find_cause, find_trips
-from slipway.planning.artifact_place import artifact_label
 from slipway.planning.consequences import Consequences, consequences_of
 from slipway.planning.described_alarms import scales
 from slipway.planning.plan import DeploymentPlan
@@ -332,7 +331,7 @@ def find_status(
         cause = find_cause(access.client("logs"), group, trips, deployment.changed)
     return Status(
         planned=(
-            Planned(plan.image.uri, artifact_label(plan.artifact.root, plan.artifact.digest))
+            Planned(plan.first_served.image.uri, plan.first_served.artifact.label)
             if plan
             else None
         ),

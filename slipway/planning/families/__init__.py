@@ -28,10 +28,18 @@ _SLIPWAYS: Mapping[str, Family[Any]] = {
 FAMILIES: Mapping[str, Family[Any]] = PACKAGES.beside(_SLIPWAYS, "planning", Family)
 
 
-def deployment_of(config: ModelConfig, environment: Environment) -> Deployment:
-    """Returns what planning knows of a config in an environment, as its family sees it."""
+def deployment_of(
+    config: ModelConfig, environment: Environment, variant: str | None = None
+) -> Deployment:
+    """Returns what planning knows of a config in an environment, as its family sees it.
+
+    Args:
+        config: of an endpoint.
+        environment: the environment to deploy to.
+        variant: the variant that the config is of, if that has its own model.
+    """
     family: type[Deployment] = FAMILIES[config.serving.container].deployment
-    return family(config, placements_of(config), environment)
+    return family(config, placements_of(config), environment, variant)
 
 
 def known_deployment(config: ModelConfig, environment: Environment) -> Deployment:

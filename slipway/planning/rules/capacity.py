@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
+from slipway.config.sections.endpoint import has_own_model
 from slipway.errors import FieldPath, Problem
 from slipway.planning.asynchronous import ASYNC
 from slipway.planning.component import SCALE_TO_ZERO
@@ -45,6 +46,13 @@ def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
             Code.VARIANT_SET,
             "every variant has weight 0: no request would reach one",
             "Give at least one variant a weight above 0.",
+            ("endpoint", "variants"),
+        )
+    if variants and all(map(has_own_model, variants)):
+        yield problem(
+            Code.VARIANT_SET,
+            "every variant has a model of its own: none serves the file's",
+            "Write the sections of one variant at the top of the file.",
             ("endpoint", "variants"),
         )
 

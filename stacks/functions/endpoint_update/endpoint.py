@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -67,14 +68,24 @@ class Endpoint:
             self._at_rest()
         return [f"deregistered {name}" for name in stale]
 
-    def follow(self, config_name: str, scaled: Collection[str], *, is_first: bool) -> list[str]:
-        """Checks what the endpoint serves, and registers the targets that `make_way` deregistered.
+    def follow(
+        self,
+        config_name: str,
+        scaled: Collection[str],
+        weights: Mapping[str, Any],
+        *,
+        is_first: bool,
+    ) -> list[str]:
+        """Checks what the endpoint serves, sets the weights of its variants, and registers targets.
+
+        The targets are those that `make_way` deregistered.
 
         CloudFormation then changes the targets as the template does, and makes their new policies.
 
         Args:
             config_name: the configuration that the endpoint should serve.
             scaled: the variants that the template scales.
+            weights: of the variants, as the template has them; none of a single variant.
             is_first: whether the stack has had no such call before.
 
         Returns:
@@ -93,8 +104,28 @@ class Endpoint:
                 f"{described['EndpointConfigName']}, not {config_name}. Mend what the endpoint's "
                 "log group and the alarms of its rollout show, then deploy again."
             )
+        done = self._share(described, weights)
         memory = self._stack.new_memory(self._name, is_first=is_first)
-        return self._register(unpack(memory), described, scaled, own_policies=is_rolled_back)
+        return done + self._register(unpack(memory), described, scaled, own_policies=is_rolled_back)
+
+    def _share(self, described: Mapping[str, Any], weights: Mapping[str, Any]) -> list[str]:
+        """Sets the weights that differ, which needs no new fleet."""
+        wanted = {name: float(weight) for name, weight in weights.items()}
+        changes = [
+            {"VariantName": name, "DesiredWeight": wanted[name]}
+            for name, live in (
+                (each["VariantName"], each["DesiredWeight"])
+                for each in described["ProductionVariants"]
+            )
+            # SageMaker keeps a weight in single precision.
+            if name in wanted and not math.isclose(live, wanted[name], rel_tol=1e-6)
+        ]
+        if changes:
+            self._sagemaker.update_endpoint_weights_and_capacities(
+                EndpointName=self._name, DesiredWeightsAndCapacities=changes
+            )
+            self._at_rest()
+        return [f"set {each['VariantName']} to weight {each['DesiredWeight']:g}" for each in changes]
 
     def remembered(self, longest: int) -> str:
         """Returns the stack's registered targets as text, for `restore`; empty without any."""

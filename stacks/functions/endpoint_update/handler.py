@@ -12,9 +12,11 @@ function. Their property Step says which of them calls.
   gets other instance types, or is not scaled any more. Application Auto Scaling deletes the
   target's policies and scheduled actions with it.
 - After fails unless the endpoint serves the template's configuration. SageMaker can undo an update
-  and report no failure. It then registers the targets again, as Undo remembers them.
+  and report no failure. It then sets the variants' weights, which are no part of the configuration,
+  because another configuration is another fleet. It then registers the targets again, as Undo
+  remembers them.
 
-The properties are names alone. CloudFormation itself brings the template's limits, schedules and
+The properties are names and weights. CloudFormation itself brings the template's limits, schedules and
 policies to the targets, which depend on After. A policy has another name with other instance types,
 so that CloudFormation makes it anew.
 
@@ -58,7 +60,10 @@ def _settle(event: Event, own: str, client: Client, wait: Wait) -> Outcome:
         done = endpoint.make_way(properties["ConfigName"], properties["Scaled"])
     elif "After" in step and "Delete" not in step:
         done = endpoint.follow(
-            properties["ConfigName"], properties["Scaled"], is_first="Create" in step
+            properties["ConfigName"],
+            properties["Scaled"],
+            properties.get("Weights", {}),
+            is_first="Create" in step,
         )
     return Outcome("; ".join(done) or "Nothing to do.", made_id)
 

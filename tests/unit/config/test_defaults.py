@@ -8,6 +8,7 @@ import pytest
 from slipway.cli.plan_text import plan_rows
 from slipway.errors import UserError
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan_json import plan_as_json
 from slipway.project import Project
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
 from tests.support.repositories import commit, make_repository
@@ -70,7 +71,7 @@ def test_a_model_takes_what_its_file_does_not_say(tmp_path):
         "tags.stage: all (environments.yaml:4)",
         "alarms.client_error_rate_percent: 20 (environments.yaml:6)",
     ]
-    shown = plan.as_json()
+    shown = plan_as_json(plan)
     assert json.loads(json.dumps(shown))["defaults"][0] == [
         "tags.team", "search", {"path": "environments.yaml", "line": 3, "column": 5}
     ]  # fmt: skip

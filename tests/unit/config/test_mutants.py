@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from slipway.config.environments import Environment
 from slipway.errors import UserError
+from slipway.planning.plan_json import plan_as_json
 from tests.support.mutants import (
     ENVIRONMENTS,
     FILE,
@@ -48,7 +49,7 @@ def attempt(root: Path, raw: bytes, environment: Environment, stem: str = FILE) 
             assert problem.message
             assert problem.remedy
     else:
-        json.dumps(plan.as_json(), allow_nan=False)
+        json.dumps(plan_as_json(plan), allow_nan=False)
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)

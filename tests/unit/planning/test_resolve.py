@@ -10,6 +10,7 @@ from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import UserError
 from slipway.planning.lock import Lock
 from slipway.planning.plan import ImagePlan
+from slipway.planning.plan_json import plan_as_json
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, messages, model_config
 
@@ -94,7 +95,7 @@ def test_incompatibilities_and_the_missing_publish_are_reported_together():
 
 def test_the_plan_as_data_has_the_derived_addresses():
     found = plan_for(model_config())
-    content = found.as_json()
+    content = plan_as_json(found)
     assert content["image"]["uri"] == found.image.uri
     assert content["artifact"]["s3_uri"] == found.artifact.s3_uri
     # Without defaults of environments.yaml there is no word of them.

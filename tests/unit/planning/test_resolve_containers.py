@@ -4,6 +4,7 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.planning.lock import Lock
+from slipway.planning.plan_json import plan_as_json
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, messages, model_config
 from tests.unit.planning.plans import lmi
@@ -19,7 +20,7 @@ def test_lmi_has_its_code_as_model_data_and_copies_the_weights_itself():
     assert found.weights.size_bytes == 15_231_233_024
     assert found.serving_properties["option.model_id"] == found.weights.s3_uri
     assert found.weights.s3_uri == f"s3://{PRODUCTION.artifact_bucket}/artifacts/{'cd' * 32}/files/"
-    assert found.as_json()["weights"]["s3_uri"] == found.weights.s3_uri
+    assert plan_as_json(found)["weights"]["s3_uri"] == found.weights.s3_uri
     # By the image's CUDA, 13.0.
     assert found.variants[0].inference_ami_version == "al2023-ami-sagemaker-inference-gpu-4-1"
 

@@ -4,6 +4,7 @@ import pytest
 
 from slipway.cli.plan_text import describe_plan
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resources import resources_of
 from slipway.planning.rules.volume_key import volume_key_is_of_the_region
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, model_config
@@ -47,4 +48,4 @@ def test_the_plan_tells_the_key() -> None:
     plan = planned(volume_key_arn=KEY, instances=["ml.p3.2xlarge"], volume_size_gb=30)
     lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
     assert lines["volume"] == f"30 GB, encrypted with {KEY}"
-    assert plan.resources["AWS::IAM::Policy"] == 1
+    assert resources_of(plan)["AWS::IAM::Policy"] == 1

@@ -7,6 +7,7 @@ import pytest
 from slipway.cli.plan_text import describe_plan
 from slipway.config.environments import Environment
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resources import resources_of
 from slipway.planning.rules import vpc
 from slipway.planning.vpc import VpcPlan
 from tests.support.plans import plan_for
@@ -53,7 +54,7 @@ def test_the_config_comes_before_the_environment(
 ) -> None:
     plan = planned(environment, own)
     assert plan.vpc == expected
-    assert ("AWS::IAM::Policy" in plan.resources) is (expected is not None)
+    assert ("AWS::IAM::Policy" in resources_of(plan)) is (expected is not None)
 
 
 def test_the_plan_tells_the_network() -> None:
