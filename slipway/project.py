@@ -222,7 +222,7 @@ class Project:
 
     def lock_path(self, name: str) -> Path:
         """Returns the path of a config's lock file, whether it exists or not."""
-        return self.root / CONFIG_DIRECTORY / f"{name}.lock.json"
+        return self.root / CONFIG_DIRECTORY / f"{name.partition('@')[0]}.lock.json"
 
     def lock(self, name: str) -> Lock:
         """Reads a model's lock, as `read_lock` does."""
@@ -407,12 +407,13 @@ class Project:
         findings = self.findings(deployment)
         guests, shared = self._guests(deployment)
         refused = [*findings.problems, *shared, *self._host_problems(deployment)]
-        owns, of_variants = dict[str, DeploymentPlan](), list[Problem]()
+        owns, of_variants = dict[str, DeploymentPlan | None](), list[Problem]()
         for name, own in loaded.variants.items():
             alone = deployment_of(own.config, deployment.environment, name)
             try:
                 owns[name] = self._plan(own, alone, lock, allow_unpublished)
             except UserError as error:
+                owns[name] = None
                 of_variants += error.problems
         try:
             plan = resolve(

@@ -1,6 +1,8 @@
 """`slipway iam`."""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +13,9 @@ from slipway.cli.output import (
     model_names,
     print_json,
 )
+
+if TYPE_CHECKING:
+    from slipway.planning.plan import ImagePlan
 
 
 def iam(
@@ -88,28 +93,34 @@ def iam(
             plan = project.plan(plan.host, environment, allow_unpublished=True)
         print_json(role_policy(plan, environment))
         return
-    compiling, weights = planned_job(project, name, environment)
+    jobs = [
+        planned_job(project, each, environment)
+        for each in project.published_names(name, environment)
+    ]
     if source is not None:
         tested = project.environment(source)
         if tested.name == environment.name:
             raise UserError([same_environment(name, tested.name)])
-        images = None
+        images: list[tuple[ImagePlan, ImagePlan]] = []
         if image:
             to, of = (
-                project.plan(name, each, allow_unpublished=True) for each in (environment, tested)
+                project.plan(name, each, allow_unpublished=True).every_served
+                for each in (environment, tested)
             )
-            images = (to.image, of.image)
+            images = [(ours.image, theirs.image) for ours, theirs in zip(to, of, strict=False)]
         print_json(
             promotion_policy(
                 environment,
                 artifact_place(project.config(name, environment.name).config, environment),
                 source=tested,
                 source_place=artifact_place(project.config(name, tested.name).config, tested),
-                has_recipes=compiling is not None or isinstance(weights, HubWeights),
+                has_recipes=any(
+                    compiling is not None or isinstance(weights, HubWeights)
+                    for compiling, weights in jobs
+                ),
                 images=images,
             )
         )
         return
     plan = project.plan(name, environment, allow_unpublished=True)
-    policy = least_policy(plan, environment, compiling=compiling, weights=weights, remote=remote)
-    print_json(policy)
+    print_json(least_policy(plan, environment, jobs, remote=remote))

@@ -80,9 +80,11 @@ def invoke(
     environment = project.environment(env)
     protocol: TextProtocol | None = None
     if text:
-        protocol = _text_protocol(
-            project.deployment(name, environment), content_type, stream=stream
-        )
+        asked = f"{name}@{variant}"
+        if asked not in project.published_names(name, environment):
+            asked = name
+        deployment = project.deployment(asked, environment)
+        protocol = _text_protocol(deployment, content_type, stream=stream)
         content, content_type = _texts_request(protocol, text, content_type)
     mode, queue = mode_and_queue(project, name, environment.name)
     if wait is not None and mode == "realtime":

@@ -282,7 +282,8 @@ def _safeguards(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     )
     yield "logs", f"{plan.log_group_name}, kept {settings.log_retention_days} days{key}"
     counted = (
-        f"{count} x {name}" if count > 1 else name for name, count in sorted(resources_of(plan).items())
+        f"{count} x {name}" if count > 1 else name
+        for name, count in sorted(resources_of(plan).items())
     )
     yield "resources", ", ".join(counted).replace("AWS::", "")
 

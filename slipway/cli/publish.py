@@ -131,17 +131,20 @@ def publish(
     results: dict[str, Any] = {}
     for each in names:
         try:
-            with ProgressBar() as progress:
-                result, told = publish_model(each, progress)
+            for one in project.published_names(each, environment):
+                with ProgressBar() as progress:
+                    result, told = publish_model(one, progress)
+                if variant := one.partition("@")[2]:
+                    results[each].setdefault("variants", {})[variant] = told
+                else:
+                    results[each] = told
+                if not as_json:
+                    _print(result, one, project, environment)
+                    if verify:
+                        typer.echo("Every byte in the bucket was read: it is what the digests say.")
         except UserError as error:
             # One bad model never blocks another.
             problems += error.problems
-            continue
-        results[each] = told
-        if not as_json:
-            _print(result, each, project, environment)
-            if verify:
-                typer.echo("Every byte in the bucket was read: it is what the digests say.")
     if as_json and name is None:
         published = [{"name": each, **result} for each, result in results.items()]
         shown = [problem.as_json() for problem in problems]

@@ -264,14 +264,14 @@ def _misplaced(
                 f"{hint}{ENVIRONMENTS_FILE} has: {', '.join(known_environments) or 'none'}.",
                 (OVERLAYS, name),
             )
-        for field in ("name", OVERLAYS):
-            if isinstance(content, dict) and field in content:
+        for key in ("name", OVERLAYS):
+            if isinstance(content, dict) and key in content:
                 yield Problem(
                     Code.MISPLACED_FIELD,
                     Kind.SHAPE,
-                    f"`{field}` is the same in every environment",
+                    f"`{key}` is the same in every environment",
                     "Remove this line.",
-                    (OVERLAYS, name, field),
+                    (OVERLAYS, name, key),
                 )
 
 

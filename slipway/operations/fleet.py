@@ -28,7 +28,6 @@ from slipway.deployed.traffic import (
     watched_metrics,
 )
 from slipway.errors import UserError
-from slipway.planning.artifact_place import artifact_label
 from slipway.planning.artifacts import has_source
 from slipway.planning.bill import bill_of
 from slipway.planning.cost import Fleet as PaidFleet

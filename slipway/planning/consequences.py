@@ -109,9 +109,7 @@ def consequences(before: DeploymentPlan, after: DeploymentPlan) -> Consequences:
     names = [{each.name for each in plan.every_variant} for plan in (before, after)]
     found: list[Setting] = []
     for name in dict.fromkeys((*olds, *news)):
-        setting, of, variant = (
-            (name, "", "") if name.startswith("tag ") else name.partition(" of ")
-        )
+        setting, of, variant = (name, "", "") if name.startswith("tag ") else name.partition(" of ")
         # The setting `endpoint.variants` tells of a variant that one side lacks.
         if not of or variant in names[0] & names[1]:
             shown = name if len(names[1]) > 1 or variant in owns else setting
@@ -253,7 +251,8 @@ def _of_endpoint(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
         for name in ("name", "instance_types", "gpu_count", "own"):
             del fields[name]
         if variant is plan.shadow:
-            yield "endpoint.shadow.sampling_percent", 100 * fields.pop("weight")
+            share = 100 * fields.pop("weight")
+            yield f"endpoint.shadow.sampling_percent of {variant.name}", share
         for name, value in fields.items():
             if plan.host is None or name.endswith("_timeout_seconds"):
                 yield f"endpoint.{name} of {variant.name}", value

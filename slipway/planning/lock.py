@@ -105,7 +105,9 @@ class Lock(_Locked):
 
     def render(self) -> str:
         """Returns the file's text; the same lock gives the same bytes."""
-        return self.model_dump_json(indent=2, exclude_none=True) + "\n"
+        content = self.model_dump(mode="json", exclude_none=True)
+        ordered = {"version": self.version, **content}
+        return json.dumps(ordered, indent=2, ensure_ascii=False) + "\n"
 
 
 def _is_of_an_environment(deployment: Deployment) -> bool:

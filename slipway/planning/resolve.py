@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
-from slipway.config.sections.endpoint import Shadow, Variant
+from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, Shadow, Variant
 from slipway.errors import Problem, UserError
 from slipway.facts.images import UnknownImageError
 from slipway.facts.prices import dashboard_price
@@ -22,7 +22,7 @@ from slipway.planning.images import image_plan, inference_ami
 from slipway.planning.lock import Lock
 from slipway.planning.memory import estimate
 from slipway.planning.partial import found_by
-from slipway.planning.placements import SHADOW_VARIANT_NAME, variants_of
+from slipway.planning.placements import variants_of
 from slipway.planning.plan import (
     DeploymentPlan,
     GuestPlan,
@@ -33,6 +33,8 @@ from slipway.planning.plan import (
 from slipway.planning.rules import RULES
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
+Owns = Mapping[str, DeploymentPlan | None]
+
 
 def resolve(
     deployment: Deployment,
@@ -40,7 +42,7 @@ def resolve(
     image_digests: Mapping[str, str],
     *,
     guests: Sequence[GuestPlan] = (),
-    owns: Mapping[str, DeploymentPlan] = MappingProxyType({}),
+    owns: Owns = MappingProxyType({}),
     allow_unpublished: bool = False,
 ) -> DeploymentPlan:
     """Makes the plan of one model in one environment.
@@ -51,7 +53,8 @@ def resolve(
         image_digests: fingerprint of the sources of each image that Slipway builds, by container
             family.
         guests: models whose copies run on the model's endpoint.
-        owns: plans of endpoints of one variant, for each variant that has its own model.
+        owns: plans of endpoints of one variant, for each variant that has its own model. The plan
+            is without a variant that has None, whose problems the caller reports.
         allow_unpublished: whether an artifact that does not exist is allowed, for reading and
             linting.
 
@@ -126,10 +129,12 @@ def _warnings(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def _with_warnings_of(
-    owns: Mapping[str, DeploymentPlan], deployment: Deployment, warnings: list[PlanWarning]
+    owns: Owns, deployment: Deployment, warnings: list[PlanWarning]
 ) -> Iterator[PlanWarning]:
     yield from warnings
     for name, plan in owns.items():
+        if plan is None:
+            continue
         other = deployment_of(plan.config, plan.environment)
         form = (deployment.container, deployment.is_encoder)
         if (other.container, other.is_encoder) != form:
@@ -154,18 +159,18 @@ def _state(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> li
     return [parts] if isinstance(parts, Problem) and any_source(deployment) else []
 
 
-def _variants(
-    deployment: Deployment, owns: Mapping[str, DeploymentPlan]
-) -> Iterator[VariantPlan]:
+def _variants(deployment: Deployment, owns: Owns) -> Iterator[VariantPlan]:
     for _, name, variant in variants_of(deployment.config):
+        if name in owns and owns[name] is None:
+            continue
         weight = variant.weight if variant else 1.0
         yield _variant(deployment, name, variant, owns.get(name), weight=weight)
 
 
-def _shadow(deployment: Deployment, owns: Mapping[str, DeploymentPlan]) -> VariantPlan | None:
+def _shadow(deployment: Deployment, owns: Owns) -> VariantPlan | None:
     """Returns the shadow variant; its weight is relative to the 1.0 of the production variant."""
     shadow = deployment.config.endpoint.shadow
-    if shadow is None:
+    if shadow is None or (SHADOW_VARIANT_NAME in owns and owns[SHADOW_VARIANT_NAME] is None):
         return None
     name, weight = SHADOW_VARIANT_NAME, shadow.sampling_percent / 100
     return _variant(deployment, name, shadow, owns.get(name), weight=weight)

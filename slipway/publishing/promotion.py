@@ -75,15 +75,17 @@ def promote(
         raise UserError([same_environment(name, source.name)])
     loaded = project.config(name, environment.name)
     tested_config = project.config(name, source.name).config
-    target, tested = deployment_of(loaded.config, environment), deployment_of(tested_config, source)
+    target = deployment_of(loaded.config, environment, loaded.variant)
+    tested = deployment_of(tested_config, source, loaded.variant)
     with located_in(loaded):
         require_publishable(project, target)
         # Every incompatibility of the deployment, before anything moves.
-        project.plan(name, environment, allow_unpublished=True)
+        plan = project.plan(name, environment, allow_unpublished=True)
         locked = promotable(tested, target, project.lock(name))
         package = _package(project, target, locked, source.name)
         image = None
-        if with_image:
+        # Beside an image of Slipway, a variant may have one of AWS, of which there is no copy.
+        if with_image and (loaded.variant is None or plan.image.base is not None):
             image = promote_image(
                 project, name, environment, access, progress,
                 source=source, source_access=source_access,

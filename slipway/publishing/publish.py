@@ -133,7 +133,7 @@ def make(
         UserError: as for `publish`.
     """
     loaded = project.config(name, environment.name)
-    deployment = deployment_of(loaded.config, environment)
+    deployment = deployment_of(loaded.config, environment, loaded.variant)
     with located_in(loaded):
         require_publishable(project, deployment)
         # Before anything moves: a job for the wrong GPU would be paid for.
@@ -151,7 +151,7 @@ def check_publishable(
         UserError: nothing can be published; every reason, located.
     """
     loaded = project.config(name, environment.name)
-    deployment = deployment_of(loaded.config, environment)
+    deployment = deployment_of(loaded.config, environment, loaded.variant)
     with located_in(loaded):
         require_publishable(project, deployment)
         found = compile_job(project, deployment)
@@ -267,8 +267,7 @@ def compile_job(
     """
     if not deployment.is_compiled:
         return None
-    name, environment = deployment.config.name, deployment.environment
-    planned = project.plan(name, environment, allow_unpublished=True)
+    planned = project.plan(deployment.name, deployment.environment, allow_unpublished=True)
     plan = deployment.compile_plan(planned.image)
     if isinstance(plan, Problem):
         raise UserError([plan])

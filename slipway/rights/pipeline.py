@@ -5,6 +5,8 @@ embedded AWS. The CDK CLI itself only assumes the roles of `cdk bootstrap`, whic
 deploy. GetCallerIdentity, which every command of a real account begins with, needs no right.
 """
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from slipway.config.environments import Environment
@@ -34,9 +36,8 @@ Weights = HubWeights | S3Weights | PathWeights
 def least_policy(
     plan: DeploymentPlan,
     environment: Environment,
+    jobs: Sequence[tuple[CompilePlan | None, Weights | None]],
     *,
-    compiling: CompilePlan | None,
-    weights: Weights | None,
     remote: bool = False,
 ) -> dict[str, Any]:
     """Returns the policy to publish, deploy, invoke and operate one model.
@@ -44,17 +45,22 @@ def least_policy(
     Args:
         plan: the model's.
         environment: the environment to deploy to.
-        compiling: the training job that makes its artifact; None where none does.
-        weights: what publishing fetches; None where it publishes files that were compiled before.
+        jobs: for each model that is published, the training job that makes its artifact, and the
+            weights that publishing fetches. Without a job none is run; without weights files are
+            published that were compiled before.
         remote: whether builds of the account publish; their role then moves the files.
     """
     place = Place(environment)
     moving = remote_statements(environment, place)
     if not remote:
-        moving = [
-            *_fetch(place, plan.artifact_place, weights, has_recipes=compiling is not None),
-            *(_compile(plan, place, environment, compiling) if compiling else ()),
-        ]
+        moving = _merged(
+            statement
+            for compiling, weights in jobs
+            for statement in (
+                *_fetch(place, plan.artifact_place, weights, has_recipes=compiling is not None),
+                *(_compile(plan, place, environment, compiling) if compiling else ()),
+            )
+        )
     statements = [
         *_publish(plan, place, environment, writes=not remote),
         *moving,
@@ -71,6 +77,17 @@ def least_policy(
         *_operate(plan, place),
     ]
     return policy_document(statements)
+
+
+def _merged(statements: Iterable[Statement]) -> list[Statement]:
+    """Returns statements whose names differ: those of one name allow the same on other things."""
+    found: dict[str, Statement] = {}
+    for each in statements:
+        resources = found[each.sid].resources if each.sid in found else ()
+        found[each.sid] = replace(
+            each, resources=tuple(dict.fromkeys((*resources, *each.resources)))
+        )
+    return list(found.values())
 
 
 def _publish(

@@ -1,5 +1,6 @@
 """The least rights that `slipway publish --from` needs, as a policy of IAM."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from slipway.config.environments import Environment
@@ -16,7 +17,7 @@ def promotion_policy(
     source: Environment,
     source_place: ArtifactPlace,
     has_recipes: bool,
-    images: tuple[ImagePlan, ImagePlan] | None = None,
+    images: Sequence[tuple[ImagePlan, ImagePlan]] = (),
 ) -> dict[str, Any]:
     """Returns the policy to copy a model's artifact from one environment to another.
 
@@ -29,7 +30,7 @@ def promotion_policy(
         source: the environment that tested the artifact.
         source_place: the model's place there.
         has_recipes: whether another publish to the target would fetch or compile.
-        images: the image there and the tested one, with `--image`.
+        images: with `--image`, each image there and the tested one.
     """
     place, origin = Place(environment), Place(source)
     # A package of code is sent as `slipway publish` sends it.
@@ -53,17 +54,17 @@ def promotion_policy(
     if target.is_isolated:
         parameter = place.arn("ssm", f"parameter{target.key_parameter}")
         statements.append(allow("FindArtifactKey", ["ssm:GetParameter"], parameter))
-    if images is not None:
+    if images:
         written_to, read_from = (
-            where.arn("ecr", f"repository/{image.repository}")
-            for where, image in zip((place, origin), images, strict=True)
+            dict.fromkeys(where.arn("ecr", f"repository/{image.repository}") for image in side)
+            for where, side in zip((place, origin), zip(*images, strict=True), strict=True)
         )
         write = ["CompleteLayerUpload", "InitiateLayerUpload", "PutImage", "UploadLayerPart"]
         look = ["BatchCheckLayerAvailability", "BatchGetImage"]
         statements += [
-            allow("WriteImage", sorted(f"ecr:{each}" for each in look + write), written_to),
+            allow("WriteImage", sorted(f"ecr:{each}" for each in look + write), *written_to),
             allow(
-                "ReadSourceImage", ["ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"], read_from
+                "ReadSourceImage", ["ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"], *read_from
             ),
         ]
     return policy_document(statements)

@@ -122,8 +122,7 @@ class HostedEndpoint(HostedModel):
             # a fleet that was scaled out must shrink to the file's count.
             "FixedEndpointConfig" if plan.config.autoscaling is None else "EndpointConfig",
             production_variants=[
-                production_variant(plan, variant, models[variant.name])
-                for variant in plan.variants
+                production_variant(plan, variant, models[variant.name]) for variant in plan.variants
             ],
             # On a component's instances, these hold for every model.
             execution_role_arn=None if component is None else surroundings.role_arn,
@@ -146,8 +145,11 @@ class HostedEndpoint(HostedModel):
         keeps_size = plan.config.autoscaling is not None or component is not None
         # Several variants keep the weights that were set after the last update.
         keeps_weights = plan.shares_by_weight
-        excluded = ["DesiredInstanceCount"] if keeps_weights and not keeps_size else []
-        excluded += ["DataCaptureConfig"] if keeps_weights else ["DesiredWeight", "DataCaptureConfig"]
+        set_anew = {
+            "DesiredInstanceCount": not keeps_size,
+            "DesiredWeight": not keeps_weights,
+            "DataCaptureConfig": True,
+        }
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
@@ -155,7 +157,11 @@ class HostedEndpoint(HostedModel):
             endpoint_config_name=self.config.attr_endpoint_config_name,
             retain_all_variant_properties=keeps_size or keeps_weights,
             exclude_retained_variant_properties=(
-                [_Property(variant_property_type=name) for name in excluded]
+                [
+                    _Property(variant_property_type=name)
+                    for name, is_set in set_anew.items()
+                    if is_set
+                ]
                 if keeps_size or keeps_weights
                 else None
             ),

@@ -23,7 +23,13 @@ from slipway.planning.consequences import consequences_of
 from slipway.planning.review import ModelReview
 from slipway.project import Project
 from tests.support.plans import plan_for
-from tests.support.projects import ENVIRONMENTS, config_text, model_config, write_project
+from tests.support.projects import (
+    ENVIRONMENTS,
+    config_text,
+    lock_variants,
+    model_config,
+    write_project,
+)
 
 GOLDEN = Path(__file__).parent / "reviews.txt"
 MODEL = "tiny"
@@ -98,6 +104,23 @@ def added(root: Path) -> None:
     (root / "model_configs" / "other.yaml").write_text(other, "utf-8")
 
 
+def two_models(root: Path) -> None:
+    variants = """\
+  variants:
+    - {name: stable, weight: 9}
+    - name: candidate
+      weight: 1
+      serving: {max_batch_size: 4}
+      artifacts: {release: {path: build/candidate}}
+"""
+    config(("endpoint:\n", f"endpoint:\n{variants}"))(root)
+    lock_variants(root, MODEL, "production")
+
+
+def unchanged(_: Path) -> None:
+    pass
+
+
 LOCK = f"model_configs/{MODEL}.lock.json"
 
 
@@ -109,6 +132,7 @@ class Kind:
     verdict: str
     twin: Edit
     twin_verdict: str | None = None
+    base: Edit = unchanged
 
 
 KINDS: Mapping[str, Kind] = {
@@ -175,6 +199,15 @@ KINDS: Mapping[str, Kind] = {
         "new fleet",
         config(("alarms:\n", "# rollout: {strategy: linear}\n\nalarms:\n")),
     ),
+    "a variant of another model": Kind(
+        two_models, "new fleet", config(("endpoint:\n", "endpoint:\n  variants: []\n"))
+    ),
+    "other weights of variants": Kind(
+        config(("weight: 1\n", "weight: 3\n")),
+        "in place",
+        config(("weight: 1\n", "weight: 1.0\n")),
+        base=two_models,
+    ),
     "a target": Kind(
         config(("per_minute: 600", "per_minute: 300")),
         "in place",
@@ -188,11 +221,12 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-def reviewed(tmp_path: Path, edit: Edit) -> ChangeReview:
+def reviewed(tmp_path: Path, edit: Edit, base: Edit = unchanged) -> ChangeReview:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
     text = config_text(MODEL).replace(SCALING.split("\n\n", maxsplit=1)[0] + "\n", SCALING)
     write_project(before, {MODEL: text}, published=[MODEL], environments=ENVIRONMENTS)
+    base(before)
     shutil.copytree(before, after)
     edit(after)
     return review_change(Project(after), Project(before), "main", [], None)
@@ -203,7 +237,7 @@ def test_a_kind_of_change_has_its_verdict_and_its_text(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ):
     kind = KINDS[name]
-    found = reviewed(tmp_path, kind.edit)
+    found = reviewed(tmp_path, kind.edit, kind.base)
     assert not found.problems
     assert kind.verdict in [each.verdict for each in found.models]
     text = as_text(found, {})
@@ -223,7 +257,7 @@ def _sections(text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("name", KINDS)
 def test_its_harmless_twin_does_less(name: str, tmp_path: Path):
     kind = KINDS[name]
-    found = reviewed(tmp_path, kind.twin)
+    found = reviewed(tmp_path, kind.twin, kind.base)
     assert not found.problems
     assert [each.verdict for each in found.models] == [kind.twin_verdict] * bool(kind.twin_verdict)
 

@@ -22,6 +22,7 @@ from slipway.planning.lock import (
     LockedPart,
     inputs_digest,
 )
+from slipway.project import Project
 
 DIGEST = "ab" * 32
 IMAGE_DIGESTS = {
@@ -154,6 +155,16 @@ def lock_for(
         deployment = deployment_of(config, LOCAL if name == "sample" else PRODUCTION, variant)
         lock = lock.with_artifact(deployment, _locked(deployment))
     return lock
+
+
+def lock_variants(root: Path, name: str, environment: str) -> None:
+    """Locks the own models of a config's variants, beside what is locked already."""
+    project = Project(root)
+    path, variants = project.lock_path(name), {}
+    for variant, own in project.config(name, environment).variants.items():
+        variants |= lock_for(own.config, variant=variant).variants or {}
+    lock = project.lock(name).model_copy(update={"variants": variants})
+    path.write_text(lock.render(), encoding="utf-8")
 
 
 def _locked(deployment: Deployment) -> LockedArtifact:

@@ -46,6 +46,7 @@ class Account:
         self.configs = {"now": live}
         self.asynchronous: set[str] = set()
         self.served = "now"
+        self.weights: dict[str, float] = {}
         self.statuses = ["InService"]
         self.stack_status = "UPDATE_IN_PROGRESS"
         self.targets: dict[str, dict[str, Any]] = {}
@@ -208,7 +209,23 @@ class Account:
             "EndpointArn": "arn:endpoint",
             "EndpointStatus": status,
             "EndpointConfigName": self.served,
+            "ProductionVariants": [
+                {"VariantName": name, "DesiredWeight": self.weights.get(name, 1.0)}
+                for name in self.configs[self.served]
+            ],
         }
+
+    def update_endpoint_weights_and_capacities(
+        self, *, EndpointName: str, DesiredWeightsAndCapacities: list[dict[str, Any]]
+    ) -> None:
+        assert EndpointName == ENDPOINT
+        self.calls.append("weights")
+        self.weights |= {
+            each.pop("VariantName"): each.pop("DesiredWeight")
+            for each in DesiredWeightsAndCapacities
+        }
+        # A capacity would undo what scaling has chosen.
+        assert not any(DesiredWeightsAndCapacities)
 
     def list_tags(self, *, ResourceArn: str) -> dict[str, Any]:
         assert ResourceArn == "arn:endpoint"
@@ -331,6 +348,7 @@ def ask(
     step: str = "Before",
     config: str = "next",
     scaled: tuple[str, ...] = ("a",),
+    weights: dict[str, str] | None = None,
     **fields: Any,
 ) -> dict[str, str]:
     """Calls the function as CloudFormation does and returns its answer."""
@@ -344,6 +362,7 @@ def ask(
             "EndpointName": ENDPOINT,
             "Step": step,
             **({} if step == "Undo" else {"ConfigName": config, "Scaled": list(scaled)}),
+            **({} if weights is None else {"Weights": weights}),
         },
         **fields,
     }

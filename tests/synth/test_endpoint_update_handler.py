@@ -226,6 +226,22 @@ def test_an_update_that_sagemaker_undid_in_silence_fails():
     assert ask(account, "Update", "After")["Status"] == "SUCCESS"
 
 
+def test_weights_are_set_on_the_running_fleet_and_taken_back():
+    account = Account(a=ONE, b=ONE)
+    # As SageMaker answers: in single precision.
+    account.weights = {"a": 0.8999999761581421, "b": 0.10000000149011612}
+    # CloudFormation makes texts of numbers.
+    before, after = {"a": "0.9", "b": "0.1"}, {"a": "0.9", "b": "0.5", "another": "1"}
+    assert ask(account, "Update", "After", "now", weights=before)["Reason"] == "Nothing to do."
+    answer = ask(account, "Update", "After", "now", weights=after)
+    assert (answer["Status"], answer["Reason"]) == ("SUCCESS", "gave b the weight 0.5")
+    account.stack_status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    assert (
+        ask(account, "Update", "After", "now", weights=before)["Reason"] == "gave b the weight 0.1"
+    )
+    assert (account.weights["b"], account.calls) == (0.1, ["weights"] * 2)
+
+
 def test_another_mode_is_refused_before_anything_is_changed():
     account = Account(a=ONE)
     account.begin(a=OTHER)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from slipway.config.sections.endpoint import AmiVersion
+from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, AmiVersion
 from slipway.deployed.answers import Answer
 from slipway.deployed.described import Described, Raw
 from slipway.deployed.fields import VARIANT, instance_types_of
 from slipway.importing.endpoint.components import component_fields, scales_to_zero
 from slipway.importing.endpoint.findings import Findings
-from slipway.planning.placements import DEFAULT_VARIANT_NAME, SHADOW_VARIANT_NAME
+from slipway.planning.placements import DEFAULT_VARIANT_NAME
 
 # What a config can say; an answer may have a value that AWS added since.
 _KNOWN: Mapping[str, Sequence[str]] = {

@@ -331,9 +331,7 @@ def find_status(
         cause = find_cause(access.client("logs"), group, trips, deployment.changed)
     return Status(
         planned=(
-            Planned(plan.first_served.image.uri, plan.first_served.artifact.label)
-            if plan
-            else None
+            Planned(plan.first_served.image.uri, plan.first_served.artifact.label) if plan else None
         ),
         differences=(
             find_differences(

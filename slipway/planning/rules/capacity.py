@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.config.sections.endpoint import has_own_model
+from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, has_own_model
 from slipway.errors import FieldPath, Problem
 from slipway.planning.asynchronous import ASYNC
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, problem
-from slipway.planning.placements import SHADOW_VARIANT_NAME, variants_of
+from slipway.planning.placements import variants_of
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
 _CREATION_MINUTES = 160

@@ -8,10 +8,10 @@ import math
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
+from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME
 from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.deployment import Deployment, problem
-from slipway.planning.placements import SHADOW_VARIANT_NAME
 from slipway.planning.plan import counted
 
 _FIELD = ("autoscaling", "target_gpu_utilization_percent")

@@ -109,7 +109,8 @@ def cancel(
     _settings(environment)
     builds = PublishBuilds(access, environment, progress)
     builds.project()
-    running = [build["id"] for build in builds.running(MODEL, name)]
+    names = project.published_names(name, environment)
+    running = [build["id"] for each in names for build in builds.running(MODEL, each)]
     if not running:
         raise UserError.of(
             Code.NO_BUILD,
@@ -119,7 +120,8 @@ def cancel(
     for identifier in running:
         progress.note(f"Stopping the build {identifier}.")
         builds.stop(identifier)
-    _Left(project.root, name, environment).forget()
+    for each in names:
+        _Left(project.root, each, environment).forget()
     return running
 
 
@@ -215,7 +217,7 @@ def _require_fit_for_a_build(
     if isinstance(weights, HubWeights):
         problems += _disk_problems(project, deployment, settings.compute)
     if problems:
-        with located_in(project.config(config.name, environment.name)):
+        with located_in(project.config(deployment.name, environment.name)):
             raise UserError(problems)
 
 

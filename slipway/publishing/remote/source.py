@@ -62,9 +62,11 @@ def _project_files(project: Project, deployment: Deployment) -> dict[str, bytes]
     if (lock := project.lock_path(name)).exists():
         paths.append(lock)
     sources: dict[str, Path] = {}
-    if deployment.image_family is not None:
-        # The tags of images follow from them.
-        sources = image_files(root, deployment.image_family)
+    for each in project.published_names(name, deployment.environment):
+        family = project.deployment(each, deployment.environment).image_family
+        if family is not None:
+            # The tags of images follow from them.
+            sources |= image_files(root, family)
     named = {path.relative_to(root).as_posix(): path for path in paths} | sources
     files = {name: path.read_bytes() for name, path in named.items()}
     packaging = PACKAGING[deployment.container]

@@ -110,22 +110,23 @@ class Endpoint:
 
     def _share(self, described: Mapping[str, Any], weights: Mapping[str, Any]) -> list[str]:
         """Sets the weights that differ, which needs no new fleet."""
-        wanted = {name: float(weight) for name, weight in weights.items()}
-        changes = [
-            {"VariantName": name, "DesiredWeight": wanted[name]}
-            for name, live in (
-                (each["VariantName"], each["DesiredWeight"])
-                for each in described["ProductionVariants"]
-            )
+        changed = {}
+        for variant in described["ProductionVariants"] if weights else ():
+            name = variant["VariantName"]
+            wanted = float(weights.get(name, variant["DesiredWeight"]))
             # SageMaker keeps a weight in single precision.
-            if name in wanted and not math.isclose(live, wanted[name], rel_tol=1e-6)
-        ]
-        if changes:
+            if not math.isclose(variant["DesiredWeight"], wanted, rel_tol=1e-6):
+                changed[name] = wanted
+        if changed:
             self._sagemaker.update_endpoint_weights_and_capacities(
-                EndpointName=self._name, DesiredWeightsAndCapacities=changes
+                EndpointName=self._name,
+                DesiredWeightsAndCapacities=[
+                    {"VariantName": name, "DesiredWeight": weight}
+                    for name, weight in changed.items()
+                ],
             )
             self._at_rest()
-        return [f"set {each['VariantName']} to weight {each['DesiredWeight']:g}" for each in changes]
+        return [f"gave {name} the weight {weight:g}" for name, weight in changed.items()]
 
     def remembered(self, longest: int) -> str:
         """Returns the stack's registered targets as text, for `restore`; empty without any."""

@@ -16,9 +16,9 @@ function. Their property Step says which of them calls.
   because another configuration is another fleet. It then registers the targets again, as Undo
   remembers them.
 
-The properties are names and weights. CloudFormation itself brings the template's limits, schedules and
-policies to the targets, which depend on After. A policy has another name with other instance types,
-so that CloudFormation makes it anew.
+The properties are names and weights. CloudFormation itself brings the template's limits, schedules
+and policies to the targets, which depend on After. A policy has another name with other instance
+types, so that CloudFormation makes it anew.
 
 Targets that the stack does not own are left alone.
 """

@@ -103,7 +103,7 @@ def test_a_canary_that_fails_is_undone(
     recorded = RecordedCalls(stack.access, f"{LOCAL.region}:{LOCAL.account}")
     status = find_status(stack.name, stack.access, plan=None, log_line_count=0)
     # The alarms' history needs a right of its own.
-    policy = least_policy(planned_rollout("canary"), LOCAL, compiling=None, weights=None)
+    policy = least_policy(planned_rollout("canary"), LOCAL, [(None, None)])
     assert recorded.denied_by(policy) == set()
     assert ("cloudwatch:DescribeAlarmHistory", "*") in recorded.made
     first, reason, *told = status.troubles()

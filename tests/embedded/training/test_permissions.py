@@ -43,7 +43,7 @@ def test_publishing_needs_what_the_policy_has(account: Any, tmp_path: Path, isol
     with pytest.raises(UserError, match="notification-topic-arn is not there"):
         preflight(plan, publishing.access)
     compiling, weights = planned_job(project, "tiny", STAGING)
-    policy = least_policy(plan, STAGING, compiling=compiling, weights=weights)
+    policy = least_policy(plan, STAGING, [(compiling, weights)])
     denied = recorded.denied_by(policy)
     # The tests' role is not a foundation's.
     assert denied == {("iam:PassRole", publishing.account.role)}

@@ -249,7 +249,7 @@ def test_the_policy_is_what_the_copy_needs(regions: TwoRegions) -> None:
     policy = promotion_policy(
         SECOND, artifact_place(config, SECOND), source=STAGING,
         source_place=artifact_place(config, STAGING), has_recipes=True,
-        images=(regions.image(SECOND), regions.image(STAGING)),
+        images=[(regions.image(SECOND), regions.image(STAGING))],
     )  # fmt: skip
 
     def of_ecr(found: set[tuple[str, str]]) -> set[tuple[str, str]]:

@@ -22,7 +22,7 @@ def statements(
     project: Project, environment: Environment = PRODUCTION, weights: Weights | None = None
 ) -> dict[str, dict]:
     plan = project.plan("tiny", environment)
-    policy = least_policy(plan, environment, compiling=None, weights=weights)
+    policy = least_policy(plan, environment, [(None, weights)])
     assert policy["Version"] == "2012-10-17"
     found = {each["Sid"]: each for each in policy["Statement"]}
     assert len(found) == len(policy["Statement"])
@@ -97,7 +97,7 @@ def test_a_commit_of_the_hub_is_remembered_in_the_bucket(project):
 def test_other_partitions_have_arns_and_services_of_their_own(project, region, partition, s3):
     away = PRODUCTION.model_copy(update={"region": region})
     # The plan's region does not matter to it.
-    policy = least_policy(project.plan("tiny", PRODUCTION), away, compiling=None, weights=None)
+    policy = least_policy(project.plan("tiny", PRODUCTION), away, [(None, None)])
     arns = [arn for each in policy["Statement"] for arn in each["Resource"] if arn != "*"]
     assert all(arn.startswith(f"arn:{partition}:") for arn in arns)
     [key] = [each for each in policy["Statement"] if each["Sid"] == "UseArtifactKey"]
