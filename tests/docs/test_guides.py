@@ -10,7 +10,7 @@ from slipway.embedded_aws import control
 from tests.support.page_runs import run_page
 from tests.support.pages import ROOT, blocks
 
-NAMES = ("async", "scale-to-zero", "several-models", "shadow")
+NAMES = ("async", "scale-to-zero", "several-models", "shadow", "variants")
 GUIDES = [ROOT / "docs" / "guides" / f"{name}.md" for name in NAMES]
 
 of_each_guide = pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)

@@ -71,6 +71,27 @@ def load_case(case: str, root: Path) -> LoadedConfig:
     return load(raw, case.removeprefix("error_"), root, environment_of(case), ENVIRONMENTS)
 
 
+def own_plans(
+    loaded: LoadedConfig, environment: Environment, **options: Any
+) -> dict[str, DeploymentPlan]:
+    """Plans each variant that has its own model, as published.
+
+    Raises:
+        UserError: what is wrong with one, each problem in its place.
+    """
+    plans = {}
+    for name, own in loaded.variants.items():
+        deployment, lock = (
+            deployment_of(own.config, environment, name),
+            lock_for(own.config, variant=name),
+        )
+        try:
+            plans[name] = resolve(deployment, lock, IMAGE_DIGESTS, **options)
+        except UserError as error:
+            raise UserError(own.locate(error.problems)) from None
+    return plans
+
+
 def make_plan(case: str, root: Path) -> DeploymentPlan:
     """Plans a case.
 
@@ -86,14 +107,7 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
     lock = Lock() if options.get("lock") == "none" else lock_for(loaded.config)
     # A name: `make_plan` of the guest needs nothing of its host.
     guest = options.get("guests")
-    owns = {
-        name: resolve(
-            deployment_of(own.config, environment, name),
-            lock_for(own.config, variant=name),
-            IMAGE_DIGESTS,
-        )
-        for name, own in loaded.variants.items()
-    }
+    owns = own_plans(loaded, environment)
     try:
         return resolve(
             deployment_of(loaded.config, environment),

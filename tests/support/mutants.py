@@ -102,11 +102,13 @@ def plan_of(raw: bytes, stem: str, root: Path, environment: Environment) -> Depl
         UserError: what is wrong with it, each problem in its place.
     """
     loaded = cases.load(raw, stem, root, environment, ENVIRONMENTS)
+    owns = cases.own_plans(loaded, environment, allow_unpublished=True)
     try:
         return resolve(
             deployment_of(loaded.config, environment),
             lock_for(loaded.config),
             IMAGE_DIGESTS,
+            owns=owns,
             allow_unpublished=True,
         )
     except UserError as error:

@@ -43,9 +43,8 @@ _OWN_INSTANCE_COUNT: Any = Field(
 )
 _OWN_MODEL: Any = Field(
     None,
-    description="Differences from the file's `model`, which are laid over it as those of an "
-    "environment are. With this section, `serving` or `artifacts`, the variant serves another "
-    "model.",
+    description="Differences from the file's `model`, laid over it as an environment's sections "
+    "are. With this section, `serving` or `artifacts`, the variant serves another model.",
     examples=[{"family": "gpt2", "parameters": 774030080}],
 )
 _OWN_SERVING: Any = Field(
