@@ -323,7 +323,7 @@ def _first(types: Sequence[str]) -> str:
 
 
 def _serves(served: Served, plan: DeploymentPlan) -> bool:
-    files = plan.first_served
+    files = plan.served_by(plan.variants[0])
     return (served.image, served.artifact) == (files.image.uri, files.artifact.label)
 
 

@@ -102,7 +102,12 @@ def _rows() -> Mapping[str, _Row]:
 def consequences(before: DeploymentPlan, after: DeploymentPlan) -> Consequences:
     """Compares two plans of one model, setting by setting."""
     # In a variant that has its own model on one side, both sides are compared.
-    owns = {each.name for plan in (before, after) for each in plan.every_variant if each.own}
+    owns = {
+        each.name
+        for plan in (before, after)
+        for each in plan.every_variant
+        if plan.served_by(each) is not plan
+    }
     olds, news = dict(_settings(before, owns)), dict(_settings(after, owns))
     _join_sections(olds, news)
     _join_sections(news, olds)
@@ -214,7 +219,7 @@ def _settings(plan: DeploymentPlan, owns: Collection[str]) -> Iterator[tuple[str
     yield from _of_model(plan, "")
     for variant in plan.every_variant:
         if variant.name in owns:
-            yield from _of_model(variant.own or plan, f" of {variant.name}")
+            yield from _of_model(plan.served_by(variant), f" of {variant.name}")
     yield "description", config.description
     yield "environment.log_key", environment.log_key
     yield "environment.permissions_boundary_arn", environment.permissions_boundary_arn

@@ -193,6 +193,11 @@ class ServedModel:
     memory: MemoryEstimate | None
 
     @property
+    def container(self) -> tuple[str, str, Mapping[str, str]]:
+        """Returns what SageMaker is told: two models with the same are one."""
+        return self.image.uri, self.artifact.s3_uri, self.container_environment
+
+    @property
     def served(self) -> "ServedModel":
         """Returns these values without those of a plan."""
         return ServedModel(*(getattr(self, each.name) for each in fields(ServedModel)))
@@ -376,10 +381,10 @@ class DeploymentPlan(ServedModel):
         owns = (variant.own for variant in self.every_variant)
         return (self, *(own for own in owns if own is not None))
 
-    @property
-    def first_served(self) -> ServedModel:
-        """Returns what the first variant serves."""
-        return self.variants[0].own or self
+    def served_by(self, variant: VariantPlan) -> ServedModel:
+        """Returns the plan itself, or the variant's own model if its container is another one."""
+        own = variant.own
+        return self if own is None or own.container == self.container else own
 
     @property
     def shares_by_weight(self) -> bool:

@@ -8,7 +8,7 @@ from slipway.planning.rollout import new_fleet_alarms
 def resources_of(plan: DeploymentPlan) -> dict[str, int]:
     """Returns the stack's resources: CloudFormation's types, and how many of each."""
     endpoint, scaling = plan.config.endpoint, plan.config.autoscaling
-    variants = len(plan.variants)
+    variants, every = len(plan.variants), plan.every_variant
     scaled = variants if scaling is not None else 0
     stepped = variants * scaling.step_policy_count if scaling is not None else 0
     # A component has a target, a policy that tracks the load, and a policy with an alarm that
@@ -32,7 +32,7 @@ def resources_of(plan: DeploymentPlan) -> dict[str, int]:
         "AWS::SageMaker::Endpoint": own,
         "AWS::SageMaker::EndpointConfig": own,
         "AWS::SageMaker::InferenceComponent": woken,
-        "AWS::SageMaker::Model": len(plan.every_served),
+        "AWS::SageMaker::Model": 1 + sum(plan.served_by(each) is not plan for each in every),
         "AWS::SSM::Parameter": made * bool(plan.guests),
         # Before the endpoint is updated, after it, and one that remembers scalable variants.
         "Custom::SlipwayScaling": (3 - woken) * own,

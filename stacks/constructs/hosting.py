@@ -112,8 +112,9 @@ class HostedEndpoint(HostedModel):
         super().__init__(scope, construct_id, plan=plan, surroundings=surroundings)
         component, settings = plan.component, plan.config.endpoint
         models = {
-            each.name: self.add_model(f"Model{each.name}", each.own) if each.own else self.model
+            each.name: self.model if served is plan else self.add_model(f"Model{each.name}", served)
             for each in plan.every_variant
+            for served in (plan.served_by(each),)
         }
         self.config = sagemaker.CfnEndpointConfig(
             self,

@@ -268,6 +268,6 @@ def test_every_statement_of_the_roles_is_one_of_the_policy() -> None:
     environment = project.environment("ci")
     plan = project.plan("gpt2-autocomplete", environment, allow_unpublished=True)
     compiling, weights = planned_job(project, "gpt2-autocomplete", environment)
-    policy = least_policy(plan, environment, compiling=compiling, weights=weights)
+    policy = least_policy(plan, environment, [(compiling, weights)])
     # Jobs of this page do not invoke the endpoint.
     assert named == {statement["Sid"] for statement in policy["Statement"]} - {"Invoke"}

@@ -307,7 +307,7 @@ def test_the_policy_is_what_the_commands_need(queue: Queue) -> None:
     assert plan.config.endpoint.queue is not None
     list(find_queue(plan.config.endpoint.queue, queue.stack.access))
     ask(queue, b"x")
-    policy = least_policy(plan, LOCAL, compiling=None, weights=None)
+    policy = least_policy(plan, LOCAL, [(None, None)])
     assert recorded.denied_by(policy) == set()
     found = {each["Sid"]: each for each in policy["Statement"]}
     assert found["Invoke"]["Action"] == ["sagemaker:InvokeEndpointAsync"]

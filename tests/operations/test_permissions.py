@@ -67,7 +67,7 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
         find_kept(model, LOCAL, access)
         assert stack.delete() == "DELETE_COMPLETE"
     compiling, weights = planned_job(project, model, LOCAL)
-    policy = least_policy(plan, LOCAL, compiling=compiling, weights=weights)
+    policy = least_policy(plan, LOCAL, [(compiling, weights)])
     assert recorded.denied_by(policy) == set()
     # The CDK CLI assumes its bootstrap's roles.
     assert recorded.unused_of(policy) == {("Deploy", "sts:AssumeRole")}
@@ -96,7 +96,7 @@ def test_an_isolated_model_needs_its_own_prefix_and_key_alone(tmp_path: Path) ->
         plan = project.plan(MODEL, LOCAL)
         preflight(plan, access)
     compiling, weights = planned_job(project, MODEL, LOCAL)
-    policy = least_policy(plan, LOCAL, compiling=compiling, weights=weights)
+    policy = least_policy(plan, LOCAL, [(compiling, weights)])
     assert recorded.denied_by(policy) == set()
     found = {each["Sid"]: each for each in policy["Statement"]}
     own = {"FindArtifacts", "WriteArtifacts", "UseArtifactKey", "FindFoundation"}
@@ -114,7 +114,7 @@ def test_an_isolated_model_needs_its_own_prefix_and_key_alone(tmp_path: Path) ->
         "kms:ResourceAliases": f"alias/slipway-local/{MODEL}"
     }
     named = plan_with_key(project, root, isolated, key)
-    assert least_policy(named, LOCAL, compiling=None, weights=None)["Statement"][2] == {
+    assert least_policy(named, LOCAL, [(None, None)])["Statement"][2] == {
         "Sid": "UseArtifactKey",
         "Effect": "Allow",
         "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
@@ -169,7 +169,7 @@ def test_networks_keys_and_buckets_may_be_looked_at(tmp_path: Path) -> None:
         assert find_leftovers(MODEL, environment, access, plan.config) == []
     assert {f"SSM parameter {parameter}", "network of 2 subnets"} <= set(passed)
     assert {f"volume key {key}", "bucket my-capture"} <= set(passed)
-    policy = least_policy(plan, environment, compiling=None, weights=None)
+    policy = least_policy(plan, environment, [(None, None)])
     assert recorded.denied_by(policy) == set()
     assert ("ListWhatHasNoNarrowerResource", "iam:ListRoles") not in recorded.unused_of(policy)
     looking = {"FindNetwork", "FindVolumeKey", "FindCaptureBucket", "FindFoundation"}

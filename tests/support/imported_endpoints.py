@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
+from slipway.planning.plan_json import plan_as_json
 from slipway.project import Project
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.golden_cases import without_unset
@@ -124,4 +125,4 @@ class ImportedPlan:
         assert f"which lie in {plan['artifact']['s3_uri']}." in unwrapped
         config = Project(self._root).config(name, LOCAL.name).config
         made = plan_for(config, LOCAL, lock_for(config, sets=("sample",)))
-        return told(without_unset(made.as_json()))
+        return told(without_unset(plan_as_json(made)))

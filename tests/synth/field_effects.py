@@ -391,7 +391,10 @@ CHANGES: Mapping[str, Change] = {
     **_changes(
         "template", "variants", "endpoint.variants.",
         name="three", weight=2, instances=["ml.g4dn.2xlarge"], instance_count=3,
+        serving={"max_batch_size": 4},
     ),
+    "endpoint.variants.model": Change("plan", "variants", {"parameters": 774030080}),
+    "endpoint.variants.artifacts": Change("refused", "variants", {"isolated": True}),
     "endpoint.mode": Change(
         "template", "tensorrt", "async", along={"endpoint.async_inference": _QUEUE}
     ),
@@ -421,7 +424,14 @@ CHANGES: Mapping[str, Change] = {
     ),
     **_section(
         "template", "endpoint.shadow", {"sampling_percent": 50},
-        instances=["ml.g4dn.2xlarge"], instance_count=2,
+        instances=["ml.g4dn.2xlarge"], instance_count=2, serving={"max_batch_size": 4},
+    ),
+    "endpoint.shadow.model": Change(
+        "plan", "tensorrt", {"parameters": 774030080},
+        along={"endpoint.shadow.sampling_percent": 50},
+    ),
+    "endpoint.shadow.artifacts": Change(
+        "refused", "tensorrt", {"isolated": True}, along={"endpoint.shadow.sampling_percent": 50}
     ),
     **_section(
         "template", "endpoint.metrics", {"enhanced": True},

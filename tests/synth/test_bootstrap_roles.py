@@ -34,8 +34,6 @@ def test_the_policy_has_the_roles_of_the_assembly_and_no_other(tmp_path: Path):
     for file in (tmp_path / "cdk.out").glob("*.json"):
         if file.name == "manifest.json" or file.name.endswith(".assets.json"):
             look(json.loads(file.read_text("utf-8")))
-    policy = least_policy(
-        project.plan("model", PRODUCTION), PRODUCTION, compiling=None, weights=None
-    )
+    policy = least_policy(project.plan("model", PRODUCTION), PRODUCTION, [(None, None)])
     (deploy,) = (each for each in policy["Statement"] if each["Sid"] == "Deploy")
     assert {arn.replace("${AWS::Partition}", "aws") for arn in named} == set(deploy["Resource"])

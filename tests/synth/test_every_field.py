@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from slipway.config.environments import Environment
-from slipway.config.load import load_config
+from slipway.config.load import LoadedConfig, load_config
 from slipway.config.schema import ModelConfig
 from slipway.errors import Problem, UserError
 from slipway.facts.resource_types import provider_schemas
@@ -30,6 +30,7 @@ from slipway.publishing.compiled import compile_recipe
 from slipway.publishing.families import PACKAGING
 from slipway.stacks.artifacts_stack import ArtifactsStack
 from slipway.stacks.assembly import plan_stack
+from tests.support.golden_cases import own_plans
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, lock_for
 from tests.synth.assemblies import new_app
 from tests.synth.field_effects import CHANGES, Change, content_of, field_paths, put
@@ -37,6 +38,7 @@ from tests.synth.field_effects import CHANGES, Change, content_of, field_paths, 
 ENDPOINT, CONFIG, COMPONENT = (
     f"AWS::SageMaker::{noun}" for noun in ("Endpoint", "EndpointConfig", "InferenceComponent")
 )
+_LOADED: dict[int, LoadedConfig] = {}
 _DIGESTS = IMAGE_DIGESTS | {"neuron": "0011223344556677"}
 
 
@@ -58,7 +60,9 @@ def _loaded(environment: Environment, content: Mapping[str, Any]) -> ModelConfig
 def _loaded_text(environment: str, name: str, text: str) -> ModelConfig:
     path = Path(_directory().name, f"{name}.yaml")
     path.write_text(text, encoding="utf-8")
-    return load_config(path, path.parent, environment, [environment]).config
+    loaded = load_config(path, path.parent, environment, [environment])
+    _LOADED[id(loaded.config)] = loaded  # the cache keeps the config, and so its id
+    return loaded.config
 
 
 @functools.cache
@@ -82,7 +86,12 @@ def _after(field_path: str, change: Change) -> tuple[Environment, ModelConfig]:
 
 
 def _plan(environment: Environment, config: ModelConfig) -> DeploymentPlan:
-    return resolve(deployment_of(config, environment), lock_for(config), _DIGESTS)
+    owns = _owns(environment, config)
+    return resolve(deployment_of(config, environment), lock_for(config), _DIGESTS, owns=owns)
+
+
+def _owns(environment: Environment, config: ModelConfig, **options: Any) -> Mapping[str, Any]:
+    return own_plans(_LOADED[id(config)], environment, **options)
 
 
 def _plans(field_path: str) -> tuple[DeploymentPlan, DeploymentPlan]:
@@ -112,7 +121,8 @@ def _published(environment: Environment, config: ModelConfig) -> Any:
     part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="a", target="any")
     job = None
     if deployment.is_compiled:
-        image = resolve(deployment, Lock(), _DIGESTS, allow_unpublished=True).image
+        owns = _owns(environment, config, allow_unpublished=True)
+        image = resolve(deployment, Lock(), _DIGESTS, owns=owns, allow_unpublished=True).image
         plan = deployment.compile_plan(image)
         assert isinstance(plan, CompilePlan)
         job = compile_recipe(plan, part).key, plan.target
@@ -135,7 +145,8 @@ def _valid(environment: Environment, content: Mapping[str, Any]) -> ModelConfig 
     try:
         config = _loaded(environment, content)
         deployment = deployment_of(config, environment)
-        resolve(deployment, Lock(), _DIGESTS, allow_unpublished=True)
+        owns = _owns(environment, config, allow_unpublished=True)
+        resolve(deployment, Lock(), _DIGESTS, owns=owns, allow_unpublished=True)
     except UserError:
         return None
     return config
@@ -212,7 +223,10 @@ def test_the_artifacts_own_stack_has_it(field_path: str, tmp_path: Path):
 
 @pytest.mark.parametrize("field_path", _rows("plan"))
 def test_the_plan_tells_its_reviewer(field_path: str):
-    before, after = ((plan.memory, asdict(plan.cost), plan.warnings) for plan in _plans(field_path))
+    before, after = (
+        ([each.memory for each in plan.every_served], asdict(plan.cost), plan.warnings)
+        for plan in _plans(field_path)
+    )
     assert before != after
 
 

@@ -126,10 +126,10 @@ def find_differences(
 
 
 def _planned(plan: DeploymentPlan) -> _Settings:
-    first = plan.first_served
+    first = plan.served_by(plan.variants[0])
     found: _Settings = _variables(first.container_environment)
     for variant in plan.every_variant:
-        served = variant.own or plan
+        served = plan.served_by(variant)
         if served is not first:
             found |= _of_model(
                 served.image.uri, served.artifact.label, served.container_environment, variant.name

@@ -329,10 +329,9 @@ def find_status(
     if updated and deployment and "ROLLBACK" in deployment.status:
         trips = tuple(find_trips(cloudwatch, updated, alarms, deployment.changed))
         cause = find_cause(access.client("logs"), group, trips, deployment.changed)
+    first = plan.served_by(plan.variants[0]) if plan else None
     return Status(
-        planned=(
-            Planned(plan.first_served.image.uri, plan.first_served.artifact.label) if plan else None
-        ),
+        planned=(Planned(first.image.uri, first.artifact.label) if first is not None else None),
         differences=(
             find_differences(
                 plan,

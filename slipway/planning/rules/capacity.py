@@ -4,7 +4,12 @@ import math
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, has_own_model
+from slipway.config.sections.endpoint import (
+    SHADOW_VARIANT_NAME,
+    Shadow,
+    Variant,
+    has_own_model,
+)
 from slipway.errors import FieldPath, Problem
 from slipway.planning.asynchronous import ASYNC
 from slipway.planning.component import SCALE_TO_ZERO
@@ -55,6 +60,25 @@ def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
             "Write the sections of one variant at the top of the file.",
             ("endpoint", "variants"),
         )
+
+
+def models_share_their_place(deployment: Deployment) -> Iterator[Problem]:
+    """One role reads the artifacts of all variants."""
+    endpoint = deployment.config.endpoint
+    owns: list[tuple[FieldPath, Variant | Shadow]] = [
+        (("endpoint", "variants", index), each) for index, each in enumerate(endpoint.variants)
+    ]
+    if endpoint.shadow is not None:
+        owns.append((("endpoint", "shadow"), endpoint.shadow))
+    for field, variant in owns:
+        for name in ("isolated", "key_arn"):
+            if name in (variant.artifacts or ()):
+                yield problem(
+                    Code.VARIANT_SET,
+                    f"`{name}` is the same for the models of all variants",
+                    f"Write `{name}` into the file's `artifacts`.",
+                    (*field, "artifacts", name),
+                )
 
 
 def provision_timeout_needs_pool(deployment: Deployment) -> Iterator[Problem]:
@@ -265,6 +289,7 @@ def variant_names_differ_in_more_than_case(deployment: Deployment) -> Iterator[P
 RULES = (
     variants_are_told_apart,
     variant_names_differ_in_more_than_case,
+    models_share_their_place,
     instance_types_differ,
     provision_timeout_needs_pool,
     creation_ends_in_time,

@@ -105,3 +105,19 @@ def test_each_model_that_is_not_published_is_named(tmp_path: Path):
         "model_configs/tiny.yaml:18:3",
         "model_configs/tiny.yaml:27:19",
     ]
+
+
+def test_the_files_of_all_variants_are_in_one_place(tmp_path: Path):
+    own = "      artifacts: {isolated: true}\n"
+    assert (
+        "`isolated` is the same for the models of all variants"
+        in reported(project(tmp_path, VARIANTS + own))[0]
+    )
+
+
+def test_models_that_differ_in_the_plan_alone_are_one_in_sagemaker(tmp_path: Path):
+    made = plan(project(tmp_path, f"{VARIANTS}      model: {{parameters: 774030080}}\n"))
+    candidate = made.variants[1]
+    assert candidate.own is not None
+    assert candidate.own.memory != made.memory
+    assert made.served_by(candidate) is made
