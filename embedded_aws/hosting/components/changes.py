@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slipway.embedded_aws.api import ApiError
+from slipway.embedded_aws.hosting.components.adapter import Adapter
 from slipway.embedded_aws.hosting.components.component import Component, instances_needed, sizes_on
 from slipway.embedded_aws.hosting.components.rollout import ComponentRollout
+from slipway.embedded_aws.hosting.fleets.adapter_files import AdapterFiles
 from slipway.embedded_aws.hosting.fleets.background import Background
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
 from slipway.embedded_aws.hosting.fleets.fleet import start_together
@@ -20,7 +22,11 @@ from slipway.embedded_aws.hosting.fleets.placement import (
     size_of_copy,
 )
 from slipway.embedded_aws.hosting.fleets.rollback_alarms import time_limit_error, watch
-from slipway.embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
+from slipway.embedded_aws.hosting.fleets.running_variant import (
+    AdapterError,
+    HostingContext,
+    RunningVariant,
+)
 from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
 from slipway.embedded_aws.hosting.resources.records import Records, now
 from slipway.embedded_aws.quotas import EndpointQuotas
@@ -105,6 +111,24 @@ class ComponentChanges:
             component.retiring += old
         self._retire(component, old)
         self._settle(component)
+
+    def bring_up_adapter(self, adapter: Adapter) -> None:
+        """Loads an adapter into the copies of its base; without success it is Failed."""
+        reason = _load(adapter, adapter.files)
+        with adapter.lock:
+            adapter.is_failed = reason is not None
+        self._settle(adapter, reason)
+
+    def replace_adapter(self, adapter: Adapter, specification: Mapping[str, Any]) -> None:
+        """Loads the new files, then unloads the old ones; after a failure the old ones stay."""
+        new = adapter.next_files(specification["Container"]["ArtifactUrl"])
+        reason = _load(adapter, new)
+        with adapter.lock:
+            left = new
+            if reason is None:
+                left, adapter.files, adapter.specification = adapter.files, new, specification
+        left.unload(adapter.base.every_copy())
+        self._settle(adapter, reason)
 
     def take_down(self, component: Component) -> None:
         """Stops every copy at once; a copy that is being started is stopped by its starter."""
@@ -266,3 +290,15 @@ class ComponentChanges:
             len(component.copies),
             "" if reason is None else f": {reason}",
         )
+
+
+def _load(adapter: Adapter, files: AdapterFiles) -> str | None:
+    """Loads files into the copies that answer; returns the reason if a copy cannot."""
+    with adapter.base.lock:
+        copies = [*adapter.base.copies, *adapter.base.pending]
+    try:
+        for copy in copies:
+            copy.load_adapter(files.identifier, files.url)
+    except AdapterError as error:
+        return str(error)
+    return None

@@ -10,10 +10,9 @@ from slipway.embedded_aws.api import Caller, ValidationError
 from slipway.embedded_aws.hosting.resources.models import Models
 from slipway.embedded_aws.hosting.resources.refusals import refuse
 
-_UNSUPPORTED = {
-    "BaseInferenceComponentName": "adapters",
-    "InstanceType": "specifications of instance types",
-}
+_UNSUPPORTED = {"InstanceType": "specifications of instance types"}
+BASE = "BaseInferenceComponentName"
+"""The member that makes an adapter of a component."""
 _UNSUPPORTED_CONTAINER = {"ContainerMetricsConfig": "metrics scraped from containers"}
 _UNSUPPORTED_RESOURCES = {"AcceleratorPartitionType": "accelerator partitions"}
 
@@ -29,6 +28,9 @@ def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     if specification is None:
         raise ValidationError("An inference component needs a Specification.")
     refuse(specification, _UNSUPPORTED)
+    if BASE in specification:
+        _check_adapter(specification, parameters)
+        return specification
     container = specification.get("Container")
     if (container is None) == (specification.get("ModelName") is None):
         raise ValidationError(
@@ -47,6 +49,20 @@ def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
             f"MaxMemoryRequiredInMb {high} is less than MinMemoryRequiredInMb {low}."
         )
     return specification
+
+
+def _check_adapter(specification: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    """Checks the members of an adapter; raises `ValidationError`."""
+    if specification.get("Container", {}).keys() != {"ArtifactUrl"}:
+        raise ValidationError("An adapter needs a Container with an ArtifactUrl, and nothing else.")
+    of_copies = {"ModelName", "ComputeResourceRequirements", "StartupParameters"}
+    excess = sorted(of_copies & specification.keys()) + ["RuntimeConfig"] * (
+        "RuntimeConfig" in parameters
+    )
+    if excess:
+        raise ValidationError(
+            f"An adapter is loaded by its base component and has no {', '.join(excess)}."
+        )
 
 
 def model_of(

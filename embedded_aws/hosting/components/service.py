@@ -4,9 +4,10 @@ from collections.abc import Collection
 from typing import Any
 
 from slipway.embedded_aws.api import Caller, ValidationError
+from slipway.embedded_aws.hosting.components.adapter import Adapter
 from slipway.embedded_aws.hosting.components.changes import ComponentChanges
 from slipway.embedded_aws.hosting.components.component import DELETING, SCALING, UPDATING, Component
-from slipway.embedded_aws.hosting.components.requests import model_of, specification_of
+from slipway.embedded_aws.hosting.components.requests import BASE, model_of, specification_of
 from slipway.embedded_aws.hosting.components.rollout import component_rollout_of
 from slipway.embedded_aws.hosting.fleets.background import Background
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
@@ -51,6 +52,8 @@ class Components:
         endpoint = self._endpoints.get(caller, parameters["EndpointName"])
         group = _group(endpoint, parameters.get("VariantName"))
         specification = specification_of(parameters)
+        if BASE in specification:
+            return self._create_adapter(caller, parameters, endpoint)
         model = model_of(self._models, caller, specification, group.settings_of_models)
         if "RuntimeConfig" not in parameters:
             raise ValidationError("An inference component needs a RuntimeConfig.")
@@ -75,11 +78,51 @@ class Components:
         self._background.start(lambda: self._changes.bring_up(component))
         return {"InferenceComponentArn": arn}
 
+    def _create_adapter(
+        self, caller: Caller, parameters: dict[str, Any], endpoint: Endpoint
+    ) -> dict[str, Any]:
+        name, specification = parameters["InferenceComponentName"], parameters["Specification"]
+        base = self.records.get(caller, specification[BASE])
+        if base.endpoint is not endpoint or isinstance(base, Adapter):
+            raise ValidationError(
+                f'"{base.name}" is no base component on the endpoint "{endpoint.name}".'
+            )
+        arn, moment = self.records.arn(caller, name), now()
+        adapter = Adapter(
+            caller.region,
+            name,
+            arn,
+            endpoint,
+            base.variant_name,
+            specification,
+            base.model,
+            0,
+            moment,
+            moment,
+            base=base,
+        )
+        self.records.add(caller, adapter, parameters.get("Tags", ()))
+        self._background.start(lambda: self._changes.bring_up_adapter(adapter))
+        return {"InferenceComponentArn": arn}
+
+    def _update_adapter(self, adapter: Adapter, parameters: dict[str, Any]) -> dict[str, Any]:
+        specification = specification_of(parameters)
+        if specification.get(BASE) != adapter.base.name:
+            raise ValidationError(f'"{adapter.name}" stays an adapter of "{adapter.base.name}".')
+        with adapter.lock:
+            adapter.require_settled("update")
+            self._require_working(adapter)
+            adapter.progress = UPDATING
+        self._background.start(lambda: self._changes.replace_adapter(adapter, specification))
+        return {"InferenceComponentArn": adapter.arn}
+
     def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles UpdateInferenceComponent."""
         component = self.records.get(caller, parameters["InferenceComponentName"])
         if not parameters.keys() & {"Specification", "Specifications", "RuntimeConfig"}:
             raise ValidationError("An update needs a Specification or a RuntimeConfig.")
+        if isinstance(component, Adapter):
+            return self._update_adapter(component, parameters)
         group = _group(component.endpoint, component.variant_name)
         specification = component.specification
         if parameters.keys() & {"Specification", "Specifications"}:
@@ -105,6 +148,8 @@ class Components:
     def update_runtime(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles UpdateInferenceComponentRuntimeConfig."""
         component = self.records.get(caller, parameters["InferenceComponentName"])
+        if isinstance(component, Adapter):
+            raise ValidationError(f'"{component.name}" is an adapter, which has no copies.')
         _group(component.endpoint, component.variant_name)
         count = parameters["DesiredRuntimeConfig"]["CopyCount"]
         with component.lock:
@@ -118,6 +163,11 @@ class Components:
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles DeleteInferenceComponent."""
         component = self.records.get(caller, parameters["InferenceComponentName"])
+        if left := [each.name for each in self._adapters_of(component)]:
+            raise ValidationError(
+                f'Cannot delete inference component "{component.arn}": it has the adapters '
+                f"{', '.join(left)}."
+            )
         with component.lock:
             component.require_settled("delete")
             component.progress = DELETING
@@ -155,7 +205,13 @@ class Components:
                 "only be deleted."
             )
 
+    def _adapters_of(self, base: Component) -> list[Adapter]:
+        components = self.records.all(base.region)
+        return [each for each in components if isinstance(each, Adapter) and each.base is base]
+
     def _remove(self, component: Component) -> None:
+        if isinstance(component, Adapter):
+            component.files.unload(component.base.every_copy())
         self._changes.take_down(component)
         self.records.remove(component.region, component)
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 # may have been received must not be sent twice. Servers' own limits start at 2 s.
 _MAX_IDLE_SECONDS = 1.0
 _READ_BYTES = 1 << 16
+# Longer than an engine takes to load an adapter.
+_MANAGE_TIMEOUT_SECONDS = 60.0
 _PING_TIMEOUT_SECONDS = 2.0  # SageMaker's, docs: "containers must respond within 2 seconds"
 
 
@@ -116,6 +118,25 @@ class ContainerConnections:
             return connection.getresponse().status == http.HTTPStatus.OK
         except (OSError, http.client.HTTPException):
             return False
+        finally:
+            connection.close()
+
+    def manage(self, method: str, path: str) -> tuple[int, str]:
+        """Asks the server's management API; returns the status and the text of the answer.
+
+        Raises:
+            ContainerUnreachableError: no answer.
+        """
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self._port, timeout=_MANAGE_TIMEOUT_SECONDS
+        )
+        try:
+            with _named_errors():
+                connection.request(method, path)
+                response = connection.getresponse()
+                return response.status, response.read().decode(errors="replace").strip()
+        except ContainerTimeoutError:
+            raise ContainerUnreachableError("no answer in time") from None
         finally:
             connection.close()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from slipway.embedded_aws.hosting.fleets.adapter_files import AdapterFiles
 from slipway.embedded_aws.hosting.fleets.fleet import Fleet
 from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
 from slipway.embedded_aws.hosting.resources.async_settings import AsyncSettings
@@ -25,6 +26,7 @@ class Entered(NamedTuple):
         component_name: the inference component of which the variant is a copy; None without one.
         shadow: gets a copy of the request, and its `leave` must be called; None if it gets none.
         capture: says what of the request is written to S3; None for nothing.
+        adapter: which the copy shall use, and whose `leave` must be called; None for no adapter.
     """
 
     variant: RunningVariant
@@ -33,6 +35,7 @@ class Entered(NamedTuple):
     component_name: str | None = None
     shadow: RunningVariant | None = None
     capture: CaptureConfig | None = None
+    adapter: AdapterFiles | None = None
 
 
 @dataclass

@@ -9,14 +9,19 @@ import threading
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.clock import AccountClock, Deadline
 from slipway.embedded_aws.hosting.families.program import CannotLaunchError
 from slipway.embedded_aws.hosting.fleets import model_download
-from slipway.embedded_aws.hosting.fleets.connections import ContainerConnections
+from slipway.embedded_aws.hosting.fleets.connections import (
+    ContainerConnections,
+    ContainerUnreachableError,
+)
 from slipway.embedded_aws.hosting.fleets.model_download import ModelDataError
 from slipway.embedded_aws.hosting.fleets.network_interface import (
     VpcError,
@@ -51,6 +56,10 @@ _DEFAULT_DOWNLOAD_SECONDS = 3600
 _STOP_GRACE_SECONDS = 30.0
 _FIRST_RESTART_SECONDS, _LAST_RESTART_SECONDS = 1.0, 30.0
 _FIRST_PING_SECONDS, _LAST_PING_SECONDS = 0.02, 0.5
+
+
+class AdapterError(Exception):
+    """A container does not load an adapter; the message says why."""
 
 
 @dataclass
@@ -141,6 +150,8 @@ class RunningVariant(Variant):
         self._healthy = threading.Event()
         self._in_flight = self._most_in_flight = 0
         self._idle = threading.Condition()
+        self._adapters = set[str]()
+        self._adapters_lock = threading.Lock()
         self._log: LogStream
         self.connections: ContainerConnections
 
@@ -228,6 +239,41 @@ class RunningVariant(Variant):
         with self._idle:
             self._idle.wait_for(lambda: self._in_flight == 0, timeout_seconds)
 
+    def load_adapter(self, identifier: str, url: str) -> None:
+        """Downloads an adapter and registers it with the server, unless it is loaded.
+
+        Raises:
+            AdapterError: the archive or the server refuses it.
+        """
+        directory = self.home / "adapters" / identifier
+        with self._adapters_lock:
+            if identifier in self._adapters:
+                return
+            if isinstance(self._context.launcher, ImageLauncher):
+                raise AdapterError("The embedded AWS loads no adapters with --containers.")
+            source = ModelSource.of({"ModelDataUrl": url})
+            try:
+                if source is not None and not directory.exists():
+                    directory.mkdir(parents=True)
+                    self._download(source, directory)
+                query = urlencode({"name": identifier, "src": str(directory)})
+                status, answer = self.connections.manage("POST", f"/adapters?{query}")
+                if status != HTTPStatus.OK:
+                    raise AdapterError(f"The server did not load the adapter: {status} {answer}")
+            except (ModelDataError, AdapterError, ContainerUnreachableError) as error:
+                model_download.remove(directory)
+                raise AdapterError(str(error)) from error
+            self._adapters.add(identifier)
+
+    def unload_adapter(self, identifier: str) -> None:
+        """Removes an adapter from the server, and its files."""
+        with self._adapters_lock:
+            if identifier in self._adapters:
+                self._adapters.remove(identifier)
+                with contextlib.suppress(ContainerUnreachableError):
+                    self.connections.manage("DELETE", f"/adapters/{quote(identifier)}")
+            model_download.remove(self.home / "adapters" / identifier)
+
     def request_stop(self) -> None:
         """Begins to stop; a start in progress fails."""
         self._stopping.set()
@@ -265,16 +311,20 @@ class RunningVariant(Variant):
             return
         if network is not None:
             require_s3(ec2, network, source.uri)
+        self._download(source, model_directory)
+
+    def _download(self, source: ModelSource, directory: Path) -> None:
         seconds = self.declared.get("ModelDataDownloadTimeoutInSeconds", _DEFAULT_DOWNLOAD_SECONDS)
         model_download.download(
             source,
-            RoleAccess(clients.client("s3", self._region), self.role),
-            model_directory,
+            RoleAccess(self._context.clients.client("s3", self._region), self.role),
+            directory,
             timeout_seconds=seconds * self._context.time_scale,
         )
 
     def _remove_home(self, model_directory: Path) -> None:
         model_download.remove(model_directory)
+        model_download.remove(self.home / "adapters")
         shutil.rmtree(self.home, ignore_errors=True)
 
     def _launch(self, launch: Launch, spec: ContainerSpec) -> SupervisedProcess:
@@ -322,6 +372,7 @@ class RunningVariant(Variant):
                 return
             process.exited.wait()
             self._healthy.clear()
+            self._adapters.clear()
             self.connections.drop_idle()
             if self._stopping.is_set():
                 return

@@ -22,7 +22,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -87,6 +87,8 @@ _PASSED_ON = {
     "HTTP_X_AMZN_SAGEMAKER_CUSTOM_ATTRIBUTES": "X-Amzn-SageMaker-Custom-Attributes",
     "HTTP_X_AMZN_SAGEMAKER_INFERENCE_ID": "X-Amzn-SageMaker-Inference-Id",
 }
+# Of DJL Serving: https://github.com/deepjavalibrary/djl-serving, serving/docs/adapters.md.
+_ADAPTER = "X-Amzn-SageMaker-Adapter-Identifier"
 _CUSTOM_ATTRIBUTES = "x-amzn-sagemaker-custom-attributes"
 _TARGET_VARIANT = "HTTP_X_AMZN_SAGEMAKER_TARGET_VARIANT"
 _REFUSED = {
@@ -226,6 +228,8 @@ class InvocationApi:
             begun=begun,
             metrics=hosting.metrics,
         )
+        if entered.adapter is not None:
+            invocation.headers[_ADAPTER] = entered.adapter.identifier
         if entered.shadow is not None:
             self._send_to_shadow(invocation, entered.shadow)
         return invocation
@@ -259,7 +263,7 @@ class _Invocation:
 
     entered: Entered
     body: bytes
-    headers: Mapping[str, str]
+    headers: dict[str, str]
     region: str
     endpoint_name: str
     request_id: str
@@ -325,6 +329,8 @@ class _Invocation:
             self.stream.close()
         variant = self.entered.variant
         variant.leave()
+        if self.entered.adapter is not None:
+            self.entered.adapter.leave()
         model_seconds = (self.answered or now) - self.sent
         owner = MetricOwner(
             self.region,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from slipway.embedded_aws.hosting.components.adapter import Adapter
 from slipway.embedded_aws.hosting.components.component import Component
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, Entered
-from slipway.embedded_aws.hosting.invocations.errors import validation_error
+from slipway.embedded_aws.hosting.fleets.running_variant import AdapterError
+from slipway.embedded_aws.hosting.invocations.errors import model_error, validation_error
 from slipway.embedded_aws.hosting.telemetry.metrics import MetricPublisher
 from slipway.embedded_aws.identity import ACCOUNT_ID
 
@@ -72,8 +74,30 @@ def enter_component(
     if target != component.variant_name:
         # AWS's words are not public.
         raise validation_error(f"Inference Component {name} is not on variant {target}.")
+    if isinstance(component, Adapter):
+        return _enter_adapter(component, endpoint, metrics)
     copy = component.enter()
     if copy is None:
         metrics.record_values(component.owner, {"NoCapacityInvocationFailures": 1.0})
         raise validation_error(_NO_CAPACITY)
     return Entered(copy, len(component.copies), fleet.metrics, name)
+
+
+def _enter_adapter(adapter: Adapter, endpoint: Endpoint, metrics: MetricPublisher) -> Entered:
+    """Chooses a copy of an adapter's base, which has the adapter then."""
+    files, fleet = adapter.enter_files(), endpoint.serving
+    if files is None or fleet is None:
+        # AWS's words are not public.
+        raise validation_error(f"Adapter {adapter.name} is {adapter.status}, and answers nothing.")
+    copy = adapter.base.enter()
+    if copy is None:
+        files.leave()
+        metrics.record_values(adapter.owner, {"NoCapacityInvocationFailures": 1.0})
+        raise validation_error(_NO_CAPACITY)
+    try:
+        copy.load_adapter(files.identifier, files.url)
+    except AdapterError as error:
+        copy.leave()
+        files.leave()
+        raise model_error(0, str(error), endpoint.region, endpoint.name) from error
+    return Entered(copy, len(adapter.base.copies), fleet.metrics, adapter.name, adapter=files)

@@ -63,6 +63,28 @@ class Hosted:
         assert described["InferenceComponentStatus"] == "InService", described
         return name
 
+    def begin_adapter(self, endpoint: str, base: str, mark: str, **more: Any) -> str:
+        name = self.account.name()
+        self.sagemaker.create_inference_component(
+            InferenceComponentName=name,
+            EndpointName=endpoint,
+            Specification=self.adapted(base, mark),
+            **more,
+        )
+        return name
+
+    def adapted(self, base: str, mark: str) -> dict[str, Any]:
+        key = f"adapters/{self.account.name()}.tar.gz"
+        self.account.put_archive(key, {"mark": mark.encode()} if mark else {"other": b"x"})
+        url = {"ArtifactUrl": f"s3://artifacts/{key}"}
+        return {"BaseInferenceComponentName": base, "Container": url}
+
+    def adapter(self, endpoint: str, base: str, mark: str) -> str:
+        name = self.begin_adapter(endpoint, base, mark)
+        described = self.settled(name)
+        assert described["InferenceComponentStatus"] == "InService", described
+        return name
+
     def status(self, name: str) -> str:
         described = self.sagemaker.describe_inference_component(InferenceComponentName=name)
         return str(described["InferenceComponentStatus"])

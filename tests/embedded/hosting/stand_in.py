@@ -7,7 +7,9 @@ asks for more: `exit`, `cut` (the connection breaks within the answer), `error S
 SECONDS`, `large BYTES`, `environment`, `files`, `headers`, `pid`, `refuse SECONDS` (it closes its
 port, and ends so much later), `stream PART ...` (a chunk for each, except that `until=FILE` waits
 for a file; then what the last says: `end`, `break` or `hang`); anything else is echoed with the
-MARK variable in front.
+MARK variable in front, or with the adapter's file `mark`.
+
+It has the adapter API of DJL Serving: POST /adapters with `name` and `src`, DELETE /adapters/NAME.
 """
 
 import json
@@ -19,12 +21,14 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 MODE_FILE = Path(os.environ.get("SM_MODEL_DIR", "")) / "mode"
 MODE = os.environ.get("MODE") or (MODE_FILE.read_text() if MODE_FILE.is_file() else "ok")
 BEGUN = time.monotonic()
 PATIENCE_SECONDS = 30.0
 STOPPED = threading.Event()
+ADAPTERS: dict[str, str] = {}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -35,7 +39,18 @@ class Handler(BaseHTTPRequestHandler):
         ready = MODE != "unready" and (MODE != "slow" or time.monotonic() > BEGUN + 0.5)
         self.answer(200 if ready else 503, b"")
 
+    def do_DELETE(self) -> None:
+        del ADAPTERS[self.path.rpartition("/")[2]]
+        self.answer(200, b"")
+
     def do_POST(self) -> None:
+        if self.path.startswith("/adapters?"):
+            asked = dict(parse_qsl(urlsplit(self.path).query))
+            file = Path(asked["src"], "mark")
+            if file.is_file():
+                ADAPTERS[asked["name"]] = file.read_text()
+            self.answer(200 if file.is_file() else 424, b"no adapter there")
+            return
         body = self.rfile.read(int(self.headers["Content-Length"]))
         word, _, rest = body.decode(errors="replace").partition(" ")
         if MODE == "failing":
@@ -82,7 +97,9 @@ class Handler(BaseHTTPRequestHandler):
         elif word == "stream":
             self.stream(rest.split(" "))
         else:
-            self.answer(200, os.environ.get("MARK", "").encode() + body)
+            adapter = self.headers.get("X-Amzn-SageMaker-Adapter-Identifier")
+            mark = os.environ.get("MARK", "") if adapter is None else ADAPTERS[adapter]
+            self.answer(200, mark.encode() + body)
 
     def stream(self, parts: list[str]) -> None:
         self.send_response(200)

@@ -111,7 +111,7 @@ def test_variants_host_either_models_or_components(hosted: Hosted) -> None:
                     "Container": {"ArtifactUrl": "s3://artifacts/a.tar.gz"},
                 }
             },
-            r"does not emulate BaseInferenceComponentName \(adapters\)",
+            "An adapter is loaded by its base component and has no RuntimeConfig.",
         ),
         ({"RuntimeConfig": None}, "needs a RuntimeConfig"),
         ({"VariantName": "Other"}, 'has no variant named "Other"'),
