@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipway.codes.code import Code
+from slipway.config.adapters import base_of
 from slipway.config.environment_file import load_defaults, place_in_environment
 from slipway.config.environments import Environment
 from slipway.config.load import (
@@ -32,6 +33,13 @@ from slipway.directories import find_escapes, find_in_directory
 from slipway.errors import Kind, Problem, UserError, did_you_mean
 from slipway.image_sources import IMAGE_SOURCES, image_digest
 from slipway.lock_file import read_lock, read_measurement
+from slipway.planning.adapters import (
+    adapter_as_base,
+    compare_with_base,
+    invalid_base,
+    more_adapters_than_slots,
+    unknown_base,
+)
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment
@@ -54,8 +62,13 @@ from slipway.sizing.measured import Measurement
 # The folder of what programs make; git ignores it.
 _MADE_LATER = "build/"
 
-NAMES_HOST = b"endpoint_of"
-"""The field by which a config names its host. A config without these bytes names no host."""
+NAMES_HOST = (b"endpoint_of", b"adapter_of")
+"""The fields by which a config names its host. A config without these bytes names no host."""
+
+
+def names_host(text: bytes) -> bool:
+    """Returns whether a file may name a host, or the base of an adapter."""
+    return any(word in text for word in NAMES_HOST)
 
 
 @dataclass(frozen=True)
@@ -173,8 +186,28 @@ class Project:
         return [name, *(f"{name}@{own}" for own in self.config(name, environment.name).variants)]
 
     def _as_seen(self, environment: str, file: ConfigFile) -> LoadedConfig:
-        defaults = load_defaults(environment, self.root)
-        return config_for(environment, file, self.environment_names, defaults)
+        defaults, base = load_defaults(environment, self.root), None
+        if (name := base_of(file.document)) is not None:
+            base = self._base(name, file, environment)
+        return config_for(environment, file, self.environment_names, defaults, base)
+
+    def _base(self, name: str, file: ConfigFile, environment: str) -> LoadedConfig:
+        """Returns the config of an adapter's base; raises `UserError`, with its place."""
+        problem = unknown_base(name, file.path.stem, self.files)
+        try:
+            if problem is None and base_of(self._read(name).document) is None:
+                return self.config(name, environment)
+        except UserError:
+            problem = invalid_base(name)
+        problem = problem or adapter_as_base(name)
+        raise UserError([problem.at(file.document.locate(problem.field))])
+
+    def base_named_in(self, name: str) -> str | None:
+        """Returns the base that a model's file names; None if it names none, or is no YAML."""
+        try:
+            return base_of(self._read(name).document)
+        except UserError:
+            return None
 
     def _read(self, name: str) -> ConfigFile:
         if name not in self.files:
@@ -195,11 +228,11 @@ class Project:
 
     def naming(self, host: str) -> list[str]:
         """Returns the other models whose files may name a model as their host."""
-        words = (NAMES_HOST, host.encode())
+        word = host.encode()
         return [
             name
             for name, text in self.texts.items()
-            if name != host and all(word in text for word in words)
+            if name != host and word in text and names_host(text)
         ]
 
     def deployment(self, name: str, environment: Environment) -> Deployment:
@@ -316,7 +349,9 @@ class Project:
             known = next(iter(loaded.values()), None)
             section = environment.name
             if known is not None and section not in known.config.environments:
-                has_own = load_defaults(section, self.root) != load_defaults("", self.root)
+                # An adapter's base may have sections of environments.
+                has_own = known.config.adapter_of is not None
+                has_own |= load_defaults(section, self.root) != load_defaults("", self.root)
                 section = section if has_own else ""
             try:
                 if section not in loaded:
@@ -406,7 +441,7 @@ class Project:
         image_digests = {} if family is None else {family: self.image_digest(family)}
         findings = self.findings(deployment)
         guests, shared = self._guests(deployment)
-        refused = [*findings.problems, *shared, *self._host_problems(deployment)]
+        refused = [*findings.problems, *shared, *self.host_problems(deployment, lock)]
         owns, of_variants = dict[str, DeploymentPlan | None](), list[Problem]()
         for name, own in loaded.variants.items():
             alone = deployment_of(own.config, deployment.environment, name)
@@ -431,7 +466,7 @@ class Project:
             raise UserError(dict.fromkeys([*loaded.locate(refused), *of_variants]))
         plan = replace(
             plan,
-            warnings=(*plan.warnings, *findings.warnings),
+            warnings=(*plan.warnings, *findings.warnings, *self._adapter_warnings(deployment)),
             defaults=(*loaded.defaults(), *self._default_network(deployment)),
         )
         refused = [] if self.policies is None else list(judge(plan, self.policies, self.root))
@@ -455,14 +490,16 @@ class Project:
         for name in self.naming(config.name):
             try:
                 other = self.deployment(name, environment)
-                if other.config.endpoint.host == config.name and has_source(other):
+                is_guest = other.config.adapter_of is None
+                if is_guest and other.config.endpoint.host == config.name and has_source(other):
                     plan = self.plan(name, environment, allow_unpublished=True)
                     guests.append(guest_plan(plan))
             except UserError:
-                problems.append(invalid_guest(config.name, name))
+                if self.base_named_in(name) is None:
+                    problems.append(invalid_guest(config.name, name))
         return guests, problems
 
-    def _host_problems(self, deployment: Deployment) -> list[Problem]:
+    def host_problems(self, deployment: Deployment, lock: Lock) -> list[Problem]:
         """Returns the reasons for which a model cannot be a guest of the host that it names."""
         host = deployment.config.endpoint.host
         if host is None:
@@ -472,6 +509,16 @@ class Project:
             return [unknown]
         try:
             there = self.deployment(host, deployment.environment)
+            if deployment.config.adapter_of is not None:
+                return list(compare_with_base(deployment, there, lock))
             return list(compare_with_host(deployment, there))
         except UserError:
             return [invalid_host(host)]
+
+    def _adapter_warnings(self, deployment: Deployment) -> list[PlanWarning]:
+        """Returns the warning of a base with more adapters than a batch has room for."""
+        base, environment = deployment.config.adapter_of, deployment.environment
+        if base is None:
+            return []
+        named = [name for name in self.naming(base) if self.base_named_in(name) == base]
+        return list(more_adapters_than_slots(self.deployment(base, environment), named))

@@ -7,7 +7,7 @@ from slipway.config.sections.base import UnknownValueError
 from slipway.errors import UserError
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
-from slipway.project import NAMES_HOST, Project
+from slipway.project import Project, names_host
 
 
 def models_sharing_endpoint(project: Project, name: str, environment: Environment) -> list[str]:
@@ -33,8 +33,10 @@ def named_host(project: Project, name: str, environment: Environment) -> str | N
     The rest of the file may have problems. The copies of such a guest may run, and have to go
     before their host.
     """
-    if NAMES_HOST not in project.texts.get(name, b""):
+    if not names_host(project.texts.get(name, b"")):
         return None
+    if (base := project.base_named_in(name)) is not None:
+        return base
     try:
         return _known_config(project, name, environment).endpoint.host
     except (UnknownValueError, UserError):

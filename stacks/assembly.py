@@ -33,6 +33,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
 from slipway.shared_endpoints import models_sharing_endpoint, named_host
+from slipway.stacks.adapter_stack import AdapterStack
 from slipway.stacks.artifacts_stack import ArtifactsStack
 from slipway.stacks.endpoint_stack import EndpointStack
 from slipway.stacks.foundation_stack import FoundationStack
@@ -290,8 +291,8 @@ def _has_nothing(project: Project, name: str, environment: Environment) -> bool:
 def plan_stack(
     scope: cdk.App, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
 ) -> ModelStack:
-    """Returns the stack of a plan: with an endpoint, or with copies on another model's endpoint."""
-    kind = EndpointStack if plan.host is None else GuestStack
+    """Returns the stack of a plan: an endpoint, copies on another endpoint, or an adapter."""
+    kind = EndpointStack if plan.host is None else AdapterStack if plan.is_adapter else GuestStack
     return kind(scope, construct_id, plan=plan, env=env)
 
 

@@ -101,6 +101,8 @@ class ModelResources:
         """Returns the ARN of the role, and what it may do for settings if the stack makes it."""
         if plan.config.endpoint.execution_role_arn is not None:
             return plan.config.endpoint.execution_role_arn, []
+        if plan.is_adapter:
+            return "", []  # nothing in its stack runs
         if plan.host is not None:
             # SageMaker runs every copy on the endpoint with this role.
             parameter = plan.role_parameter
@@ -146,7 +148,7 @@ def _alarm_prefix(scope: Construct) -> str:
 
 def _uses_artifact_key(plan: DeploymentPlan) -> bool:
     """Returns whether the stack needs the key: an existing role has its rights already."""
-    return (
+    return not plan.is_adapter and (
         (plan.config.endpoint.execution_role_arn is None and plan.host is None)
         or (plan.environment.log_key == ARTIFACT_KEY and not plan.artifact_place.is_isolated)
         or (plan.capture is not None and plan.capture.key == ARTIFACT_KEY)

@@ -55,7 +55,9 @@ def logs(
     environment = project.environment(env)
     access = open_access(environment, project.root)
     with account_errors():
-        client, stack = access.client("logs"), environment.stack_name(name)
+        # The copies of its base write an adapter's lines.
+        writer = project.base_named_in(name) or name
+        client, stack = access.client("logs"), environment.stack_name(writer)
         groups = find_groups(client, stack)
         if not groups:
             raise UserError.of(

@@ -25,7 +25,10 @@ def describe_plan(plan: DeploymentPlan) -> str:
 
 def plan_rows(plan: DeploymentPlan) -> list[tuple[str, str]]:
     """Returns a plan as labels and values."""
-    rows = [*_endpoint_and_files(plan), *_instances(plan), *_network(plan), *_safeguards(plan)]
+    if plan.is_adapter:
+        rows = [*_adapter(plan), *_safeguards(plan)]
+    else:
+        rows = [*_endpoint_and_files(plan), *_instances(plan), *_network(plan), *_safeguards(plan)]
     rows += _settings_and_tags(plan)
     for each in plan.defaults:
         place = f"{each.place.path}:{each.place.line}"
@@ -63,6 +66,14 @@ def _partition(served: ServedModel) -> Iterator[tuple[str, str]]:
             f"when published, on {served.partition.instance_type} for {served.partition.target}: "
             f"{' '.join(served.partition.arguments)}",
         )
+
+
+def _adapter(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    environment = plan.environment
+    yield "adapter", f"of {plan.host}, whose copies load it: {plan.base_component}"
+    yield "endpoint", f"{plan.endpoint_name} in {environment.account}/{environment.region}"
+    yield "artifact", _files(plan.artifact)
+    yield "cost", f"of instances: in the cost of {plan.host}"
 
 
 def _files(artifact: ArtifactPlan) -> str:

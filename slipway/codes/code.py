@@ -340,3 +340,10 @@ class Code(StrEnum):
 
     # Models of the TensorRT container.
     SETTING_OF_ANOTHER_MODEL = "SW810"
+
+    # LoRA adapters.
+    ADAPTER_BASE = "SW840"
+    ADAPTER_SETTING = "SW841"
+    ADAPTER_FILES = "SW842"
+    ADAPTER_RANK = "SW843"
+    ADAPTER_NETWORK = "SW844"

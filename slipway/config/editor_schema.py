@@ -31,6 +31,11 @@ def render() -> str:
         "enum": sorted(instance_types()),
         "type": "string",
     }
+    # An adapter has the other sections from its base.
+    sections = schema["required"]
+    schema["required"] = ["name"]
+    schema["if"] = {"not": {"required": ["adapter_of"]}}
+    schema["then"] = {"required": sections}
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Slipway model config",

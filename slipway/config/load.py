@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from slipway.codes.code import Code
+from slipway.config.adapters import adapter_problems, as_adapter, over_base
 from slipway.config.boundary_rules import boundary_problems
 from slipway.config.document import Document, read_document
 from slipway.config.environment_file import (
@@ -81,7 +82,8 @@ class LoadedConfig:
     def defaults(self) -> Iterator[Default]:
         """Yields what the config takes from environments.yaml."""
         for path, place in self.document.positions.items():
-            if place.path != self.document.path:
+            # An adapter takes further values from the file of its base.
+            if place.path == ENVIRONMENTS_FILE:
                 value: Any = self.document.content
                 for part in path:
                     value = value[part]
@@ -174,6 +176,7 @@ def config_for(
     file: ConfigFile,
     known_environments: Collection[str],
     defaults: Document | None = None,
+    base: LoadedConfig | None = None,
 ) -> LoadedConfig:
     """Returns a model config as an environment sees it.
 
@@ -182,6 +185,7 @@ def config_for(
         file: what was read.
         known_environments: names that such a section may have.
         defaults: values for what the file does not say.
+        base: of an adapter, as the environment sees it.
 
     Raises:
         InvalidConfigError: every problem of the file's form and values.
@@ -192,6 +196,9 @@ def config_for(
         problems += _misplaced(overlays, known_environments)
         if isinstance(overlays.get(environment), dict):
             document = document.overlaid((OVERLAYS, environment))
+    if base is not None:
+        problems += adapter_problems(document, base.config)
+        document = over_base(document, base.document)
     if defaults is not None and defaults.content:
         document = document.over(defaults)
     config = _validated_config(document, problems)
@@ -223,7 +230,7 @@ def config_for(
         places = {each.location for each in located}
         located += (each for each in of_variants if each.location not in places)
         raise InvalidConfigError(_in_file_order(document, located), known, document)
-    return LoadedConfig(config, document, variants=variants)
+    return LoadedConfig(config if base is None else as_adapter(config), document, variants=variants)
 
 
 def _validated_config(document: Document, problems: list[Problem]) -> ModelConfig | None:

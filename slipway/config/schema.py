@@ -58,6 +58,14 @@ class ModelConfig(Section):
         description="One sentence for people.",
         examples=["Search autocomplete with GPT-2"],
     )
+    adapter_of: str | None = Field(
+        None,
+        pattern=NAME_PATTERN,
+        max_length=40,
+        description="Base of a LoRA adapter: a model with `mode: scale_to_zero` whose copies load "
+        "the adapter. The file then has `artifacts` and no sections of the base.",
+        examples=["qwen2-7b-vllm"],
+    )
     model: Model
     serving: Serving = Field(description="The container. Its key `container` says which.")
     artifacts: Artifacts = Field(default_factory=lambda: Artifacts.model_validate({}))

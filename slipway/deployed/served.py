@@ -13,7 +13,9 @@ from slipway.planning.artifact_place import artifact_label
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.families import FAMILIES
 
-_ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/$")
+_ARTIFACT = re.compile(
+    r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/(adapter\.tar\.gz)?$"
+)
 
 
 @dataclass(frozen=True)
@@ -54,18 +56,37 @@ def served_by(
     if model is None:
         name = model_name(variants[0], component)
         return Served(config, gone=f"model {name}" if name else None), types, component
-    return Served(config, *image_and_artifact(model)), types, component
+    return Served(config, *image_and_artifact(model, component)), types, component
 
 
-def image_and_artifact(model: Raw) -> tuple[str | None, str | None]:
-    """Returns the image of a model, and the label of its model data."""
+def image_and_artifact(model: Raw, component: Raw | None = None) -> tuple[str | None, str | None]:
+    """Returns the image of a model, and the label of its model data, or of an adapter's archive."""
     container = containers_of(model)[0]
-    return container.get("Image"), _artifact(container)
+    archive = (component or {}).get("Specification", {}).get("Container", {}).get("ArtifactUrl")
+    return container.get("Image"), _artifact({"ModelDataUrl": archive} if archive else container)
 
 
 def live_component(sagemaker: Any, config: Raw, name: str) -> dict[str, Any] | None:
-    """Returns DescribeInferenceComponent's answer if the configuration hosts components."""
-    return described_component(sagemaker, name) if hosts_components(config) else None
+    """Returns DescribeInferenceComponent's answer if the configuration hosts components.
+
+    An adapter has the model and the copies of its base in it.
+    """
+    found = described_component(sagemaker, name) if hosts_components(config) else None
+    if found is None or (base := base_name(found)) is None:
+        return found
+    of_base = described_component(sagemaker, base) or {}
+    model = of_base.get("Specification", {}).get("ModelName")
+    return {
+        **found,
+        "Specification": {**found["Specification"], "ModelName": model},
+        "RuntimeConfig": of_base.get("RuntimeConfig", {}),
+    }
+
+
+def base_name(component: Raw) -> str | None:
+    """Returns the component whose copies load an adapter; None for a component with copies."""
+    name: str | None = component.get("Specification", {}).get("BaseInferenceComponentName")
+    return name
 
 
 def same_config(name: str, arn: str) -> bool:

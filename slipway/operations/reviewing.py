@@ -15,7 +15,7 @@ from slipway.planning.artifacts import has_source
 from slipway.planning.bill import bill_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.review import ModelReview, review, without_base
-from slipway.project import NAMES_HOST, Project
+from slipway.project import Project, names_host
 
 # The least share of lines that a renamed model keeps.
 _RENAMED_SHARE = 0.8
@@ -60,7 +60,7 @@ def review_change(
     # A host's endpoint has the copies of its guests, and a guest needs its host.
     sides = (project, base)
     both = {*touched, *(former.get(name, name) for name in touched)}
-    if any(NAMES_HOST in _text(s, n) or s.naming(n) for s in sides for n in both):
+    if any(names_host(_text(s, n)) or s.naming(n) for s in sides for n in both):
         touched = names
     found: list[ModelReview] = []
     problems: dict[Problem, None] = {}

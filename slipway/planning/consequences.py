@@ -216,6 +216,13 @@ def _settings(plan: DeploymentPlan, owns: Collection[str]) -> Iterator[tuple[str
     """
     environment, config = plan.environment, plan.config
     yield "stack", f"{plan.stack_name} in {environment.account}/{environment.region}"
+    if plan.is_adapter:
+        yield "adapter_of", config.adapter_of
+        yield "adapter.artifact", plan.artifact.s3_uri
+        yield "description", config.description
+        yield from ((f"tag {name}", each) for name, each in plan.tags.items())
+        yield from _flat("alarms", config.alarms.model_dump())
+        return
     yield from _of_model(plan, "")
     for variant in plan.every_variant:
         if variant.name in owns:

@@ -34,6 +34,25 @@ ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")
 
 
 @dataclass(frozen=True)
+class AdapterSlots:
+    """The LoRA adapters that an engine loads.
+
+    Args:
+        max_rank: highest rank of an adapter.
+        in_batch: adapters that one batch has requests of.
+        ranks: the values that `max_rank` may have; empty for any.
+    """
+
+    max_rank: int
+    in_batch: int
+    ranks: tuple[int, ...] = ()
+
+    def rank_for(self, rank: int) -> int:
+        """Returns the lowest setting that takes a rank."""
+        return min((each for each in self.ranks if each >= rank), default=rank)
+
+
+@dataclass(frozen=True)
 class Deployment(ABC):
     """A config, the instance types it names, and where it is to run.
 
@@ -63,6 +82,10 @@ class Deployment(ABC):
         "Choose another type, or build the engine yourself and set `artifacts.release`.",
     )
     """Consequence and remedy where no source knows the GPU that a model is compiled for."""
+    way_to_adapters: ClassVar[str] = (
+        "Only vLLM loads them: name a model with `container: lmi` and `framework: djl-lmi`."
+    )
+    """Remedy where the engine loads no adapters."""
     accelerator_noun: ClassVar[str] = "GPU has"
     """What would need more memory, for a remedy."""
 
@@ -211,6 +234,11 @@ class Deployment(ABC):
     @property
     def text_protocol(self) -> TextProtocol | None:
         """Returns how `slipway invoke --text` sends texts; None if the model need not take any."""
+        return None
+
+    @property
+    def adapter_slots(self) -> AdapterSlots | None:
+        """Returns which LoRA adapters the engine loads; None if it loads none."""
         return None
 
     # The memory

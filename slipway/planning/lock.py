@@ -36,13 +36,15 @@ class LockedArtifact(Section):
 
     The parts depend on the container. LMI has `weights`. It also has `compiled` if the weights were
     partitioned, and `code` unless its settings are variables. The other containers have `compiled`.
-    If Slipway compiled it, they also have the `weights` that it was compiled from.
+    If Slipway compiled it, they also have the `weights` that it was compiled from. An adapter's
+    `compiled` is the archive of its `weights`, and `lora_rank` is of its adapter_config.json.
     """
 
     inputs_digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     weights: LockedPart | None = None
     compiled: LockedPart | None = None
     code: LockedPart | None = None
+    lora_rank: int | None = None
 
 
 class _Locked(Section):

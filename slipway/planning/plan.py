@@ -318,8 +318,20 @@ class DeploymentPlan(ServedModel):
         return self.environment.stack_name(self.host or self.config.name)
 
     @property
+    def is_adapter(self) -> bool:
+        """Returns whether it is a LoRA adapter in the copies of its host."""
+        return self.config.adapter_of is not None
+
+    @property
+    def base_component(self) -> str:
+        """Returns the component whose copies load an adapter: its base has its endpoint's name."""
+        return self.endpoint_name
+
+    @property
     def log_group_name(self) -> str:
         """Returns the log group of the containers, which SageMaker names."""
+        if self.is_adapter:
+            return f"/aws/sagemaker/InferenceComponents/{self.base_component}"
         if self.component is not None:
             return self.component.log_group_name
         return f"/aws/sagemaker/Endpoints/{self.endpoint_name}"
@@ -341,7 +353,7 @@ class DeploymentPlan(ServedModel):
     @property
     def vpc(self) -> VpcPlan | None:
         """Returns the network of the containers; None for SageMaker's own."""
-        return vpc_plan(self.config, self.environment)
+        return None if self.is_adapter else vpc_plan(self.config, self.environment)
 
     @property
     def capture(self) -> CapturePlace | None:

@@ -30,7 +30,7 @@ from slipway.planning.plan import (
     VariantPlan,
     most_instances,
 )
-from slipway.planning.rules import RULES
+from slipway.planning.rules import RULES, adapters
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
 Owns = Mapping[str, DeploymentPlan | None]
@@ -114,6 +114,9 @@ def known_problems(deployment: Deployment) -> list[Problem]:
         deployment: of a valid config, or of the valid part of a config: its other fields raise
             `UnknownValueError`.
     """
+    with contextlib.suppress(UnknownValueError):
+        if deployment.config.adapter_of is not None:
+            return found_by(adapters.RULES, deployment)
     found: list[Problem] = []
     with contextlib.suppress(UnknownValueError):  # the container
         found += FAMILIES[deployment.container].problems(deployment)
@@ -122,6 +125,8 @@ def known_problems(deployment: Deployment) -> list[Problem]:
 
 
 def _warnings(subject: Subject) -> Iterator[PlanWarning]:
+    if subject.deployment.config.adapter_of is not None:
+        return
     for advise in ADVICE:
         if subject.deployment.variant is None or advise not in OF_ENDPOINT:
             yield from advise(subject)

@@ -7,6 +7,12 @@ from slipway.planning.rollout import new_fleet_alarms
 
 def resources_of(plan: DeploymentPlan) -> dict[str, int]:
     """Returns the stack's resources: CloudFormation's types, and how many of each."""
+    if plan.is_adapter:
+        return {
+            "AWS::ApplicationAutoScaling::ScalingPolicy": 1,
+            "AWS::CloudWatch::Alarm": 1 + _alarms_of_a_variant(plan),
+            "AWS::SageMaker::InferenceComponent": 1,
+        }
     endpoint, scaling = plan.config.endpoint, plan.config.autoscaling
     variants, every = len(plan.variants), plan.every_variant
     scaled = variants if scaling is not None else 0

@@ -159,6 +159,8 @@ def _removed(model: str, environment: str) -> str:
 
 
 def _fleet(plan: DeploymentPlan) -> str:
+    if plan.is_adapter:
+        return f"an adapter in the copies of {plan.host}"
     if plan.host is not None:
         return f"copies on the endpoint of {plan.host}"
     return " and ".join(
@@ -244,7 +246,7 @@ def _reach(before: DeploymentPlan | None, after: DeploymentPlan | None) -> tuple
 
 def _reached(plan: DeploymentPlan | None, *, without: str) -> Iterator[tuple[str, str]]:
     """Yields what the containers may do, and with what."""
-    if plan is None:
+    if plan is None or plan.is_adapter:
         return
     if not plan.config.endpoint.network_isolation:
         way = "" if plan.vpc is None else ", by way of the VPC"

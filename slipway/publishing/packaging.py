@@ -16,7 +16,7 @@ from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.deployment import Deployment
 from slipway.planning.lock import LockedPart
 from slipway.publishing.directory import publish_files
-from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS
+from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS, FileSet
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
@@ -83,6 +83,9 @@ class Packaging:
 
     def check_weights(self, files: Iterable[str]) -> None:
         """Refuses weights that cannot be the model data as they are; raises `UserError`."""
+
+    def check_adapters(self, deployment: Deployment, files: FileSet) -> None:
+        """Refuses adapters beside the weights that cannot be loaded; raises `UserError`."""
 
     def package(
         self, deployment: Deployment, files: Mapping[str, bytes], digest: str

@@ -15,9 +15,10 @@ from slipway.planning.artifacts import has_source, no_source
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.deployment import Deployment
 from slipway.planning.families import deployment_of
-from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest
+from slipway.planning.lock import Lock, LockedArtifact, LockedPart, inputs_digest
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
+from slipway.publishing.adapters import publish_adapter
 from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
 from slipway.publishing.families import PACKAGING
@@ -171,13 +172,15 @@ def record(
     model_data = locked.code or locked.compiled or weights
     if model_data is None:
         raise ValueError(f"{deployment.config.name}: nothing was published")
+    # An adapter's archive has its weights.
+    has_both = weights != model_data and locked.lora_rank is None
     return Published(
         digest=model_data.digest,
         size_bytes=model_data.size_bytes,
         file_count=model_data.file_count,
         source=model_data.source,
         target=model_data.target,
-        weights_digest=weights.digest if weights and weights != model_data else None,
+        weights_digest=weights.digest if weights and has_both else None,
         uploaded_bytes=made.moved_bytes,
         lock_changed=_write_lock(project, deployment, locked),
         parts=_parts(locked),
@@ -252,6 +255,8 @@ def require_publishable(project: Project, deployment: Deployment) -> None:
     """
     refused = [] if has_source(deployment) else [no_source(deployment)]
     refused += project.findings(deployment).problems
+    if deployment.config.adapter_of is not None:
+        refused += project.host_problems(deployment, Lock())
     refused += find_escapes(project.root, deployment.config, deployment.published_directory)
     if refused:
         raise UserError(refused)
@@ -283,6 +288,8 @@ def _publish_parts(
     progress: Progress,
 ) -> tuple[LockedArtifact, int]:
     """Publishes what the environment deploys; returns it and how many bytes moved."""
+    if deployment.config.adapter_of is not None:
+        return publish_adapter(project, deployment, store, access, progress)
     inputs, weights = inputs_digest(deployment), deployment.config.artifacts.weights
     if not deployment.deploys_release or weights is None:
         files, sent = _publish_files(project, deployment, store, access, progress)
@@ -294,6 +301,7 @@ def _publish_parts(
     def select(files: FileSet) -> FileSet:
         taken = wanted(files, weights, loads_any=packaging.loads_any(deployment))
         require_whole(taken, packaging.needs(deployment))
+        packaging.check_adapters(deployment, taken)
         if deployment.configured_by_environment:
             packaging.check_weights(taken.sizes_bytes)
         return taken

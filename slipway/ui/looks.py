@@ -111,11 +111,11 @@ class Looks:
         """Returns the last lines of a model's containers."""
 
         def look() -> list[LogEvent]:
-            _, environment = self._project()
-            access = self._access(environment)
+            project, environment = self._project()
+            access, writer = self._access(environment), project.base_named_in(name) or name
             with self._lock:
                 tail = self._tails.setdefault(name, LogTail())
-            return tail.look(access.client("logs"), environment.stack_name(name))
+            return tail.look(access.client("logs"), environment.stack_name(writer))
 
         return self._once(look, "log", name)
 

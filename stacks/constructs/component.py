@@ -14,6 +14,8 @@ from slipway.stacks.constructs.step_scaling import add_alarm, add_policy
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
+SCALED_COPIES = f"{_DIMENSION}|{_NAMESPACE}"
+"""Ends the id that CloudFormation gives to the scalable target of a component's copies."""
 # A component cannot be created with none (`slipway.planning.component`).
 _COPIES_AT_CREATION = 1
 # Long enough for many copies to start, so that the failed requests of one wake add one copy. And
@@ -75,7 +77,7 @@ class ScaledComponent(Construct):
         )
         target.add_resource_dependency(self.copies)
         add_policy(self, policy=_tracking_policy(component), target_id=target.ref)
-        wake = _wake_policy(component)
+        wake = wake_policy(component.name)
         add_alarm(self, "Asleep", wake, add_policy(self, policy=wake, target_id=target.ref))
 
 
@@ -113,15 +115,17 @@ def _tracking_policy(component: ComponentPlan) -> TrackingPolicy:
         raise ValueError("the plan has no scaling target")
     return TrackingPolicy(
         construct_id,
-        _metric(component, construct_id, "Sum", f"SageMakerInferenceComponent{name}"),
+        _metric(component.name, construct_id, "Sum", f"SageMakerInferenceComponent{name}"),
         target,
         settings.scale_in_cooldown_seconds,
         settings.scale_out_cooldown_seconds,
     )
 
 
-def _wake_policy(component: ComponentPlan) -> StepPolicy:
-    """Returns the policy that adds the first copy.
+def wake_policy(component: str, *, of: str = "") -> StepPolicy:
+    """Returns the policy that adds the first copy after a request to a component.
+
+    `of` makes the policy's name another one than that of the target's own policy.
 
     Its alarm takes one request. The example of AWS's guide has GreaterThanThreshold: one lonely
     request would fail and not wake the endpoint.
@@ -131,12 +135,13 @@ def _wake_policy(component: ComponentPlan) -> StepPolicy:
         _metric(component, WAKE_METRIC, "Sum"),
         ((1, 1),),
         _WAKE_COOLDOWN_SECONDS,
-        f"{component.name}: a request found no copy, and wakes the endpoint",
+        f"{component}: a request found no copy, and wakes the endpoint",
+        of_types=of,
     )
 
 
 def _metric(
-    component: ComponentPlan, name: str, statistic: str, predefined_type: str | None = None
+    component: str, name: str, statistic: str, predefined_type: str | None = None
 ) -> ScalingMetric:
-    dimensions = {"InferenceComponentName": component.name}
+    dimensions = {"InferenceComponentName": component}
     return ScalingMetric(REQUESTS.namespace, name, statistic, dimensions, predefined_type)

@@ -65,7 +65,8 @@ class ScalingPolicy(ABC):
 
     Args:
         kind: begins the policy's id and its name.
-        of_types: digest of the variant's instance types; empty for copies, which have none.
+        of_types: digest of the variant's instance types; empty for copies, which have none. For the
+            wake of an adapter it is the adapter's name.
     """
 
     # PolicyType; the name of the configuration's member begins with it.

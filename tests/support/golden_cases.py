@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.config.load import InvalidConfigError, LoadedConfig, load_config
+from slipway.config.load import InvalidConfigError, LoadedConfig, config_for, read_config
 from slipway.errors import UserError
 from slipway.planning.families import deployment_of, known_deployment
 from slipway.planning.lock import Lock
@@ -32,7 +32,12 @@ BAD = sorted(path.stem for path in CASES.glob("error_*.yaml"))
 
 
 def load(
-    raw: bytes, stem: str, root: Path, environment: Environment, names: Collection[str]
+    raw: bytes,
+    stem: str,
+    root: Path,
+    environment: Environment,
+    names: Collection[str],
+    base: LoadedConfig | None = None,
 ) -> LoadedConfig:
     """Loads a config as a project would that keeps it in model_configs/.
 
@@ -42,6 +47,7 @@ def load(
         root: the project.
         environment: where it is to be right.
         names: those of the project's environments.
+        base: of an adapter.
 
     Raises:
         UserError: what is wrong with it, each problem in its place.
@@ -50,7 +56,7 @@ def load(
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(raw)
     try:
-        return load_config(path, root, environment.name, tuple(names))
+        return config_for(environment.name, read_config(path, root), tuple(names), base=base)
     except InvalidConfigError as error:
         known = known_deployment(error.known, environment)
         raise error.joined_by(known_problems(known)) from None
@@ -67,8 +73,9 @@ def environment_of(case: str) -> Environment:
 
 
 def load_case(case: str, root: Path) -> LoadedConfig:
-    raw = (CASES / f"{case}.yaml").read_bytes()
-    return load(raw, case.removeprefix("error_"), root, environment_of(case), ENVIRONMENTS)
+    raw, base = (CASES / f"{case}.yaml").read_bytes(), options_of(case).get("base")
+    loaded = None if base is None else load_case(base, root)
+    return load(raw, case.removeprefix("error_"), root, environment_of(case), ENVIRONMENTS, loaded)
 
 
 def own_plans(

@@ -182,6 +182,9 @@ def _locked(deployment: Deployment) -> LockedArtifact:
     except (UnknownVersionError, UnknownValueError):
         # Such a config was never published.
         digest = DIGEST
+    if config.adapter_of is not None:
+        archive = part.model_copy(update={"file_count": 1, "target": "any"})
+        return LockedArtifact(inputs_digest=digest, weights=archive, compiled=archive, lora_rank=16)
     if config.serving.container == "lmi" and name == "release":
         weights = part.model_copy(update={"digest": "cd" * 32, "size_bytes": 15_231_233_024})
         code = part.model_copy(update={"size_bytes": 482, "file_count": 1, "target": "any"})

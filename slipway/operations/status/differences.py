@@ -84,11 +84,12 @@ def find_differences(
 
     Returns:
         Every setting that differs, in the order of the config's sections; empty where the
-        configuration or its model was deleted, since nothing is known then.
+        configuration or its model was deleted, since nothing is known then, and for an
+        adapter, whose settings are its base's.
     """
     sagemaker = access.client("sagemaker")
     config = described_config(sagemaker, config_name)
-    if config is None:
+    if config is None or plan.is_adapter:
         return ()
     component = live_component(sagemaker, config, plan.stack_name)
     production: list[Raw] = config["ProductionVariants"]

@@ -18,7 +18,7 @@ from slipway.deployed.calls import (
     endpoint_alarms,
     scaling_items,
 )
-from slipway.deployed.served import Served, config_name, same_config, served_by
+from slipway.deployed.served import Served, base_name, config_name, same_config, served_by
 from slipway.deployed.traffic import (
     Traffic,
     Watched,
@@ -200,7 +200,9 @@ class Status:
         planned = self.planned
         settings = [(each.setting, each.deployed, each.files) for each in self.differences]
         files = [("image", served.image, planned.image)]
-        weights = [("artifact", served.artifact, planned.artifact)]
+        name = "adapter.artifact" if plan.is_adapter else "artifact"
+        files = [] if plan.is_adapter else files
+        weights = [(name, served.artifact, planned.artifact)]
         return consequences_of([*files, *weights, *settings], plan)
 
     @property
@@ -317,7 +319,8 @@ def find_status(
     is_component = is_component or host is not None
     updated = described_component(sagemaker, name) if is_component else described
     kind = "InferenceComponents" if is_component else "Endpoints"
-    group = f"/aws/sagemaker/{kind}/{name}"
+    owner = (updated and is_component and base_name(updated)) or name
+    group = f"/aws/sagemaker/{kind}/{owner}"
     lines = tuple(last_lines(access.client("logs"), group, log_line_count))
     if not lines and deployment and deployment.status.startswith("ROLLBACK"):
         # The log group is deleted, and the stack's function has kept its end.

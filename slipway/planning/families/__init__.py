@@ -38,7 +38,9 @@ def deployment_of(
         environment: the environment to deploy to.
         variant: the variant that the config is of, if that has its own model.
     """
-    family: type[Deployment] = FAMILIES[config.serving.container].deployment
+    entry = FAMILIES[config.serving.container]
+    is_adapter = config.adapter_of is not None
+    family: type[Deployment] = (is_adapter and entry.adapter) or entry.deployment
     return family(config, placements_of(config), environment, variant)
 
 

@@ -1,6 +1,7 @@
 """LMI: AWS's images of DJL Serving, with FasterTransformer, DeepSpeed, vLLM or TensorRT-LLM."""
 
 from slipway.planning.families.family import Family
+from slipway.planning.families.lmi.adapter import LmiAdapter
 from slipway.planning.families.lmi.advice import ADVICE
 from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.image import compiler_images, image_bases
@@ -15,5 +16,6 @@ FAMILY = Family(
     marks_image=b"built",
     compiler_images=compiler_images,
     weights_variable=MODEL_VARIABLE,
+    adapter=LmiAdapter,
     is_known=lambda lmi: lmi.is_known,
 )

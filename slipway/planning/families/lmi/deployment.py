@@ -5,12 +5,12 @@ from functools import cached_property
 from typing import Any
 
 from slipway.config.sections.artifacts import Compile
-from slipway.config.sections.serving.lmi import ALL_ACCELERATORS, LmiServing
+from slipway.config.sections.serving.lmi import ALL_ACCELERATORS, LmiServing, OptionValue
 from slipway.facts.images import UnknownVersionError
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.lmi.frameworks import PartitionFramework
 from slipway.planning.compiling import CompilePlan
-from slipway.planning.deployment import Deployment, Fits
+from slipway.planning.deployment import AdapterSlots, Deployment, Fits
 from slipway.planning.families.lmi.frameworks import frameworks_of
 from slipway.planning.families.lmi.handlers import brings_handler
 from slipway.planning.families.lmi.image import image_base
@@ -22,7 +22,7 @@ from slipway.planning.families.lmi.partitioning import (
     partitioning,
 )
 from slipway.planning.families.lmi.properties import lmi_properties
-from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, rendered
+from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, ordered, rendered
 from slipway.planning.families.lmi.variables import variables
 from slipway.planning.memory_estimate import Layout, layout_over_cores
 from slipway.planning.plan import ImageBase, ImagePlan, PartitionPlan
@@ -35,6 +35,10 @@ _MODEL_TYPES = {"xlm_roberta": "xlm-roberta"}
 _VLLM_SHARE = 0.9
 # A container with a package copies the weights, then reads the copy into the accelerators.
 _READS_OF_A_COPY = 2
+_LORA, _RANK = "enable_lora", "max_lora_rank"
+# SageMaker's header of adapters (djl-serving ec6f1a15, 2024-11), and the adapters of the handler
+# that has no rolling batch (e437d44c, 2025-10).
+_ADAPTERS_SINCE = {False: (0, 31, 0), True: (0, 35, 0)}
 # The image keeps both in the home directory, which cannot be written to.
 _CACHE_VARIABLES = ("HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE")
 _CACHE_DIRECTORY = "/tmp"  # noqa: S108 - a path in the container, the only one that it may write to
@@ -48,6 +52,10 @@ def fits_key_value_heads(degree: int, heads: int) -> bool:
     return heads % degree == 0 or degree % heads == 0
 
 
+def _is_true(value: OptionValue | None) -> bool:
+    return value is not None and rendered(value).lower() == "true"
+
+
 class Lmi(Deployment):
     """A deployment of AWS's LMI image, or of Slipway's image on top of it."""
 
@@ -57,6 +65,10 @@ class Lmi(Deployment):
         "Choose another type, or remove `compile`.",
     )
     accelerator_noun = "accelerators have"
+    way_to_adapters = (
+        "Set the option `enable_lora: true`. Only vLLM on `framework: djl-lmi` has it, from 0.31.0 "
+        "with `rolling_batch: vllm`, and from 0.35.0 without."
+    )
 
     @cached_property
     def serving(self) -> LmiServing:
@@ -162,6 +174,26 @@ class Lmi(Deployment):
     def loading_timeout_seconds(self) -> int:
         """Returns how long the server lets the model load, at most as long as SageMaker does."""
         return self.serving.model_loading_timeout_seconds or startup_timeout_seconds(self)
+
+    @property
+    def adapter_slots(self) -> AdapterSlots | None:
+        """Returns what `enable_lora` has vLLM load; another engine knows no such option.
+
+        Sources: vllm/config/lora.py, whose `max_lora_rank` is 16 and `max_loras` 1, and the
+        defaults of DJL Serving's rolling batch, which lmi_options.json has.
+        """
+        options, known = self.serving.options, self.setup.options
+        since = _ADAPTERS_SINCE[self.setup.handler == "vllm_async"]
+        is_able = ordered(self.serving.version) >= since and known.keys() >= {_LORA, _RANK}
+        if not is_able or not _is_true(options.get(_LORA)):
+            return None
+
+        def number(name: str, otherwise: int) -> int:
+            default = known[name].default if name in known else None
+            return int(options.get(name, default or otherwise))
+
+        ranks = tuple(int(each) for each in known[_RANK].allowed or ())
+        return AdapterSlots(number(_RANK, 16), number("max_loras", 1), ranks)
 
     # The memory
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from slipway.planning.deployment import Deployment
 from slipway.planning.families.lmi.deployment import Lmi
+from slipway.publishing.adapters import check_packaged
 from slipway.publishing.families.lmi.package import (
     LmiPackage,
     lmi_package,
@@ -12,7 +13,7 @@ from slipway.publishing.families.lmi.package import (
     script_files,
 )
 from slipway.publishing.families.lmi.parts import parts_inspection
-from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS
+from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS, FileSet
 from slipway.publishing.packaging import Inspection, Packaging
 
 
@@ -48,6 +49,10 @@ class LmiPackaging(Packaging):
     def check_weights(self, files: Iterable[str]) -> None:
         """Refuses weights with settings or handlers of their own."""
         require_plain_weights(files)
+
+    def check_adapters(self, deployment: Deployment, files: FileSet) -> None:
+        """Refuses folders of `adapters/` that vLLM does not load."""
+        check_packaged(deployment, files)
 
     def package(
         self, deployment: Deployment, files: Mapping[str, bytes], digest: str

@@ -1,0 +1,124 @@
+"""LoRA adapters: components that the copies of a base load, beside the base's own weights.
+
+An adapter has no copies, no model and no instances. Sources, read 2026-11-29:
+
+- https://docs.aws.amazon.com/sagemaker/latest/dg/realtime-endpoints-adapt.html
+- The archive is one .tar.gz: `ArtifactUrl` of
+  https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_InferenceComponentContainerSpecification.html
+- The variables of LMI: https://github.com/deepjavalibrary/djl-serving, serving/docs/adapters.md
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from slipway.codes.code import Code
+from slipway.config.adapters import ADAPTER_OF
+from slipway.errors import Problem, did_you_mean
+from slipway.planning.artifacts import has_source
+from slipway.planning.deployment import AdapterSlots, Deployment, problem
+from slipway.planning.lock import Lock
+from slipway.planning.plan import PlanWarning
+from slipway.planning.resolve import known_problems
+
+ARCHIVE = "adapter.tar.gz"
+"""The only file of a published adapter."""
+_FIELD = (ADAPTER_OF,)
+_SLOTS = "more-adapters-than-slots"
+
+
+def unknown_base(base: str, adapter: str, names: Collection[str]) -> Problem | None:
+    """Returns the problem of a base that is the adapter itself, or no model of the project."""
+    if base in names and base != adapter:
+        return None
+    hint = did_you_mean(base, [name for name in names if name != adapter])
+    return problem(
+        Code.ADAPTER_BASE,
+        f"there is no other model `{base}`, which could be the base of {adapter}",
+        f"{hint}Name a model of this project.",
+        _FIELD,
+    )
+
+
+def adapter_as_base(base: str) -> Problem:
+    """Returns the problem of a base that is an adapter itself."""
+    return problem(
+        Code.ADAPTER_BASE,
+        f"`{base}` is an adapter itself, and loads none",
+        f"Name the base of `{base}`.",
+        _FIELD,
+    )
+
+
+def invalid_base(base: str) -> Problem:
+    """Returns the problem of a base whose own config has problems."""
+    return problem(
+        Code.ADAPTER_BASE,
+        f"the config of the base, `{base}`, has problems",
+        f"Run `slipway validate {base}`, and correct them.",
+        _FIELD,
+    )
+
+
+def compare_with_base(adapter: Deployment, base: Deployment, lock: Lock) -> Iterator[Problem]:
+    """Yields the reasons for which the copies of a base cannot load an adapter.
+
+    Args:
+        adapter: names the base.
+        base: in the same environment.
+        lock: of the adapter.
+    """
+    name = base.config.name
+    if known_problems(base):
+        yield invalid_base(name)
+        return
+    if base.config.artifacts.isolated:
+        yield problem(
+            Code.ADAPTER_BASE,
+            f"the role of `{name}` loads its adapters, and reads the files of `{name}` alone",
+            f"Remove `isolated` from `{name}`, or name another model.",
+            _FIELD,
+        )
+    if not has_source(base):
+        environment = base.environment
+        yield problem(
+            Code.ADAPTER_BASE,
+            f"`{name}` has no {environment.artifacts} for {environment.name}, so nothing loads "
+            "the adapter",
+            f"Give `{name}` one, or name another model.",
+            _FIELD,
+        )
+    slots = base.adapter_slots
+    if slots is None:
+        yield problem(
+            Code.ADAPTER_BASE,
+            f"the engine of `{name}` loads no adapters",
+            base.way_to_adapters,
+            _FIELD,
+        )
+        return
+    locked = lock.artifact(adapter)
+    if locked is not None and locked.lora_rank is not None:
+        yield from rank_problems(locked.lora_rank, slots, name)
+
+
+def rank_problems(rank: int, slots: AdapterSlots, base: str) -> Iterator[Problem]:
+    """Yields the problem of an adapter whose rank is higher than its base allows."""
+    if rank > slots.max_rank:
+        yield problem(
+            Code.ADAPTER_RANK,
+            f"the adapter has rank {rank}, and `{base}` loads ranks up to {slots.max_rank}",
+            f"Set the option `max_lora_rank: {slots.rank_for(rank)}` for `{base}`, and deploy it. "
+            "A higher rank takes more of each GPU's memory.",
+            _FIELD,
+        )
+
+
+def more_adapters_than_slots(base: Deployment, names: Sequence[str]) -> Iterator[PlanWarning]:
+    """Warns of a base with more adapters than one batch has room for."""
+    slots = base.adapter_slots
+    if slots is not None and len(names) > slots.in_batch:
+        yield PlanWarning(
+            _SLOTS,
+            f"{base.config.name} has {len(names)} adapters, and a batch has requests of "
+            f"{slots.in_batch} of them (`max_loras`): requests of the others wait, and the engine "
+            "exchanges adapters. A higher `max_loras` takes memory of each GPU.",
+        )
