@@ -30,32 +30,23 @@ def unknown_base(base: str, adapter: str, names: Collection[str]) -> Problem | N
     if base in names and base != adapter:
         return None
     hint = did_you_mean(base, [name for name in names if name != adapter])
-    return problem(
-        Code.ADAPTER_BASE,
-        f"there is no other model `{base}`, which could be the base of {adapter}",
-        f"{hint}Name a model of this project.",
-        _FIELD,
-    )
+    message = f"there is no other model `{base}`, which could be the base of {adapter}"
+    return _problem(message, f"{hint}Name a model of this project.")
 
 
 def adapter_as_base(base: str) -> Problem:
     """Returns the problem of a base that is an adapter itself."""
-    return problem(
-        Code.ADAPTER_BASE,
-        f"`{base}` is an adapter itself, and loads none",
-        f"Name the base of `{base}`.",
-        _FIELD,
-    )
+    return _problem(f"`{base}` is an adapter itself, and loads none", f"Name the base of `{base}`.")
 
 
 def invalid_base(base: str) -> Problem:
     """Returns the problem of a base whose own config has problems."""
-    return problem(
-        Code.ADAPTER_BASE,
-        f"the config of the base, `{base}`, has problems",
-        f"Run `slipway validate {base}`, and correct them.",
-        _FIELD,
-    )
+    message = f"the config of the base, `{base}`, has problems"
+    return _problem(message, f"Run `slipway validate {base}`, and correct them.")
+
+
+def _problem(message: str, remedy: str) -> Problem:
+    return problem(Code.ADAPTER_BASE, message, remedy, _FIELD)
 
 
 def compare_with_base(adapter: Deployment, base: Deployment, lock: Lock) -> Iterator[Problem]:
@@ -71,29 +62,20 @@ def compare_with_base(adapter: Deployment, base: Deployment, lock: Lock) -> Iter
         yield invalid_base(name)
         return
     if base.config.artifacts.isolated:
-        yield problem(
-            Code.ADAPTER_BASE,
+        yield _problem(
             f"the role of `{name}` loads its adapters, and reads the files of `{name}` alone",
             f"Remove `isolated` from `{name}`, or name another model.",
-            _FIELD,
         )
     if not has_source(base):
         environment = base.environment
-        yield problem(
-            Code.ADAPTER_BASE,
+        yield _problem(
             f"`{name}` has no {environment.artifacts} for {environment.name}, so nothing loads "
             "the adapter",
             f"Give `{name}` one, or name another model.",
-            _FIELD,
         )
     slots = base.adapter_slots
     if slots is None:
-        yield problem(
-            Code.ADAPTER_BASE,
-            f"the engine of `{name}` loads no adapters",
-            base.way_to_adapters,
-            _FIELD,
-        )
+        yield _problem(f"the engine of `{name}` loads no adapters", base.way_to_adapters)
         return
     locked = lock.artifact(adapter)
     if locked is not None and locked.lora_rank is not None:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from slipway.access import Access
 from slipway.codes.code import Code
@@ -38,9 +38,6 @@ _FIELD = ("artifacts", "weights")
 _PACKAGED = re.compile(r"adapters/([^/]+)/(.+)")
 # The layer's number and the module in it: checkpoints differ in what comes before.
 _MODULE = re.compile(r"[^0-9]*?(?P<module>\d+\..+?)\.(lora_(?P<side>[AB])\.)?[^.]+")
-
-Shapes = Mapping[str, Any]
-"""The header of a safetensors file: by tensor, an object with `shape`."""
 
 
 class AdapterFacts(NamedTuple):
@@ -89,14 +86,17 @@ def publish_adapter(
         weights, root=project.root, store=store, access=access, progress=progress, select=select
     )
     taken, facts = found[-1]
-    if (line := _other_name(facts, base)) is not None:
-        progress.note(line)
+    source = base.config.artifacts.weights
+    named = source.repository if isinstance(source, HubWeights) else ""
+    if network and named and facts.base_name not in ("", named):
+        progress.note(
+            f"{CONFIG} names {facts.base_name} as its base, and {base.config.name} serves {named}. "
+            "Their modules have the same shapes."
+        )
     archive, archived = _publish_archive(files, [*taken.sizes_bytes], store, access, progress)
+    digest = inputs_digest(deployment)
     locked = LockedArtifact(
-        inputs_digest=inputs_digest(deployment),
-        weights=files,
-        compiled=archive,
-        lora_rank=facts.rank,
+        inputs_digest=digest, weights=files, compiled=archive, lora_rank=facts.rank
     )
     return locked, sent + archived
 
@@ -182,8 +182,8 @@ def adapter_facts(files: FileSet) -> AdapterFacts:
     for name, shape in _shapes(files.head(WEIGHTS)):
         match = _MODULE.fullmatch(name)
         if match is not None and match["side"] and len(shape) == 2:
-            rank = max(rank, min(shape))
-            side = shape[1] if match["side"] == "A" else shape[0]
+            own_rank, side = shape if match["side"] == "A" else shape[::-1]
+            rank = max(rank, own_rank)
             modules[match["module"]] = (*modules.get(match["module"], ()), side)
     return AdapterFacts(rank, str(config.get("base_model_name_or_path") or ""), modules)
 
@@ -250,21 +250,11 @@ def _modules(files: FileSet) -> dict[str, tuple[int, ...]]:
 
 def _shapes(head: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yields the tensors of a safetensors file; a packed one, of integers, without its shape."""
-    header = parse_json(head[8:])
+    header = parse_json(head[8 : 8 + int.from_bytes(head[:8], "little")])
     for name, tensor in header.items():
         if name != "__metadata__":
             packed = str(tensor["dtype"]).startswith(("I", "U"))
             yield name, () if packed else tuple(tensor["shape"])
-
-
-def _other_name(facts: AdapterFacts, base: Deployment) -> str | None:
-    source = base.config.artifacts.weights
-    if not isinstance(source, HubWeights) or facts.base_name in ("", source.repository):
-        return None
-    return (
-        f"{CONFIG} names {facts.base_name} as its base, and {base.config.name} serves "
-        f"{source.repository}. Their modules have the same shapes."
-    )
 
 
 def _publish_archive(
