@@ -232,6 +232,7 @@ def _section(effect: Effect, section: str, required: Mapping[str, Any], **more: 
 
 CHANGES: Mapping[str, Change] = {
     **_changes("template", "tensorrt", "", name="other", description="Another", tags={"a": "b"}),
+    "adapter_of": Change("template", "sleeping", "base"),
     "environments": Change(
         "template", "tensorrt", {"local": {"endpoint": {"instance_count": 9}}}
     ),

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from slipway.config.environments import Environment
-from slipway.config.load import LoadedConfig, load_config
+from slipway.config.load import LoadedConfig, config_for, load_config, read_config
 from slipway.config.schema import ModelConfig
 from slipway.errors import Problem, UserError
 from slipway.facts.resource_types import provider_schemas
@@ -53,6 +53,17 @@ def _rows(*effects: str) -> list[str]:
 def _loaded(environment: Environment, content: Mapping[str, Any]) -> ModelConfig:
     """Loads a file with that content, as an environment sees it."""
     text = yaml.dump(dict(content), Dumper=yaml.CSafeDumper)
+    if (base := content.get("adapter_of")) is not None:
+        # The file was a model's, which is now the base.
+        whole = {**content, "name": base}
+        del whole["adapter_of"]
+        _loaded(environment, whole)
+        path = Path(_directory().name, f"{content['name']}.yaml")
+        sample = {"sample": content["artifacts"]["sample"]}
+        own = {"name": path.stem, "adapter_of": base, "artifacts": sample}
+        path.write_text(yaml.dump(own), encoding="utf-8")
+        base = load_config(path.with_stem(base), path.parent, environment.name, [environment.name])
+        return config_for(environment.name, read_config(path, path.parent), [], base=base).config
     return _loaded_text(environment.name, content["name"], text)
 
 
