@@ -21,7 +21,7 @@ from slipway.json_text import parse_json
 
 # Imported when they are needed, because planning takes its time.
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from slipway.access import Access
     from slipway.config.sections.endpoint import AsyncInference
@@ -55,6 +55,22 @@ def invoke(
     stream: Annotated[
         bool, typer.Option("--stream", help="Show the answer as it arrives, part by part.")
     ] = False,
+    session_id: Annotated[
+        str | None,
+        typer.Option(
+            help="Session of a stateful model; `NEW_SESSION` opens one, and its id is printed."
+        ),
+    ] = None,
+    prefix_aware_id: Annotated[
+        str | None,
+        typer.Option(help="Keeps equal prefixes of different programs apart, to route by prefix."),
+    ] = None,
+    inference_id: Annotated[
+        str | None, typer.Option(help="Id of the request in captured data.")
+    ] = None,
+    custom_attributes: Annotated[
+        str | None, typer.Option(help="Text for the container, in a header of its own.")
+    ] = None,
     wait: Annotated[
         float | None,
         typer.Option(
@@ -97,9 +113,24 @@ def invoke(
     own = environment.stack_name(name)
     endpoint = endpoint_name(project, name, environment)
     component = own if mode == SCALE_TO_ZERO else None
-    request = Request(endpoint, content, content_type, accept, variant, component)
+    members = {
+        "--session-id": ("SessionId", session_id),
+        "--prefix-aware-id": ("PrefixAwareId", prefix_aware_id),
+        "--inference-id": ("InferenceId", inference_id),
+        "--custom-attributes": ("CustomAttributes", custom_attributes),
+    }
+    given = {member: value for member, value in members.values() if value is not None}
+    request = Request(endpoint, content, content_type, accept, variant, component, given)
+    if stream and session_id == "NEW_SESSION":
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            "SageMaker opens no session with a stream: its answer has no place for the id",
+            "Leave out `--stream`, and use it with the id of the session.",
+        )
     if queue is not None:
-        _require_plain_request(variant=variant, stream=stream)
+        given_options = {"--variant": variant, "--stream": "" if stream else None}
+        given_options |= {option: value for option, (_, value) in members.items()}
+        _require_plain_request(given_options)
         _ask_queue(request, queue, access, wait or _DEFAULT_WAIT_SECONDS, protocol, as_json=as_json)
         return
     waiting = None if wait is None else Wait(wait, _show_wait(own, wait))
@@ -120,6 +151,8 @@ def invoke(
             "latency_milliseconds": round(milliseconds, 3),
             "request_id": answer.request_id,
         }
+        if answer.session_id is not None:
+            document["session_id"] = answer.session_id
         if wait is not None:
             document["waited_seconds"] = round(answer.waited_seconds, 3)
         if first_milliseconds is not None:
@@ -129,7 +162,8 @@ def invoke(
     _print(answer.body, texts, is_shown=streamed is not None)
     first = "" if first_milliseconds is None else f", the first part after {first_milliseconds:.1f}"
     typer.echo(
-        f"{answer.variant} answered in {milliseconds:.1f} ms{first} (request {answer.request_id})",
+        f"{answer.variant} answered in {milliseconds:.1f} ms{first} (request {answer.request_id})"
+        + (f"; session {answer.session_id}" if answer.session_id else ""),
         err=True,
     )
 
@@ -173,9 +207,9 @@ def _ask_queue(
     typer.echo(f"answered after {answer.waited_seconds:.1f} s: {answer.output_location}", err=True)
 
 
-def _require_plain_request(*, variant: str | None, stream: bool) -> None:
+def _require_plain_request(options: "Mapping[str, str | None]") -> None:
     """Refuses options that a queue has no use for; raises `UserError`."""
-    unread = "--variant" if variant is not None else "--stream" if stream else None
+    unread = next((option for option, value in options.items() if value is not None), None)
     if unread is not None:
         raise UserError.of(
             Code.WRONG_OPTIONS,

@@ -6,7 +6,7 @@ from slipway.cli import costs
 from slipway.cli.output import as_lines, human_size
 from slipway.config.sections.endpoint import AsyncInference, DataCapture, Metrics
 from slipway.config.sections.keys import ARTIFACT_KEY
-from slipway.config.sections.scale_to_zero import CopySchedule
+from slipway.config.sections.scale_to_zero import CopySchedule, ScaleToZero
 from slipway.config.sections.scaling import Autoscaling, Schedule
 from slipway.planning.capture import CapturePlace
 from slipway.planning.component import ComponentPlan
@@ -93,6 +93,12 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield (
             "shadow",
             f"{_count(plan.shadow)}, with copies of {100 * plan.shadow.weight:g} % of the requests",
+        )
+    if (prefixes := settings.prefix_routing) is not None:
+        yield (
+            "routing",
+            f"by the first {prefixes.prefix_length} bytes of a request; elsewhere from "
+            f"{prefixes.concurrency_threshold} requests in flight",
         )
     if settings.capacity_reservation_arn is not None:
         yield "reservation", f"only in the capacity of {settings.capacity_reservation_arn}"
@@ -237,7 +243,7 @@ def _component(plan: DeploymentPlan, component: ComponentPlan) -> Iterator[tuple
         if settings.target_invocations_per_copy_per_minute is not None
         else f"{settings.target_concurrent_requests_per_copy:g} concurrent requests each"
     )
-    yield "copies", f"0 to {settings.max_copies} at {target}"
+    yield "copies", f"{settings.min_copies} to {settings.max_copies} at {target}"
     yield from (("schedule", _schedule(each, "copies")) for each in settings.schedules)
     shares = [
         (component.accelerators_per_copy, "accelerators"),
@@ -245,17 +251,38 @@ def _component(plan: DeploymentPlan, component: ComponentPlan) -> Iterator[tuple
         (settings.copy_memory_mib, "MiB of main memory"),
     ]
     reserved = ", ".join(f"{amount:g} {unit}" for amount, unit in shares if amount is not None)
-    yield "each copy", f"reserves {reserved}"
+    most = settings.max_copy_memory_mib
+    yield "each copy", f"reserves {reserved}" + (f", and may use {most} MiB" if most else "")
+    yield from _placement(settings)
     # A larger type of a pool may hold more.
     is_pool = len(plan.variants[0].instance_types) > 1
     room = f"{'at least ' if is_pool else ''}{component.copies_per_instance}"
     if plan.guests:
         yield "guests", f"copies of {', '.join(guest.name for guest in plan.guests)} run here too"
     yield (
-        "to zero",
-        f"0 to {plan.max_instance_count} instances, as the copies need; room for {room} "
-        "copies on each",
+        "to zero" if component.min_instance_count == 0 else "scaling",
+        f"{component.min_instance_count} to {plan.max_instance_count} instances, as the copies "
+        f"need; room for {room} copies on each",
     )
+
+
+def _placement(settings: ScaleToZero) -> Iterator[tuple[str, str]]:
+    """Yields where copies are placed, and what stays on the instances."""
+    if settings.placement_strategy is not None:
+        yield (
+            "placement",
+            f"{settings.placement_strategy} within each zone; zones differ by at most "
+            f"{settings.max_zone_imbalance or 0}",
+        )
+    if settings.consolidation is not None:
+        yield (
+            "consolidation",
+            f"{counted(settings.consolidation.max_step_size, 'instance')} at a time, "
+            f"{settings.consolidation.cooldown_minutes} min after the last change",
+        )
+    if settings.cache_model is not None:
+        kept = "keeps" if settings.cache_model else "does not keep"
+        yield "cache", f"an instance {kept} model data and image for its next copy"
 
 
 def _schedule(schedule: Schedule | CopySchedule, unit: str) -> str:

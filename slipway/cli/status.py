@@ -123,7 +123,9 @@ def status_rows(
             rows.append(("instances", f"{count} x {types} ({variant.name}, {bounds})"))
         if (component := endpoint.component) is not None:
             bounds = (
-                "not scaled" if component.max_copies is None else f"0 to {component.max_copies}"
+                "not scaled"
+                if component.max_copies is None
+                else f"{component.min_copies} to {component.max_copies}"
             )
             count = f"{component.current_copies} of {component.desired_copies}"
             rows.append(("copies", f"{count} ({component.status}, {bounds})"))

@@ -341,6 +341,11 @@ class Code(StrEnum):
     # Models of the TensorRT container.
     SETTING_OF_ANOTHER_MODEL = "SW810"
 
+    # Copies, rollouts and routing of an endpoint.
+    COPY_SETTING = "SW830"
+    ROLLOUT_COUNT = "SW831"
+    ROUTING_SETTING = "SW832"
+
     # LoRA adapters.
     ADAPTER_BASE = "SW840"
     ADAPTER_SETTING = "SW841"

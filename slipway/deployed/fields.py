@@ -30,6 +30,13 @@ VARIANT: Final[Paths] = {
 }
 """Fields of `endpoint` that a variant of an endpoint configuration has."""
 
+_PREFIXES = ("RoutingConfig", "PrefixAwareRoutingConfig")
+PREFIX_ROUTING: Final[Paths] = {
+    "prefix_length": (*_PREFIXES, "PrefixLength"),
+    "concurrency_threshold": (*_PREFIXES, "ConcurrencyThreshold"),
+}
+"""Fields of `endpoint.prefix_routing` that a variant of an endpoint configuration has."""
+
 METRICS: Final[Paths] = {
     "enhanced": ("EnableEnhancedMetrics",),
     "publish_frequency_seconds": ("MetricPublishFrequencyInSeconds",),
@@ -54,11 +61,24 @@ _COPY: Final[Paths] = {
     "accelerators_per_copy": ("NumberOfAcceleratorDevicesRequired",),
     "vcpus_per_copy": ("NumberOfCpuCoresRequired",),
     "copy_memory_mib": ("MinMemoryRequiredInMb",),
+    "max_copy_memory_mib": ("MaxMemoryRequiredInMb",),
 }
+_SCHEDULING = ("Specification", "SchedulingConfig")
 COMPONENT: Final[Paths] = {
-    name: ("Specification", "ComputeResourceRequirements", *path) for name, path in _COPY.items()
+    **{name: ("Specification", "ComputeResourceRequirements", *of) for name, of in _COPY.items()},
+    "cache_model": ("Specification", "DataCacheConfig", "EnableCaching"),
+    "placement_strategy": (*_SCHEDULING, "PlacementStrategy"),
+    "max_zone_imbalance": (*_SCHEDULING, "AvailabilityZoneBalance", "MaxImbalance"),
 }
 """Fields of `endpoint.scale_to_zero` that an inference component has."""
+
+_SCALE_IN = ("ManagedInstanceScaling", "ScaleInPolicy")
+INSTANCES_OF_COPIES: Final[Paths] = {
+    "min_instance_count": ("ManagedInstanceScaling", "MinInstanceCount"),
+    "consolidation.max_step_size": (*_SCALE_IN, "MaximumStepSize"),
+    "consolidation.cooldown_minutes": (*_SCALE_IN, "CooldownInMinutes"),
+}
+"""Fields of `endpoint.scale_to_zero` that the variant has whose instances run the copies."""
 
 COMPONENT_TIMEOUTS: Final[Paths] = {
     name: ("Specification", "StartupParameters", *path) for name, path in TIMEOUTS.items()
@@ -75,4 +95,4 @@ def instance_types_of(variant: Raw) -> tuple[str, ...]:
 # Any: a number of any kind.
 def whole(value: Any) -> Any:
     """Returns a number as people write it: 600, and not 600.0."""
-    return int(value) if value == int(value) else value
+    return int(value) if isinstance(value, float) and value == int(value) else value

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from slipway.facts.regions import hosted_types, hosting_regions
 from slipway.planning.artifacts import has_source
 from slipway.planning.asynchronous import ASYNC
-from slipway.planning.component import SCALE_TO_ZERO, accelerators_of
+from slipway.planning.component import SCALE_TO_ZERO, accelerators_of, component_plan
 from slipway.planning.deployment import Deployment
 from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
-from slipway.planning.rollout import ALL_AT_ONCE
+from slipway.planning.rollout import ALL_AT_ONCE, fleet_bounds
 from slipway.planning.sizes import (
     LARGEST_VOLUME_GB,
     advised_volume_gb,
@@ -21,6 +21,7 @@ from slipway.planning.sizes import (
 from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
 
 _NEARLY_FULL = 0.9
+_PREFIX_INSTANCES = 2  # botocore's documentation of RoutingStrategy, 1.44
 _TYPES_WITHOUT_COMPONENTS = ("ml.c5.", "ml.c5d.", "ml.m5.", "ml.m5d.", "ml.p2.")
 _REGIONS_WITHOUT_COMPONENTS = (
     "cn-north-1",
@@ -81,10 +82,13 @@ def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
 def single_instance(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a single instance, because it lies in a single zone, or of none at rest."""
     config = subject.deployment.config
+    if (copies := config.endpoint.copies) is not None and copies.smallest_count:
+        return
     if config.endpoint.mode == SCALE_TO_ZERO:
+        absent = "copy" if copies is not None and copies.min_instance_count else "instance"
         yield PlanWarning(
             "sleeping-endpoint",
-            "Without requests there is no instance. The first request then fails and wakes the "
+            f"Without requests there is no {absent}. The first request then fails and wakes the "
             "endpoint, which takes minutes. `slipway.client` lets callers wait: "
             "docs/calling-an-endpoint.md.",
         )
@@ -137,15 +141,12 @@ def rollout_hardly_watched(subject: Subject) -> Iterator[PlanWarning]:
 def rollout_step_below_instance(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a step smaller than one instance, because no source says how SageMaker rounds it."""
     config = subject.deployment.config
-    step, scaling = config.rollout.step_percent, config.autoscaling
+    step = config.rollout.step_percent
     # A batch of copies has one at least.
     of_copies = config.endpoint.mode == SCALE_TO_ZERO
     if config.rollout.strategy == ALL_AT_ONCE or step is None or of_copies:
         return
-    counts = [variant.instance_count for variant in config.endpoint.variants]
-    smallest = min(count or config.endpoint.instance_count for count in counts or [None])
-    if scaling is not None:
-        smallest = scaling.min_instance_count
+    smallest, _ = fleet_bounds(config)
     if step * smallest < 100:
         yield PlanWarning(
             "rollout-step-below-instance",
@@ -265,6 +266,35 @@ def guest_shares_no_instance(subject: Subject) -> Iterator[PlanWarning]:
         )
 
 
+def prefixes_need_instances(subject: Subject) -> Iterator[PlanWarning]:
+    """Warns of a fleet of one instance, where SageMaker does not look at prefixes."""
+    deployment = subject.deployment
+    config = deployment.config
+    component = component_plan(config.endpoint, deployment.instances, config.name)
+    most = fleet_bounds(config)[1] if component is None else component.max_instance_count
+    if config.endpoint.prefix_routing is not None and most < _PREFIX_INSTANCES:
+        yield PlanWarning(
+            "prefix-routing-idle",
+            f"SageMaker applies `prefix_aware` only where {_PREFIX_INSTANCES} instances can answer "
+            f"a request, and there is {most} at most.",
+        )
+
+
+def packed_over_zones(subject: Subject) -> Iterator[PlanWarning]:
+    """Warns of copies that are packed, but first balanced over the zones."""
+    section = subject.deployment.config.endpoint.copies
+    if section is None or section.placement_strategy != "binpack":
+        return
+    apart, most = section.max_zone_imbalance or 0, min(section.largest_count, 100)
+    if apart < most:
+        yield PlanWarning(
+            "packed-over-zones",
+            f"SageMaker first balances copies over the zones, to at most {apart} apart, and packs "
+            "them within each zone. Instances of several zones may then run for few copies. Set "
+            f"`max_zone_imbalance: {most}` to pack them together.",
+        )
+
+
 def components_may_be_refused(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of places for which AWS's own SDK refuses inference components.
 
@@ -313,5 +343,7 @@ ADVICE: tuple[Advice, ...] = (
     volume_key_without_volume,
     download_may_time_out,
     guest_shares_no_instance,
+    prefixes_need_instances,
+    packed_over_zones,
     components_may_be_refused,
 )

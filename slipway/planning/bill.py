@@ -209,7 +209,7 @@ def _alarm_metrics(plan: DeploymentPlan) -> tuple[int, int]:
         tracked = _TRACKING_ALARMS
         fast = tracked * (scaling.target_concurrent_requests_per_instance is not None)
     elif component is not None:
-        of_variant += 1  # of the policy that wakes it
+        of_variant += component.sleeps  # the alarm of the policy that wakes it
         tracked = _TRACKING_ALARMS
         fast = tracked * (component.settings.target_concurrent_requests_per_copy is not None)
     variants = len(plan.variants)

@@ -61,6 +61,17 @@ class ComponentPlan:
         return math.ceil(self.settings.largest_count / self.copies_per_instance)
 
     @property
+    def min_instance_count(self) -> int:
+        """Returns the instances that run at any time, with or without copies."""
+        held = math.ceil(self.settings.smallest_count / self.copies_per_instance)
+        return max(self.settings.min_instance_count, held)
+
+    @property
+    def sleeps(self) -> bool:
+        """Returns whether there may be no copy, so that a request has to wake the endpoint."""
+        return self.settings.smallest_count == 0
+
+    @property
     def log_group_name(self) -> str:
         """Returns the log group of the copies, to which SageMaker gives the component's name."""
         return f"/aws/sagemaker/InferenceComponents/{self.name}"

@@ -5,7 +5,6 @@ such as those between a live endpoint and its files. Both look settings up in on
 """
 
 import functools
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -201,7 +200,7 @@ def _of_variant(variant: VariantPlan, plan: DeploymentPlan, *, is_other_type: bo
     count = f"{most}" if scaling is None else f"{scaling.smallest_count} to {most}"
     new, how = most, "beside the old fleet, within minutes"
     if plan.rollout is not None and plan.rollout.strategy == ROLLING:
-        new = math.ceil(most * plan.rollout.shares_percent[0] / 100)
+        new = plan.rollout.step_of(most)
         how = f"in batches of {new}"
     quota = most if is_other_type else most + new
     return f"{count} x {', or '.join(variant.instance_types)} start {how}; quota of {quota}"

@@ -7,6 +7,7 @@ from pydantic_core import to_jsonable_python
 
 from slipway.planning.plan import DeploymentPlan, ServedModel
 from slipway.planning.resources import resources_of
+from slipway.planning.rollout import fleet_bounds
 
 # The rest follows in the order of the plan's fields.
 _FIRST = (
@@ -40,9 +41,10 @@ def plan_as_json(plan: DeploymentPlan) -> dict[str, Any]:
         else:
             _add_addresses(item["own"], variant.own)
     if plan.rollout is not None:
+        fewest, _ = fleet_bounds(plan.config)
         content["rollout"] = {
-            "shares_percent": list(plan.rollout.shares_percent),
-            "least_seconds": plan.rollout.least_seconds,
+            "shares_percent": list(plan.rollout.shares_percent(fewest)),
+            "least_seconds": plan.rollout.least_seconds(fewest),
         }
     if plan.component is not None:
         del content["component"]["settings"]  # the config has them

@@ -198,7 +198,10 @@ def _variant(
         name=name,
         weight=weight,
         instance_types=types,
-        instance_count=(section.instance_count if section else None) or endpoint.instance_count,
+        instance_count=max(
+            (section.instance_count if section else None) or endpoint.instance_count,
+            endpoint.copies.min_instance_count if endpoint.copies else 0,
+        ),
         model_data_download_timeout_seconds=download_timeout_seconds(deployment),
         container_startup_health_check_timeout_seconds=startup_timeout_seconds(deployment),
         inference_ami_version=inference_ami(deployment, own),
@@ -215,7 +218,11 @@ def _fleet(
     """Returns the numbers of instances of a variant that are paid for."""
     fleet = _fixed_fleet(variant, config)
     if component is not None:
-        return replace(fleet, minimum_count=0, maximum_count=most_instances(component, guests))
+        return replace(
+            fleet,
+            minimum_count=component.min_instance_count,
+            maximum_count=most_instances(component, guests),
+        )
     if config.autoscaling is None:
         return fleet
     return replace(

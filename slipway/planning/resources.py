@@ -17,9 +17,10 @@ def resources_of(plan: DeploymentPlan) -> dict[str, int]:
     variants, every = len(plan.variants), plan.every_variant
     scaled = variants if scaling is not None else 0
     stepped = variants * scaling.step_policy_count if scaling is not None else 0
-    # A component has a target, a policy that tracks the load, and a policy with an alarm that
-    # wakes it.
-    woken = 0 if plan.component is None else 1
+    # A component has a target and a policy that tracks the load. If it may sleep, it also has a
+    # policy with an alarm that wakes it.
+    copies = 0 if plan.component is None else 1
+    woken = int(plan.component is not None and plan.component.sleeps)
     # A guest has no endpoint, no role, and no function for updates.
     own = int(plan.host is None)
     # An existing role gets no policies.
@@ -27,8 +28,8 @@ def resources_of(plan: DeploymentPlan) -> dict[str, int]:
     key, queue = endpoint.volume_key_arn, endpoint.queue
     with_rights = (plan.vpc, key, plan.capture, queue, plan.watched_stacks)
     found = {
-        "AWS::ApplicationAutoScaling::ScalableTarget": scaled + woken,
-        "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + 2 * woken,
+        "AWS::ApplicationAutoScaling::ScalableTarget": scaled + copies,
+        "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + copies + woken,
         "AWS::CloudWatch::Alarm": variants * _alarms_of_a_variant(plan) + stepped + woken,
         "AWS::CloudWatch::Dashboard": int(plan.dashboard_name is not None),
         "AWS::IAM::Policy": made * sum(map(bool, with_rights)),
@@ -37,11 +38,11 @@ def resources_of(plan: DeploymentPlan) -> dict[str, int]:
         "AWS::Logs::LogGroup": 1 + own,
         "AWS::SageMaker::Endpoint": own,
         "AWS::SageMaker::EndpointConfig": own,
-        "AWS::SageMaker::InferenceComponent": woken,
+        "AWS::SageMaker::InferenceComponent": copies,
         "AWS::SageMaker::Model": 1 + sum(plan.served_by(each) is not plan for each in every),
         "AWS::SSM::Parameter": made * bool(plan.guests),
         # Before the endpoint is updated, after it, and one that remembers scalable variants.
-        "Custom::SlipwayScaling": (3 - woken) * own,
+        "Custom::SlipwayScaling": (3 - copies) * own,
     }
     return {name: count for name, count in found.items() if count}
 

@@ -68,12 +68,12 @@ def fleet_of(plan: DeploymentPlan) -> SimulatedFleet:
         scaling: Scaling | None = Scaling(
             Follows.INVOCATIONS if by_flight is None else Follows.CONCURRENCY,
             by_flight or settings.target_invocations_per_copy_per_minute or 0.0,
-            0,
+            settings.min_copies,
             settings.max_copies,
             settings.scale_out_cooldown_seconds,
             settings.scale_in_cooldown_seconds,
             schedules=_schedules(settings.schedules),
-            wakes=True,
+            wakes=component.sleeps,
             wake_pause_seconds=_WAKE_PAUSE_SECONDS,
         )
     else:
@@ -90,7 +90,7 @@ def fleet_of(plan: DeploymentPlan) -> SimulatedFleet:
     own = endpoint.async_inference
     return SimulatedFleet(
         scaling,
-        1 if component is not None else plan.variants[0].instance_count,
+        plan.variants[0].instance_count if component is None else max(1, settings.min_copies),
         1 if component is None else component.copies_per_instance,
         bounds,
         price.usd,
@@ -105,10 +105,17 @@ def _not_simulated(plan: DeploymentPlan) -> Iterator[tuple[str, FieldPath]]:
             "how busy a GPU is does not follow from service times",
             ("autoscaling", "target_gpu_utilization_percent"),
         )
+    if plan.config.endpoint.prefix_routing is not None:
+        yield "routing by prefix", ("endpoint", "prefix_routing")
     if len(plan.variants) > 1:
         yield "several variants", ("endpoint", "variants")
     if plan.shadow is not None:
         yield "a shadow variant", ("endpoint", "shadow")
+    if plan.component is not None and plan.component.settings.min_instance_count:
+        yield (
+            "instances that stay without copies",
+            ("endpoint", "scale_to_zero", "min_instance_count"),
+        )
     if plan.host is not None or plan.guests:
         yield "models that share their instances", ("endpoint", "scale_to_zero", "endpoint_of")
 

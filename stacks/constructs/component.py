@@ -25,7 +25,7 @@ _WAKE_COOLDOWN_SECONDS = 300
 
 
 class ScaledComponent(Construct):
-    """The model as an inference component, whose copies go to zero without requests.
+    """The model as an inference component, whose copies may go to zero without requests.
 
     Target tracking follows the load, and removes the last copy. It cannot leave zero, because there
     is no load of a copy then. A request that finds no copy raises the wake alarm instead, and the
@@ -71,25 +71,38 @@ class ScaledComponent(Construct):
             service_namespace=_NAMESPACE,
             scalable_dimension=_DIMENSION,
             resource_id=f"inference-component/{component.name}",
-            min_capacity=0,
+            min_capacity=component.settings.min_copies,
             max_capacity=component.settings.max_copies,
             scheduled_actions=scheduled_actions(component.settings.schedules),
         )
         target.add_resource_dependency(self.copies)
         add_policy(self, policy=_tracking_policy(component), target_id=target.ref)
-        wake = wake_policy(component.name)
-        add_alarm(self, "Asleep", wake, add_policy(self, policy=wake, target_id=target.ref))
+        if component.sleeps:
+            wake = wake_policy(component.name)
+            add_alarm(self, "Asleep", wake, add_policy(self, policy=wake, target_id=target.ref))
 
 
 def _specification(
     component: ComponentPlan, variant: VariantPlan, model: sagemaker.CfnModel
 ) -> sagemaker.CfnInferenceComponent.InferenceComponentSpecificationProperty:
-    of = sagemaker.CfnInferenceComponent
+    of, settings = sagemaker.CfnInferenceComponent, component.settings
+    caching, scheduling = None, None
+    if settings.cache_model is not None:
+        caching = of.InferenceComponentDataCacheConfigProperty(enable_caching=settings.cache_model)
+    if settings.placement_strategy is not None:
+        # CloudFormation requires the balance of zones too, and there is one mode.
+        scheduling = of.InferenceComponentSchedulingConfigProperty(
+            placement_strategy=settings.placement_strategy.upper(),
+            availability_zone_balance=of.InferenceComponentAvailabilityZoneBalanceProperty(
+                enforcement_mode="PERMISSIVE", max_imbalance=settings.max_zone_imbalance
+            ),
+        )
     return of.InferenceComponentSpecificationProperty(
         model_name=model.attr_model_name,
         compute_resource_requirements=(
             of.InferenceComponentComputeResourceRequirementsProperty(
-                min_memory_required_in_mb=component.settings.copy_memory_mib,
+                min_memory_required_in_mb=settings.copy_memory_mib,
+                max_memory_required_in_mb=settings.max_copy_memory_mib,
                 number_of_accelerator_devices_required=component.accelerators_per_copy,
                 number_of_cpu_cores_required=component.vcpus_per_copy,
             )
@@ -100,6 +113,8 @@ def _specification(
             ),
             model_data_download_timeout_in_seconds=variant.model_data_download_timeout_seconds,
         ),
+        data_cache_config=caching,
+        scheduling_config=scheduling,
     )
 
 

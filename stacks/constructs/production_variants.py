@@ -2,6 +2,7 @@
 
 from aws_cdk import aws_sagemaker as sagemaker
 
+from slipway.config.sections.endpoint import Endpoint
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
 _Of = sagemaker.CfnEndpointConfig
@@ -29,7 +30,7 @@ def production_variant(
         initial_instance_count=variant.instance_count,
         initial_variant_weight=_initial_weight(plan, variant),
         managed_instance_scaling=_instances_of_copies(plan) if is_of_copies else None,
-        routing_config=_Of.RoutingConfigProperty(routing_strategy=settings.routing.upper()),
+        routing_config=_routing(settings),
         capacity_reservation_config=_reservation(plan, variant),
         inference_ami_version=variant.inference_ami_version,
         volume_size_in_gb=settings.volume_size_gb,
@@ -53,6 +54,15 @@ def _initial_weight(plan: DeploymentPlan, variant: VariantPlan) -> float:
     return variant.weight
 
 
+def _routing(settings: Endpoint) -> _Of.RoutingConfigProperty:
+    prefixes = None
+    if settings.prefix_routing is not None:
+        prefixes = _Of.PrefixAwareRoutingConfigProperty(**dict(settings.prefix_routing))
+    return _Of.RoutingConfigProperty(
+        routing_strategy=settings.routing.upper(), prefix_aware_routing_config=prefixes
+    )
+
+
 def _instance_pools(variant: VariantPlan) -> list[_Of.InstancePoolProperty] | None:
     """Returns a pool for each type of a variant, by preference; None for a single type."""
     if len(variant.instance_types) == 1:
@@ -65,8 +75,18 @@ def _instance_pools(variant: VariantPlan) -> list[_Of.InstancePoolProperty] | No
 
 def _instances_of_copies(plan: DeploymentPlan) -> _Of.ManagedInstanceScalingProperty:
     """Returns the bounds of the instances: as many as hold the most copies of every component."""
+    settings, policy = plan.config.endpoint.copies, None
+    if settings is not None and (consolidation := settings.consolidation) is not None:
+        policy = _Of.ScaleInPolicyProperty(
+            strategy="CONSOLIDATION",
+            maximum_step_size=consolidation.max_step_size,
+            cooldown_in_minutes=consolidation.cooldown_minutes,
+        )
     return _Of.ManagedInstanceScalingProperty(
-        status="ENABLED", min_instance_count=0, max_instance_count=plan.max_instance_count
+        status="ENABLED",
+        min_instance_count=0 if settings is None else settings.min_instance_count,
+        max_instance_count=plan.max_instance_count,
+        scale_in_policy=policy,
     )
 
 

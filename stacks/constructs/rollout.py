@@ -80,18 +80,16 @@ def _deployment_config(
         rollback = sagemaker.CfnEndpoint.AutoRollbackConfigProperty(
             alarms=[sagemaker.CfnEndpoint.AlarmProperty(alarm_name=alarm.ref) for alarm in alarms]
         )
-    # A percentage, because autoscaling changes the number of instances.
-    step = None
-    if rollout.step_percent is not None:
-        step = sagemaker.CfnEndpoint.CapacitySizeProperty(
-            type="CAPACITY_PERCENT", value=rollout.step_percent
-        )
+    step = _size(rollout.step_percent, rollout.step_count)
     if rollout.strategy == ROLLING and step is not None:
         return sagemaker.CfnEndpoint.DeploymentConfigProperty(
             auto_rollback_configuration=rollback,
             rolling_update_policy=sagemaker.CfnEndpoint.RollingUpdatePolicyProperty(
                 maximum_batch_size=step,
                 maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
+                rollback_maximum_batch_size=_size(
+                    rollout.rollback_step_percent, rollout.rollback_step_count
+                ),
                 wait_interval_in_seconds=rollout.wait_seconds,
             ),
         )
@@ -108,3 +106,13 @@ def _deployment_config(
             ),
         ),
     )
+
+
+def _size(
+    percent: int | None, count: int | None
+) -> sagemaker.CfnEndpoint.CapacitySizeProperty | None:
+    if count is not None:
+        return sagemaker.CfnEndpoint.CapacitySizeProperty(type="INSTANCE_COUNT", value=count)
+    if percent is None:
+        return None
+    return sagemaker.CfnEndpoint.CapacitySizeProperty(type="CAPACITY_PERCENT", value=percent)

@@ -118,6 +118,7 @@ def test_schedules_and_batches_of_copies_are_kept(report, text, written):
     given["DescribeInferenceComponent"]["LastDeploymentConfig"] = {
         "RollingUpdatePolicy": {
             "MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1},
+            "RollbackMaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 50},
             "WaitIntervalInSeconds": 900,
         },
         "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "slow"}]},
@@ -140,20 +141,61 @@ def test_schedules_and_batches_of_copies_are_kept(report, text, written):
     assert "# Guess: a scheduled action may have set it last." in text()
     assert written()["rollout"] == {
         "strategy": "rolling",
-        "step_percent": 33,
+        "step_count": 1,
+        "rollback_step_percent": 50,
         "wait_seconds": 900,
         "rollback_alarms": ["model_latency_p99"],
     }
-    assert "# Guess: 1 of 3 copies. Slipway sets percentages, as scaling changes" in text()
+
+
+def test_floors_placement_and_routing_by_prefix_are_kept(report, written):
+    given = component_answers()
+    given["DescribeScalableTargets"]["ScalableTargets"][0]["MinCapacity"] = 1
+    # No request has to wake it.
+    given["DescribeScalingPolicies"]["ScalingPolicies"].pop()
+    variant(given)["ManagedInstanceScaling"] |= {
+        "MinInstanceCount": 1,
+        "ScaleInPolicy": {
+            "Strategy": "CONSOLIDATION", "MaximumStepSize": 2, "CooldownInMinutes": 30,
+        },
+    }  # fmt: skip
+    variant(given)["RoutingConfig"] = {
+        "RoutingStrategy": "PREFIX_AWARE",
+        "PrefixAwareRoutingConfig": {"PrefixLength": 4096, "ConcurrencyThreshold": 16},
+    }
+    specification = given["DescribeInferenceComponent"]["Specification"]
+    specification["ComputeResourceRequirements"]["MaxMemoryRequiredInMb"] = 4096
+    specification["DataCacheConfig"] = {"EnableCaching": True}
+    specification["SchedulingConfig"] = {
+        "PlacementStrategy": "BINPACK",
+        "AvailabilityZoneBalance": {"EnforcementMode": "PERMISSIVE", "MaxImbalance": 2},
+    }
+    output = report(given)
+    endpoint = written()["endpoint"]
+    assert endpoint["routing"] == "prefix_aware"
+    assert endpoint["prefix_routing"] == {"prefix_length": 4096, "concurrency_threshold": 16}
+    assert endpoint["scale_to_zero"] == {
+        "max_copies": 3,
+        "min_copies": 1,
+        "target_concurrent_requests_per_copy": 5,
+        "scale_in_cooldown_seconds": 600,
+        "min_instance_count": 1,
+        "consolidation": {"max_step_size": 2, "cooldown_minutes": 30},
+        "placement_strategy": "binpack",
+        "max_zone_imbalance": 2,
+        "cache_model": True,
+        "accelerators_per_copy": 1,
+        "copy_memory_mib": 2048,
+        "max_copy_memory_mib": 4096,
+    }
+    assert "wakes the endpoint" not in output
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda given: given["DescribeScalableTargets"]["ScalableTargets"][0].update(MinCapacity=1),
         lambda given: given["DescribeScalableTargets"].update(ScalableTargets=[]),
         lambda given: given["DescribeScalingPolicies"]["ScalingPolicies"].pop(0),
-        lambda given: variant(given)["ManagedInstanceScaling"].update(MinInstanceCount=1),
         lambda given: variant(given)["ManagedInstanceScaling"].update(Status="DISABLED"),
         lambda given: given["DescribeInferenceComponent"]["Specification"].pop("ModelName"),
     ],

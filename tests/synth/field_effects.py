@@ -217,14 +217,22 @@ def _changes(effect: Effect, base: str, prefix: str, **values: Any) -> dict[str,
     return {f"{prefix}{name}": Change(effect, base, value) for name, value in values.items()}
 
 
-def _section(effect: Effect, section: str, required: Mapping[str, Any], **more: Any) -> Any:
+def _section(
+    effect: Effect,
+    section: str,
+    required: Mapping[str, Any],
+    base: str = "tensorrt",
+    also: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Any:
     """Rows of a section that a base lacks: each field with what the section requires besides."""
     return {
         f"{section}.{name}": Change(
             effect,
-            "tensorrt",
+            base,
             value,
-            along={f"{section}.{other}": needed for other, needed in required.items()},
+            along={f"{section}.{other}": needed for other, needed in required.items()}
+            | dict(also or {}),
         )
         for name, value in {**required, **more}.items()
     }
@@ -379,6 +387,11 @@ CHANGES: Mapping[str, Change] = {
         dashboard=False,
         execution_role_arn="arn:aws:iam::123456789012:role/a",
     ),
+    **_section(
+        "template", "endpoint.prefix_routing",
+        {"prefix_length": 1024, "concurrency_threshold": 1},
+        also={"endpoint.routing": "prefix_aware"},
+    ),
     "endpoint.instance_provision_timeout_seconds": Change(
         "template", "tensorrt", 600,
         over={"endpoint.instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]},
@@ -410,7 +423,15 @@ CHANGES: Mapping[str, Change] = {
         "template", "sleeping", "endpoint.scale_to_zero.",
         max_copies=3, target_concurrent_requests_per_copy=6, vcpus_per_copy=1,
         copy_memory_mib=2048, scale_in_cooldown_seconds=9, scale_out_cooldown_seconds=9,
-        endpoint_of="another",
+        endpoint_of="another", min_copies=1, min_instance_count=1, placement_strategy="spread",
+        cache_model=False, max_copy_memory_mib=4096,
+    ),
+    "endpoint.scale_to_zero.max_zone_imbalance": Change(
+        "template", "sleeping", 1, over={"endpoint.scale_to_zero.placement_strategy": "spread"}
+    ),
+    **_section(
+        "template", "endpoint.scale_to_zero.consolidation", {}, "sleeping",
+        max_step_size=2, cooldown_minutes=30,
     ),
     **_changes(
         "template", "woken", "endpoint.scale_to_zero.schedules.",
@@ -492,6 +513,15 @@ CHANGES: Mapping[str, Change] = {
         "template", "guarded", "canary", along={"rollout.step_percent": 50}
     ),
     "rollout.step_percent": Change("template", "guarded", 50, over=_LINEAR),
+    "rollout.step_count": Change(
+        "template", "guarded", 1, over=_LINEAR, along={"rollout.step_percent": None}
+    ),
+    **{
+        f"rollout.rollback_step_{unit}": Change(
+            "template", "guarded", value, over=_LINEAR | {"rollout.strategy": "rolling"}
+        )
+        for unit, value in (("percent", 50), ("count", 1))
+    },
     **_changes(
         "template", "guarded", "rollout.",
         wait_seconds=240, termination_wait_seconds=9, max_execution_seconds=900,

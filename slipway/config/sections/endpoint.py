@@ -14,6 +14,7 @@ from slipway.config.sections.base import (
     TopicArn,
 )
 from slipway.config.sections.keys import KeyArn
+from slipway.config.sections.routing import PrefixRouting
 from slipway.config.sections.scale_to_zero import ScaleToZero
 from slipway.s3_address import S3Address
 
@@ -334,10 +335,14 @@ class Endpoint(Section):
         description="A shadow variant. It is not scaled and has no alarms. It needs "
         "`mode: realtime`, and excludes `variants`.",
     )
-    routing: Literal["least_outstanding_requests", "random"] = Field(
+    routing: Literal["least_outstanding_requests", "random", "prefix_aware"] = Field(
         "least_outstanding_requests",
-        description="How SageMaker chooses the instance for a request.",
+        description="How SageMaker chooses the instance for a request. `prefix_aware` suits "
+        "language models that cache the beginnings of prompts.",
         examples=["random"],
+    )
+    prefix_routing: PrefixRouting | None = Field(
+        None, description="Needed with `routing: prefix_aware`."
     )
     inference_ami_version: AmiVersion | None = Field(
         None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -35,6 +36,28 @@ class Rollout(Section):
         le=50,
         description="Share of a canary, a linear step (10 at least) or a rolling batch.",
         examples=[25],
+    )
+    step_count: int | None = Field(
+        None,
+        ge=1,
+        description="Instances, or copies with `mode: scale_to_zero`, of a step, in place of "
+        "`step_percent`. SageMaker's limits of a share hold for it too.",
+        examples=[1],
+    )
+    rollback_step_percent: int | None = Field(
+        None,
+        ge=5,
+        le=100,
+        description="Share of a batch on the way back, only with `rolling`. Without it the whole "
+        "old fleet starts again at once.",
+        examples=[25],
+    )
+    rollback_step_count: int | None = Field(
+        None,
+        ge=1,
+        description="Instances or copies of a batch on the way back, in place of "
+        "`rollback_step_percent`.",
+        examples=[1],
     )
     wait_seconds: int = Field(
         300,
@@ -72,21 +95,27 @@ class Rollout(Section):
         """Whether a file has the section: each field asks for more than SageMaker's default."""
         return bool(self.model_fields_set)
 
-    @property
-    def shares_percent(self) -> tuple[int, ...]:
+    def shares_percent(self, count: int) -> tuple[int, ...]:
         """Returns the new fleet's share of the requests after each step, up to 100.
+
+        Args:
+            count: instances or copies of the fleet, of which `step_count` is a part.
 
         SageMaker watches the alarms after each step, the last one included: "there is a final
         baking period". Source, read 2026-11-24:
         https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-blue-green-canary.html
         """
-        if self.strategy == "all_at_once" or self.step_percent is None:
+        whole, step = (count, self.step_count) if self.step_count else (100, self.step_percent)
+        if self.strategy == "all_at_once" or step is None:
             return (100,)
-        if self.strategy == "canary":
-            return (self.step_percent, 100)
-        return (*range(self.step_percent, 100, self.step_percent), 100)
+        shares = [round(100 * part / whole) for part in range(step, whole, step)]
+        return (*(shares[:1] if self.strategy == "canary" else shares), 100)
 
-    @property
-    def least_seconds(self) -> int:
+    def step_of(self, count: int) -> int:
+        """Returns the instances of a step, at least one."""
+        percent = 100 if self.step_percent is None else self.step_percent
+        return self.step_count or math.ceil(count * percent / 100)
+
+    def least_seconds(self, count: int) -> int:
         """Returns the sum of the waits, which every successful update takes at least."""
-        return len(self.shares_percent) * self.wait_seconds + self.termination_wait_seconds
+        return len(self.shares_percent(count)) * self.wait_seconds + self.termination_wait_seconds

@@ -1,6 +1,6 @@
 """`endpoint.scale_to_zero`: how copies of the model follow the load, down to none."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -27,6 +27,21 @@ class CopySchedule(Times):
         return self.min_copies, self.max_copies
 
 
+class Consolidation(Section):
+    """SageMaker moves copies together, and releases the instances that they leave."""
+
+    max_step_size: int = Field(
+        1, ge=1, le=100, description="Instances that are released at a time.", examples=[1]
+    )
+    cooldown_minutes: int = Field(
+        20,
+        ge=5,
+        le=1440,
+        description="Pause after the endpoint's last change.",
+        examples=[20],
+    )
+
+
 class ScaleToZero(Section):
     """An inference component: without requests there is no instance, and nothing is billed."""
 
@@ -45,6 +60,48 @@ class ScaleToZero(Section):
         description="Most copies of the model. With the schedules it is the upper bound of the "
         "cost.",
         examples=[4],
+    )
+    min_copies: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        description="Fewest copies. With 1 or more the model never sleeps, and the instances of "
+        "these copies are always billed.",
+        examples=[1],
+    )
+    min_instance_count: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        description="Fewest instances. They run, and are billed, without copies too, so a wake "
+        "waits for a copy alone. Set 1 where SageMaker refuses 0.",
+        examples=[1],
+    )
+    consolidation: Consolidation | None = Field(
+        None,
+        description="Without it, only instances without copies are released.",
+    )
+    placement_strategy: Literal["spread", "binpack"] | None = Field(
+        None,
+        description="Whether copies are spread over the instances, or packed onto few. Without it "
+        "SageMaker chooses.",
+        examples=["spread"],
+    )
+    max_zone_imbalance: int | None = Field(
+        None,
+        ge=0,
+        le=100,
+        description="Copies that one availability zone may have more than another. SageMaker "
+        "balances the zones before it looks at `placement_strategy`, which this field needs. "
+        "Without it: 0.",
+        examples=[1],
+    )
+    cache_model: bool | None = Field(
+        None,
+        description="Whether each instance keeps the model data and the image, so that its next "
+        "copy starts without a download. Without it SageMaker does so on types with more than 232 "
+        "GiB of local NVMe disk.",
+        examples=[True],
     )
     target_concurrent_requests_per_copy: float | None = Field(
         None,
@@ -85,6 +142,12 @@ class ScaleToZero(Section):
         "too much.",
         examples=[1024],
     )
+    max_copy_memory_mib: int | None = Field(
+        None,
+        ge=128,
+        description="Most main memory of one copy. Without it SageMaker sets no limit.",
+        examples=[4096],
+    )
     scale_in_cooldown_seconds: int = Field(
         300, ge=0, le=3600, description="Pause after removing copies.", examples=[300]
     )
@@ -94,6 +157,11 @@ class ScaleToZero(Section):
     schedules: Annotated[tuple[CopySchedule, ...], Field(strict=False)] = Field(
         (), max_length=20, description="Other bounds of the copies at certain times."
     )
+
+    @property
+    def smallest_count(self) -> int:
+        """Returns the fewest copies at any time, schedules included."""
+        return min([self.min_copies, *(each.min_copies for each in self.schedules)])
 
     @property
     def largest_count(self) -> int:

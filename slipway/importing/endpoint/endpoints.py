@@ -116,8 +116,7 @@ def hosted(described: Described, latency_milliseconds: int | None = None) -> Hos
     if (scaling := autoscaling_section(described, gpus, found)) is not None:
         sections["autoscaling"] = scaling
     sections["alarms"] = alarms_section(described, gpus, found, latency_milliseconds)
-    count = endpoint["instance_count"] or 1
-    if (rollout := rollout_section(described, count, found)) is not None:
+    if (rollout := rollout_section(described, found)) is not None:
         sections["rollout"] = rollout
     if found.problems:
         raise UserError(found.refusals())

@@ -14,21 +14,18 @@ _STRATEGIES: Mapping[str, str] = {
     "LINEAR": "linear",
 }
 _ROLLBACK = "AutoRollbackConfiguration"
-# Of `rollout.step_percent`. A single instance or copy is more, and is the smallest step.
-_LEAST_PERCENT, _MOST_PERCENT = 5, 50
+_SIZES: Mapping[str, str] = {
+    "MaximumBatchSize": "step",
+    "CanarySize": "step",
+    "LinearStepSize": "step",
+    "RollbackMaximumBatchSize": "rollback_step",
+}
 
 
-def rollout_section(
-    described: Described, instance_count: int, found: Findings
-) -> dict[str, Any] | None:
+def rollout_section(described: Described, found: Findings) -> dict[str, Any] | None:
     """Returns the section; None for SageMaker's default, which moves all traffic at once."""
-    fleet, updated = f"{instance_count} instances", described.endpoint
-    if described.component is not None:
-        # Its copies are replaced, and not the instances.
-        updated = described.component
-        instance_count = updated.get("RuntimeConfig", {}).get("DesiredCopyCount", 0)
-        fleet = f"{instance_count} copies"
-    raw = updated.get("LastDeploymentConfig")
+    # The copies of a component are replaced, and not the instances.
+    raw = (described.component or described.endpoint).get("LastDeploymentConfig")
     if not raw:
         return None
     config, section = Answer(raw), dict[str, Any]()
@@ -37,10 +34,10 @@ def rollout_section(
     routing = () if rolling else ("TrafficRoutingConfiguration",)
     kind = config.take(policy, *routing, "Type")
     section["strategy"] = "rolling" if rolling else _STRATEGIES.get(str(kind), "all_at_once")
-    for name in ("MaximumBatchSize", "CanarySize", "LinearStepSize"):
-        step = config.take(policy, *routing, name)
-        if step:
-            section["step_percent"] = _percent(step, instance_count, fleet, found)
+    for name, field in _SIZES.items():
+        if step := config.take(policy, *routing, name):
+            unit = "percent" if step["Type"] == "CAPACITY_PERCENT" else "count"
+            section[f"{field}_{unit}"] = int(step["Value"])
     section |= config.fields(
         {
             "wait_seconds": (policy, *routing, "WaitIntervalInSeconds"),
@@ -68,15 +65,3 @@ def _alarms(described: Described, config: Answer, found: Findings) -> list[str]:
             reason = "no alarm of Slipway compares the same."
             found.leave_out("rollback alarm", name, reason)
     return list(names)
-
-
-def _percent(step: Mapping[str, Any], count: int, fleet: str, found: Findings) -> int:
-    """Returns the size of a step in percent of the fleet."""
-    if step["Type"] == "CAPACITY_PERCENT":
-        return int(step["Value"])
-    found.guess(
-        ("rollout", "step_percent"),
-        f"{step['Value']} of {fleet}. Slipway sets percentages, as scaling changes the number.",
-    )
-    percent: int = round(100 * step["Value"] / max(1, count))
-    return min(max(_LEAST_PERCENT, percent), _MOST_PERCENT)

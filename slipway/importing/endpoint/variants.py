@@ -6,14 +6,14 @@ from typing import Any, get_args
 from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, AmiVersion
 from slipway.deployed.answers import Answer
 from slipway.deployed.described import Described, Raw
-from slipway.deployed.fields import VARIANT, instance_types_of
+from slipway.deployed.fields import PREFIX_ROUTING, VARIANT, instance_types_of
 from slipway.importing.endpoint.components import component_fields, scales_to_zero
 from slipway.importing.endpoint.findings import Findings
 from slipway.planning.placements import DEFAULT_VARIANT_NAME
 
 # What a config can say; an answer may have a value that AWS added since.
 _KNOWN: Mapping[str, Sequence[str]] = {
-    "routing": ("LEAST_OUTSTANDING_REQUESTS", "RANDOM"),
+    "routing": ("LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE"),
     "inference_ami_version": get_args(AmiVersion),
 }
 _REASONS: Mapping[str, str] = {
@@ -88,6 +88,8 @@ class _Variant:
                 answer.put(self.shared.pop(field), *VARIANT[field])
         if "routing" in self.shared:
             self.shared["routing"] = self.shared["routing"].lower()
+        if self.shared.get("routing") == "prefix_aware":
+            self.shared["prefix_routing"] = answer.fields(PREFIX_ROUTING)
         if "capacity_reservation_arn" in self.shared:
             # The only preference that there is.
             answer.take("CapacityReservationConfig", "CapacityReservationPreference")

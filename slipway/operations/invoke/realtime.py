@@ -3,8 +3,8 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.config import Config
@@ -34,6 +34,7 @@ class Answer:
             of the connection. After a wait: from the last attempt.
         request_id: SageMaker's.
         waited_seconds: time until the endpoint was awake; 0 if it was.
+        session_id: of a session that the container opened or closed; None without one.
     """
 
     body: bytes
@@ -42,6 +43,7 @@ class Answer:
     latency_seconds: float
     request_id: str
     waited_seconds: float = 0.0
+    session_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Request:
     """What is sent.
 
     Without a variant, the weights decide. The component is of an endpoint that scales to zero.
+    `members` are further members of InvokeEndpoint, such as SessionId.
     """
 
     endpoint_name: str
@@ -72,6 +75,7 @@ class Request:
     accept: str
     variant: str | None
     component: str | None = None
+    members: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,7 @@ def _parameters(request: Request) -> dict[str, Any]:
         "ContentType": request.content_type,
         "Accept": request.accept,
         **target,
+        **request.members,
     }
 
 
@@ -199,6 +204,8 @@ def _answer(response: Any, body: bytes, attempt: _Attempt) -> Answer:
         variant=response["InvokedProductionVariant"],
         latency_seconds=attempt.seconds(),
         request_id=response["ResponseMetadata"]["RequestId"],
+        # Of a new session there is also its end, after a semicolon.
+        session_id=response.get("NewSessionId", response.get("ClosedSessionId")),
         waited_seconds=attempt.waited_seconds,
     )
 

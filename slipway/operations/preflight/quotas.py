@@ -4,7 +4,6 @@ An update starts the new fleet beside the old one. Without room for both it fail
 in the middle of the night in which the old fleet had scaled out.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -85,7 +84,7 @@ def _instances(
             # The update keeps the fleet's size.
             count = live.get(variant.name, count)
         if live and plan.rollout is not None and plan.rollout.strategy == ROLLING:
-            count = math.ceil(count * plan.rollout.shares_percent[0] / 100)
+            count = plan.rollout.step_of(count)
         new += count
     return running, new
 

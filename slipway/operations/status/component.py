@@ -20,6 +20,7 @@ class Component:
         failure_reason: SageMaker's, of the last change that failed.
         current_copies: copies that answer.
         desired_copies: copies that there shall be.
+        min_copies: the fewest copies; None if they are not scaled.
         max_copies: the most copies; None if they are not scaled.
     """
 
@@ -29,6 +30,7 @@ class Component:
     failure_reason: str | None
     current_copies: int
     desired_copies: int
+    min_copies: int | None
     max_copies: int | None
 
     @property
@@ -55,6 +57,7 @@ def read_component(access: Access, described: Raw) -> Component:
         failure_reason=described.get("FailureReason"),
         current_copies=copies.get("CurrentCopyCount", 0),
         desired_copies=copies.get("DesiredCopyCount", 0),
+        min_copies=target["MinCapacity"] if target else None,
         max_copies=target["MaxCapacity"] if target else None,
     )
 

@@ -19,9 +19,10 @@ from slipway.deployed.calls import (
 )
 from slipway.deployed.described import Raw, containers_of
 from slipway.deployed.fields import (
-    COMPONENT,
     COMPONENT_TIMEOUTS,
+    INSTANCES_OF_COPIES,
     METRICS,
+    PREFIX_ROUTING,
     QUEUE,
     VARIANT,
     instance_types_of,
@@ -37,8 +38,8 @@ from slipway.deployed.scaling import (
 )
 from slipway.deployed.served import image_and_artifact, live_component, mode_of, model_of
 from slipway.operations.status.component import target_of
+from slipway.operations.status.copies import copies_of, planned_copies
 from slipway.planning.asynchronous import WAKE_POLICY
-from slipway.planning.component import ComponentPlan
 from slipway.planning.consequences import as_text
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan, VariantPlan
@@ -154,7 +155,8 @@ def _planned(plan: DeploymentPlan) -> _Settings:
     else:
         found = {name: value for name, value in found.items() if name not in _OF_THE_HOST}
     if (component := plan.component) is not None:
-        found |= _section(_COPIES, _planned_copies(component))
+        schedules = _planned_schedules(component.settings.schedules)
+        found |= _section(_COPIES, {**planned_copies(plan, component), "schedules": schedules})
         found[_ENDPOINT_OF] = plan.host
     return found
 
@@ -172,6 +174,7 @@ def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
     for name in VARIANT:
         if name not in endpoint:
             endpoint[name] = getattr(variant, name, getattr(settings, name, None)) or None
+    endpoint |= _section("prefix_routing", dict(settings.prefix_routing or ()))
     found = _section("endpoint", endpoint) | _section("alarms", _planned_alarms(plan))
     if scaling is not None:
         found |= _section("autoscaling", _planned_scaling(scaling, variant))
@@ -204,17 +207,6 @@ def _planned_queue(queue: AsyncInference) -> _Settings:
     for name in ("output", "failure_output"):
         if found[name] is not None:
             found[name] = found[name].rstrip("/")  # as the template has it
-    return found
-
-
-def _planned_copies(component: ComponentPlan) -> _Settings:
-    found = {
-        **dict(component.settings),
-        "accelerators_per_copy": component.accelerators_per_copy,
-        "vcpus_per_copy": component.vcpus_per_copy,
-        "schedules": _planned_schedules(component.settings.schedules),
-    }
-    del found["endpoint_of"]  # compared with the names of endpoints
     return found
 
 
@@ -285,6 +277,9 @@ def _config(config: Raw, plan: DeploymentPlan, weights: Mapping[str, float]) -> 
             endpoint["weight"] = weights[item["VariantName"]]
         if "routing" in endpoint:
             endpoint["routing"] = endpoint["routing"].lower()
+        endpoint |= _section("prefix_routing", Answer(item).fields(PREFIX_ROUTING))
+        if plan.component is not None:
+            found |= _section(_COPIES, Answer(item).fields(INSTANCES_OF_COPIES))
         found |= _of_variant(_section("endpoint", endpoint), item["VariantName"], names)
     # There is one at most.
     for item in config.get("ShadowProductionVariants", ()):
@@ -299,13 +294,12 @@ def _config(config: Raw, plan: DeploymentPlan, weights: Mapping[str, float]) -> 
 def _component(access: Access, described: Raw, plan: DeploymentPlan) -> _Settings:
     component = Answer(described)
     timeouts = _section("endpoint", component.fields(COMPONENT_TIMEOUTS))
-    copies = component.fields(COMPONENT)
+    copies = copies_of(component, plan)
     target = target_of(access, described["InferenceComponentName"])
     if target is not None:
-        planned = None if plan.component is None else (0, plan.component.settings.max_copies)
-        scaling = _of_target(access, target, ("min_copies", "max_copies"), planned)
-        del scaling["min_copies"]  # 0 makes the mode
-        copies |= scaling
+        bounds, settings = ("min_copies", "max_copies"), plan.config.endpoint.copies
+        planned = None if settings is None else (settings.min_copies, settings.max_copies)
+        copies |= _of_target(access, target, bounds, planned)
     return timeouts | _section(_COPIES, copies)
 
 

@@ -22,6 +22,7 @@ from slipway.planning.rules import (
     network,
     reservations,
     rollouts,
+    routing,
     schedules,
     serving,
     shadows,
@@ -53,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     *components.RULES,
     *guests.RULES,
     *rollouts.RULES,
+    *routing.RULES,
     *shadows.RULES,
     *asynchronous.RULES,
 )

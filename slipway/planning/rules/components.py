@@ -7,6 +7,7 @@ from slipway.errors import Problem
 from slipway.planning.component import (
     SCALE_TO_ZERO,
     accelerators_of,
+    component_plan,
     memory_mib_of,
     share_of_copy,
 )
@@ -146,6 +147,53 @@ def component_fits_instance(deployment: Deployment) -> Iterator[Problem]:
                 )
 
 
+def copies_have_bounds(deployment: Deployment) -> Iterator[Problem]:
+    """A floor of copies or instances is within what the maximum of copies needs."""
+    endpoint = deployment.config.endpoint
+    component = component_plan(endpoint, deployment.instances, deployment.config.name)
+    if component is None:
+        return
+    section, most = component.settings, component.max_instance_count
+    if section.min_copies > section.max_copies:
+        yield problem(
+            Code.SCALING_RANGE,
+            f"the minimum, {section.min_copies}, is above the maximum, {section.max_copies}",
+            "Raise `max_copies` or lower `min_copies`.",
+            (*_SECTION, "min_copies"),
+        )
+    if section.min_instance_count > most:
+        yield problem(
+            Code.SCALING_RANGE,
+            f"the minimum, {section.min_instance_count}, is above the {most} that hold the most "
+            "copies",
+            f"Raise `max_copies`, or use {most} or less.",
+            (*_SECTION, "min_instance_count"),
+        )
+
+
+def settings_of_copies_have_effect(deployment: Deployment) -> Iterator[Problem]:
+    """Refuses settings of copies that SageMaker would refuse or ignore."""
+    section = deployment.config.endpoint.scale_to_zero
+    if section is None:
+        return
+    if section.max_zone_imbalance is not None and section.placement_strategy is None:
+        # SchedulingConfig requires PlacementStrategy: botocore's model, 1.44.
+        yield problem(
+            Code.COPY_SETTING,
+            "`max_zone_imbalance` needs `placement_strategy`",
+            "Add `placement_strategy: spread`, or remove it.",
+            (*_SECTION, "max_zone_imbalance"),
+        )
+    most = section.max_copy_memory_mib
+    if most is not None and most < section.copy_memory_mib:
+        yield problem(
+            Code.COPY_SETTING,
+            f"a copy reserves {section.copy_memory_mib} MiB, and may use {most} at most",
+            "Raise it, or lower `copy_memory_mib`.",
+            (*_SECTION, "max_copy_memory_mib"),
+        )
+
+
 RULES = (
     component_is_alone,
     copies_are_scaled_alone,
@@ -153,4 +201,6 @@ RULES = (
     components_are_not_captured,
     copies_are_alike,
     component_fits_instance,
+    copies_have_bounds,
+    settings_of_copies_have_effect,
 )

@@ -16,7 +16,9 @@ _OF_THE_ENDPOINT = (
     "inference_ami_version",
     "metrics",
     "volume_key_arn",
+    "prefix_routing",
 )
+_OF_THE_INSTANCES = ("min_instance_count", "consolidation")
 _DEFAULT_ROUTING = "least_outstanding_requests"
 
 
@@ -29,6 +31,11 @@ def settings_belong_to_the_host(deployment: Deployment) -> Iterator[Problem]:
     endpoint = config.endpoint
     given: list[FieldPath] = [
         ("endpoint", name) for name in _OF_THE_ENDPOINT if getattr(endpoint, name)
+    ]
+    given += [
+        ("endpoint", "scale_to_zero", name)
+        for name in _OF_THE_INSTANCES
+        if getattr(endpoint.copies, name)
     ]
     if endpoint.routing != _DEFAULT_ROUTING:
         given.append(("endpoint", "routing"))

@@ -8,11 +8,14 @@ from slipway.errors import Problem
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, problem
 from slipway.planning.placements import variants_of
-from slipway.planning.rollout import ALL_AT_ONCE, LINEAR, ROLLING
+from slipway.planning.rollout import ALL_AT_ONCE, CANARY, LINEAR, ROLLING, fleet_bounds
 
 _SMALLEST_GUARDED_FLEET = 2
 _MOST_ROLLBACK_ALARMS = 10  # botocore's maximum of AutoRollbackConfig.Alarms
 _MINUTE_SECONDS = 60
+_LEAST_PERCENT = {CANARY: 1, LINEAR: 10, ROLLING: 5}
+_STEPS = ("step_percent", "step_count")
+_ON_THE_WAY_BACK = ("rollback_step_percent", "rollback_step_count")
 
 
 def rollout_has_guardrails(deployment: Deployment) -> Iterator[Problem]:
@@ -76,21 +79,62 @@ def rollout_has_capacity(deployment: Deployment) -> Iterator[Problem]:
 def rollout_has_steps(deployment: Deployment) -> Iterator[Problem]:
     """A strategy with steps needs their size, within SageMaker's limits."""
     rollout = deployment.config.rollout
+    for name in ("step", "rollback_step"):
+        if None not in (getattr(rollout, f"{name}_percent"), getattr(rollout, f"{name}_count")):
+            yield problem(
+                Code.ROLLOUT_SETTING,
+                f"`{name}_percent` and `{name}_count` exclude each other",
+                "Keep one of them.",
+                ("rollout", f"{name}_count"),
+            )
     if rollout.strategy == ALL_AT_ONCE:
         return
-    if rollout.step_percent is None:
+    if rollout.step_percent is None and rollout.step_count is None:
         yield problem(
             Code.ROLLOUT_SETTING,
             f"`{rollout.strategy}` needs the size of a step",
             "Add `step_percent`.",
             ("rollout", "strategy"),
         )
-    elif rollout.strategy == LINEAR and rollout.step_percent < 10:
+    elif rollout.strategy == LINEAR and (rollout.step_percent or 10) < 10:
         yield problem(
             Code.ROLLOUT_SETTING,
             f"a linear step of {rollout.step_percent} % is too small: SageMaker takes 10 to 50",
             "Use 10 or more.",
             ("rollout", "step_percent"),
+        )
+
+
+def counts_suit_the_fleet(deployment: Deployment) -> Iterator[Problem]:
+    """A step in instances or copies has the limits of a share, whatever size the fleet has then.
+
+    Sources, read 2026-11-29: API_RollingUpdatePolicy, API_InferenceComponentRollingUpdatePolicy,
+    and, for canary and linear steps,
+    https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails.html
+    """
+    config, rollout = deployment.config, deployment.config.rollout
+    fewest, most = fleet_bounds(config)
+    noun = "copies" if config.endpoint.mode == SCALE_TO_ZERO else "instances"
+    fleet = f"{fewest} {noun}" if fewest == most else f"{fewest} to {most} {noun}"
+    step, least = rollout.step_count, _LEAST_PERCENT.get(rollout.strategy)
+    # One copy is the smallest batch, also of a single copy.
+    is_smallest = step == 1 and noun == "copies"
+    # A fleet of one instance is refused for that.
+    too_large = step is not None and 2 * step > max(2, fewest) and not is_smallest
+    if least is not None and step is not None and (too_large or 100 * step < least * most):
+        yield problem(
+            Code.ROLLOUT_COUNT,
+            f"a step of {step} is not {least} to 50 % of {fleet}",
+            "Use another number, or `step_percent`.",
+            ("rollout", "step_count"),
+        )
+    back = rollout.rollback_step_count
+    if back is not None and back > most:
+        yield problem(
+            Code.ROLLOUT_COUNT,
+            f"a batch of {back} on the way back is more than the {most} {noun} that there may be",
+            f"Use {most} or less.",
+            ("rollout", "rollback_step_count"),
         )
 
 
@@ -114,17 +158,21 @@ def settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
             "Remove it, or set `strategy: linear`.",
             ("rollout", "termination_wait_seconds"),
         )
+    unread = {} if rollout.strategy == ROLLING else dict.fromkeys(_ON_THE_WAY_BACK, f"`{ROLLING}`")
+    if rollout.strategy == ALL_AT_ONCE:
+        unread |= dict.fromkeys(_STEPS, "a strategy with steps")
+    for name, other in unread.items():
+        if name in rollout.model_fields_set:
+            yield problem(
+                Code.ROLLOUT_SETTING,
+                f"nothing reads `{name}` with `strategy: {rollout.strategy}`",
+                f"Remove it, or choose {other}.",
+                ("rollout", name),
+            )
     if rollout.strategy != ALL_AT_ONCE:
         return  # `rollout_has_guardrails` looks at inf1 there
-    if "step_percent" in rollout.model_fields_set:
-        yield problem(
-            Code.ROLLOUT_SETTING,
-            "nothing reads `step_percent` with `strategy: all_at_once`",
-            "Remove it, or choose a strategy with steps.",
-            ("rollout", "step_percent"),
-        )
     inf1 = next((i.name for i in deployment.instances if i.name.startswith("ml.inf1.")), None)
-    for name in sorted(rollout.model_fields_set - {"step_percent"}):
+    for name in sorted(rollout.model_fields_set - unread.keys()):
         if inf1 is not None:
             yield problem(
                 Code.ROLLOUT_SETTING,
@@ -163,7 +211,8 @@ def rollout_ends_in_time(deployment: Deployment) -> Iterator[Problem]:
     rollout = deployment.config.rollout
     if rollout.max_execution_seconds is None:
         return
-    steps, least = len(rollout.shares_percent), rollout.least_seconds
+    _, most = fleet_bounds(deployment.config)
+    steps, least = len(rollout.shares_percent(most)), rollout.least_seconds(most)
     if rollout.max_execution_seconds <= least:
         yield problem(
             Code.ROLLOUT_TIME,
@@ -246,6 +295,7 @@ RULES = (
     rollout_has_guardrails,
     rollout_has_capacity,
     rollout_has_steps,
+    counts_suit_the_fleet,
     settings_have_effect,
     rollout_fits_mode,
     rollout_ends_in_time,

@@ -108,10 +108,15 @@ def capacity_alarm_can_end(deployment: Deployment) -> Iterator[Problem]:
     field = ("alarms", "at_max_capacity")
     if config.endpoint.mode == SCALE_TO_ZERO:
         copies = config.endpoint.scale_to_zero
-        if copies is not None and copies.largest_count == 1:
+        if copies is not None and copies.largest_count == max(1, copies.smallest_count):
+            text = (
+                f"there are always {copies.largest_count} copies, so this alarm would never end"
+                if copies.smallest_count
+                else "there is one copy at most, so every wake would raise this alarm"
+            )
             yield problem(
                 Code.CAPACITY_ALARM,
-                "there is one copy at most, so every wake would raise this alarm",
+                text,
                 "Raise `max_copies`, or remove this alarm.",
                 field,
             )

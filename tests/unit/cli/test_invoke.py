@@ -8,7 +8,7 @@ import slipway.access
 import slipway.operations.invoke.realtime
 from slipway.cli.invoke import invoke
 from slipway.errors import UserError
-from slipway.operations.invoke.realtime import Answer
+from slipway.operations.invoke.realtime import Answer, _parameters
 from slipway.planning.families.triton import kserve
 from tests.support.projects import config_text, write_project
 from tests.support.shared_endpoints import models
@@ -189,6 +189,37 @@ def test_a_request_names_the_component_of_an_endpoint_that_sleeps(tmp_path, monk
     assert printed.err == "tiny-local wakes: waited 21 of 600 s\n"
     assert json.loads(printed.out)["waited_seconds"] == 30
     assert sent[1][1].limit_seconds == 600
+
+
+def test_a_request_has_the_members_of_its_options(tmp_path, monkeypatch, capsys):
+    write_project(tmp_path, {"tiny": config_text("tiny")})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(slipway.access, "open_access", lambda *_: None)
+    sent = []
+
+    def send(request, _access, _wait):
+        sent.append(_parameters(request))
+        return Answer(b"{}", "application/json", "AllTraffic", 0.01, "1", session_id="a; Expires=1")
+
+    monkeypatch.setattr(slipway.operations.invoke.realtime, "invoke", send)
+    members = {
+        "session_id": "NEW_SESSION", "prefix_aware_id": "chat", "inference_id": "7",
+        "custom_attributes": "trace=1",
+    }  # fmt: skip
+    invoke("tiny", "{}", **members)
+    assert "; session a; Expires=1\n" in capsys.readouterr().err
+    assert (
+        sent[0]
+        | {
+            "SessionId": "NEW_SESSION",
+            "PrefixAwareId": "chat",
+            "InferenceId": "7",
+            "CustomAttributes": "trace=1",
+        }
+        == sent[0]
+    )
+    with pytest.raises(UserError, match="opens no session with a stream"):
+        invoke("tiny", "{}", **members, stream=True)
 
 
 def test_a_request_to_a_guest_names_the_endpoint_of_its_host(tmp_path, monkeypatch):

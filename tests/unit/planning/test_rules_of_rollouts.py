@@ -18,6 +18,10 @@ from tests.unit.planning.rule_findings import findings, on, refused_fields, scal
 CANARY = {"strategy": "canary", "step_percent": 25}
 LINEAR = {"strategy": "linear", "step_percent": 25}
 ROLLING = {"strategy": "rolling", "step_percent": 25}
+COPIES = {
+    "mode": "scale_to_zero",
+    "scale_to_zero": {"max_copies": 2, "target_concurrent_requests_per_copy": 5},
+}
 
 
 def variants(*names: str, **more: Any) -> dict[str, Any]:
@@ -292,27 +296,57 @@ def test_a_step_smaller_than_an_instance_is_pointed_out():
         "A step of 25 % of 3 instances"
     ]
     assert advised(rollout_step_below_instance) == []
-    copies = {
-        "mode": "scale_to_zero",
-        "scale_to_zero": {"max_copies": 2, "target_concurrent_requests_per_copy": 5},
-    }
-    assert advised(rollout_step_below_instance, rollout=ROLLING, endpoint=copies) == []
+    assert advised(rollout_step_below_instance, rollout=ROLLING, endpoint=COPIES) == []
 
 
 @pytest.mark.parametrize(
-    ("strategy", "step_percent", "shares"),
+    ("strategy", "step", "shares", "instances"),
     [
-        ("all_at_once", None, (100,)),
-        ("canary", 10, (10, 100)),
-        ("canary", 50, (50, 100)),
-        ("linear", 50, (50, 100)),
-        ("linear", 30, (30, 60, 90, 100)),
-        ("rolling", 5, (*range(5, 100, 5), 100)),
+        ("all_at_once", {}, (100,), 7),
+        ("canary", {"step_percent": 10}, (10, 100), 1),
+        ("canary", {"step_percent": 50}, (50, 100), 4),
+        ("canary", {"step_count": 2}, (29, 100), 2),
+        ("linear", {"step_percent": 50}, (50, 100), 4),
+        ("linear", {"step_percent": 30}, (30, 60, 90, 100), 3),
+        ("linear", {"step_count": 3}, (43, 86, 100), 3),
+        ("rolling", {"step_percent": 5}, (*range(5, 100, 5), 100), 1),
+        ("rolling", {"step_count": 1}, (14, 29, 43, 57, 71, 86, 100), 1),
     ],
 )
-def test_the_steps_of_a_strategy(strategy: str, step_percent: int | None, shares: tuple[int, ...]):
-    rollout = Rollout.model_validate({"strategy": strategy, "step_percent": step_percent})
-    assert rollout.shares_percent == shares
+def test_the_steps_of_a_strategy_in_a_fleet_of_seven(strategy, step, shares, instances):
+    rollout = Rollout.model_validate({"strategy": strategy, **step})
+    assert rollout.shares_percent(7) == shares
+    assert rollout.step_of(7) == instances
+
+
+@pytest.mark.parametrize(
+    ("step", "sections", "message"),
+    [
+        (2, {"endpoint": {"instance_count": 4}}, None),
+        (3, {"endpoint": {"instance_count": 4}}, "a step of 3 is not 5 to 50 % of 4 instances"),
+        (1, {"endpoint": {"instance_count": 20}}, None),
+        (1, {"endpoint": {"instance_count": 21}}, "a step of 1 is not 5 to 50 % of 21 instances"),
+        (2, {"autoscaling": scaling(3, 6)}, "a step of 2 is not 5 to 50 % of 3 to 6 instances"),
+        (1, {"autoscaling": scaling(3, 6)}, None),
+        (1, {"endpoint": COPIES}, None),
+        (2, {"endpoint": COPIES}, "a step of 2 is not 5 to 50 % of 1 to 2 copies"),
+    ],
+)
+def test_a_step_in_counts_suits_every_size_of_the_fleet(step, sections, message):
+    rollout = {"strategy": "rolling", "step_count": step}
+    found = findings(rollouts.counts_suit_the_fleet, rollout=rollout, **sections)
+    assert [text for _, text, _ in found] == ([] if message is None else [message])
+
+
+def test_the_way_back_has_batches_with_rolling_alone():
+    rollout = {"strategy": "linear", "step_percent": 25, "rollback_step_count": 1}
+    assert findings(rollouts.settings_have_effect, rollout=rollout) == [
+        (
+            "rollout.rollback_step_count",
+            "nothing reads `rollback_step_count` with `strategy: linear`",
+            "Remove it, or choose `rolling`.",
+        )
+    ]
 
 
 def test_only_metrics_of_requests_are_published_for_each_fleet():
