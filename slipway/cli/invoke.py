@@ -34,6 +34,13 @@ _JSON = "application/json"
 # SageMaker's own limit for the computation of a queued request, InvocationTimeoutSeconds.
 _DEFAULT_WAIT_SECONDS = 900.0
 _REPORT_EVERY_SECONDS = 5.0
+MEMBERS = {
+    "--session-id": "SessionId",
+    "--prefix-aware-id": "PrefixAwareId",
+    "--inference-id": "InferenceId",
+    "--custom-attributes": "CustomAttributes",
+}
+"""Members of InvokeEndpoint, by the options that set them."""
 
 
 def invoke(
@@ -113,13 +120,9 @@ def invoke(
     own = environment.stack_name(name)
     endpoint = endpoint_name(project, name, environment)
     component = own if mode == SCALE_TO_ZERO else None
-    members = {
-        "--session-id": ("SessionId", session_id),
-        "--prefix-aware-id": ("PrefixAwareId", prefix_aware_id),
-        "--inference-id": ("InferenceId", inference_id),
-        "--custom-attributes": ("CustomAttributes", custom_attributes),
-    }
-    given = {member: value for member, value in members.values() if value is not None}
+    values = (session_id, prefix_aware_id, inference_id, custom_attributes)
+    options = dict(zip(MEMBERS, values, strict=True))
+    given = {MEMBERS[option]: value for option, value in options.items() if value is not None}
     request = Request(endpoint, content, content_type, accept, variant, component, given)
     if stream and session_id == "NEW_SESSION":
         raise UserError.of(
@@ -128,9 +131,9 @@ def invoke(
             "Leave out `--stream`, and use it with the id of the session.",
         )
     if queue is not None:
-        given_options = {"--variant": variant, "--stream": "" if stream else None}
-        given_options |= {option: value for option, (_, value) in members.items()}
-        _require_plain_request(given_options)
+        _require_plain_request(
+            {"--variant": variant, "--stream": "" if stream else None, **options}
+        )
         _ask_queue(request, queue, access, wait or _DEFAULT_WAIT_SECONDS, protocol, as_json=as_json)
         return
     waiting = None if wait is None else Wait(wait, _show_wait(own, wait))
