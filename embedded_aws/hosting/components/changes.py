@@ -8,17 +8,19 @@ from typing import Any
 
 from slipway.embedded_aws.api import ApiError
 from slipway.embedded_aws.hosting.components.adapter import Adapter
-from slipway.embedded_aws.hosting.components.component import Component, instances_needed, sizes_on
+from slipway.embedded_aws.hosting.components.component import Component, copies_on
 from slipway.embedded_aws.hosting.components.rollout import ComponentRollout
 from slipway.embedded_aws.hosting.fleets.adapter_files import AdapterFiles
 from slipway.embedded_aws.hosting.fleets.background import Background
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
 from slipway.embedded_aws.hosting.fleets.fleet import start_together
-from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup, next_machine
+from slipway.embedded_aws.hosting.fleets.machine import Machine
 from slipway.embedded_aws.hosting.fleets.placement import (
     TOO_SMALL,
+    Copy,
     Size,
-    copies_that_fit,
+    place,
     size_of_copy,
 )
 from slipway.embedded_aws.hosting.fleets.rollback_alarms import time_limit_error, watch
@@ -171,12 +173,8 @@ class ComponentChanges:
             group = component.group
             if group is None:
                 raise VariantStartError(f"Endpoint {component.endpoint.name} was deleted.")
-            taken = sizes_on(self._components.all(), component.endpoint, component.variant_name)
-            count = copies_that_fit(group.instance_size, taken, sizes, group.highest_count)
-            if count == 0:
-                raise VariantStartError(TOO_SMALL)
-            self._follow(component, group, [*taken, *sizes[:count]])
-            copies = [self._copy(component, group, model, specification) for _ in range(count)]
+            places = self._place(component, group, specification, sizes)
+            copies = [self._copy(component, group, model, specification, on) for on in places]
             # Seen by whatever stops the endpoint or the server meanwhile.
             with component.lock:
                 component.starting += copies
@@ -199,6 +197,7 @@ class ComponentChanges:
         group: InstanceGroup,
         model: Mapping[str, Any],
         specification: Mapping[str, Any],
+        machine: Machine,
     ) -> RunningVariant:
         declared = {
             **specification.get("StartupParameters", {}),
@@ -216,11 +215,45 @@ class ComponentChanges:
             model=model,
             volume_key=group.volume_key,
             component_name=component.name,
+            machine=machine,
+            keeps_model=specification.get("DataCacheConfig", {}).get("EnableCaching", False),
         )
 
-    def _follow(self, component: Component, group: InstanceGroup, copies: Sequence[Size]) -> None:
+    def _place(
+        self,
+        component: Component,
+        group: InstanceGroup,
+        specification: Mapping[str, Any],
+        sizes: Sequence[Size],
+    ) -> list[Machine]:
+        """Returns the instances of the copies that there is room for, and adds what they need.
+
+        Raises:
+            VariantStartError: there is no room for any.
+        """
+        there = copies_on(self._components.all(), component.endpoint, component.variant_name)
+        machines = group.machines(copy.machine for copy in there if copy.machine is not None)
+        scheduling, places = specification.get("SchedulingConfig", {}), list[Machine]()
+        for size in sizes:
+            wanted = Copy(component.name, size)
+            found = place(group.instance_size, machines, there, wanted, scheduling)
+            if found is None and len(machines) < group.highest_count:
+                further = [next_machine(machines)]
+                found = place(group.instance_size, further, (), wanted, {})
+                machines += further
+            if found is None:
+                break
+            places.append(found)
+            there.append(wanted._replace(machine=found))
+        if not places:
+            raise VariantStartError(TOO_SMALL)
+        self._follow(component, group, len(machines))
+        # The new instances are counted now.
+        group.machines(machines)
+        return places
+
+    def _follow(self, component: Component, group: InstanceGroup, needed: int) -> None:
         """Adds the instances that the copies need."""
-        needed = instances_needed(group, copies)
         missing = needed - group.instance_count
         if missing <= 0:
             return

@@ -1,5 +1,6 @@
 """An inference component and its copies."""
 
+import hashlib
 import random
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 from slipway.embedded_aws.api import ValidationError
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
-from slipway.embedded_aws.hosting.fleets.placement import Size, instances_for, size_of_copy
+from slipway.embedded_aws.hosting.fleets.placement import Copy, Size, size_of_copy
 from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
 from slipway.embedded_aws.hosting.resources.models import primary_container
 from slipway.embedded_aws.hosting.telemetry.metrics import NAMESPACE, MetricOwner
@@ -95,10 +96,10 @@ class Component:
         with self.lock:
             return [*self.copies, *self.pending, *self.starting, *self.retiring]
 
-    def copy_sizes(self) -> list[Size]:
-        """Returns the resources of each copy that takes its part of an instance."""
-        copies = len(self.copies) + len(self.pending) + len(self.starting)
-        return [self.copy_size] * copies
+    def placed(self) -> list[Copy]:
+        """Returns each copy that takes its part of an instance."""
+        copies = [*self.copies, *self.pending, *self.starting]
+        return [Copy(self.name, self.copy_size, copy.machine) for copy in copies]
 
     def require_settled(self, verb: str) -> None:
         """Raises if a change is in progress.
@@ -115,8 +116,12 @@ class Component:
                 f"{self.progress}."
             )
 
-    def enter(self) -> RunningVariant | None:
+    def enter(self, body: bytes = b"", prefix_id: str = "") -> RunningVariant | None:
         """Chooses the copy of one request and counts the request in.
+
+        Args:
+            body: of the request, whose beginning a routing by prefix reads.
+            prefix_id: PrefixAwareId of the request.
 
         Returns:
             The copy, whose `leave` the caller must call; None if no copy runs.
@@ -134,6 +139,8 @@ class Component:
                 fewest = min(copy.in_flight for copy in candidates)
                 candidates = [copy for copy in candidates if copy.in_flight == fewest]
             chosen = random.choice(candidates)  # noqa: S311
+            if group is not None and group.prefixes is not None:
+                chosen = by_prefix(candidates, group.prefixes, body, prefix_id) or chosen
             chosen.enter()
             return chosen
 
@@ -170,17 +177,37 @@ class Component:
             }
 
 
-def sizes_on(components: Iterable[Component], endpoint: Endpoint, variant_name: str) -> list[Size]:
-    """Returns the size of every copy on the instances of a variant."""
+def copies_on(components: Iterable[Component], endpoint: Endpoint, variant_name: str) -> list[Copy]:
+    """Returns every copy on the instances of a variant."""
     return [
-        size
+        copy
         for component in components
         if component.endpoint is endpoint and component.variant_name == variant_name
-        for size in component.copy_sizes()
+        for copy in component.placed()
     ]
 
 
-def instances_needed(group: InstanceGroup, copies: Sequence[Size]) -> int:
-    """Returns the instances that hold the copies; a copy that fits no instance counts as one."""
-    needed = instances_for(group.instance_size, copies)
-    return len(copies) if needed is None else needed
+def by_prefix(
+    copies: Sequence[RunningVariant], routing: Mapping[str, int], body: bytes, prefix_id: str
+) -> RunningVariant | None:
+    """Returns the copy for a prefix: of one instance, until its copies reach the threshold.
+
+    Each prefix has an order of its own of the instances, and of the copies on each. AWS documents
+    no hash. It does not document either what happens with every copy at the threshold: here the
+    first one answers.
+
+    Returns:
+        None with fewer than two instances, where AWS does not route by prefix.
+    """
+    key = prefix_id.encode() + b"\0" + body[: routing["PrefixLength"]]
+
+    def order(copy: RunningVariant) -> tuple[bytes, bytes]:
+        names = (copy.source.instance_id, copy.source.container_id or "")
+        one, two = (hashlib.sha256(key + name.encode()).digest() for name in names)
+        return one, two
+
+    if len({copy.source.instance_id for copy in copies}) < 2:
+        return None
+    ordered = sorted(copies, key=order)
+    most = routing["ConcurrencyThreshold"]
+    return next((copy for copy in ordered if copy.in_flight < most), ordered[0])

@@ -12,7 +12,7 @@
 import threading
 from collections.abc import Callable
 
-from slipway.embedded_aws.hosting.components.component import Component, instances_needed, sizes_on
+from slipway.embedded_aws.hosting.components.component import Component, copies_on
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
 from slipway.embedded_aws.hosting.resources.records import Records
 from slipway.embedded_aws.hosting.telemetry.metrics import MetricPublisher
@@ -90,9 +90,11 @@ class ComponentSampler:
         with endpoint.lock:
             groups = [] if endpoint.live is None else list(endpoint.live.groups.values())
         for group in groups:
-            needed = instances_needed(group, sizes_on(self._components.all(), endpoint, group.name))
+            copies = copies_on(self._components.all(), endpoint, group.name)
+            occupied = {copy.machine for copy in copies if copy.machine is not None}
             with endpoint.lock:
-                group.follow(needed, now_seconds)
+                group.follow(len(occupied), now_seconds)
+                group.machines(occupied)
 
 
 def _mark(seconds: float) -> int:

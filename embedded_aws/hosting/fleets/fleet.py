@@ -81,7 +81,7 @@ class Fleet:
         """Returns the number of instances by type; of a part of the fleet, rounded up."""
         found: Counter[str] = Counter()
         for variant in self.every_variant.values():
-            found[variant.instance_type] += math.ceil(part * variant.instance_count)
+            found[variant.instance_type] += math.ceil(round(part * variant.instance_count, 6))
         return found
 
     def declared(self) -> dict[str, Mapping[str, Any]]:

@@ -1,15 +1,17 @@
 """The instances of a variant that hosts inference components.
 
-They are numbers: the copies are processes of this machine. With managed instance scaling the number
+They are names: the copies are processes of this machine. With managed instance scaling their number
 follows the copies. An instance without a copy is released ten minutes later, as AWS's walk-through
 describes it:
 https://aws.amazon.com/blogs/machine-learning/unlock-cost-savings-with-the-new-scale-down-to-zero-feature-in-amazon-sagemaker-inference/
 (read 2026-11-24). A start takes no time here, and minutes in AWS.
 """
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from slipway.embedded_aws.hosting.fleets.machine import Machine
 from slipway.embedded_aws.hosting.fleets.placement import Size, size_of_instance
 from slipway.embedded_aws.hosting.fleets.variant import Variant
 
@@ -28,6 +30,7 @@ class InstanceGroup(Variant):
         settings_of_models: members of the configuration that apply to every model on the instances.
         volume_key: KmsKeyId of the configuration; None without one.
         is_least_outstanding: whether requests go to the copy with the fewest requests.
+        prefixes: PrefixAwareRoutingConfig; None with another routing.
         idle_since_seconds: time since which there are more instances than needed; None if there are
             not.
     """
@@ -54,8 +57,26 @@ class InstanceGroup(Variant):
         self.role = config.get("ExecutionRoleArn")
         self.volume_key: str | None = config.get("KmsKeyId")
         routing = declared.get("RoutingConfig", {})
+        self.prefixes: Mapping[str, int] | None = routing.get("PrefixAwareRoutingConfig")
         self.is_least_outstanding = routing.get("RoutingStrategy") == "LEAST_OUTSTANDING_REQUESTS"
         self.idle_since_seconds: float | None = None
+        self._machines: list[Machine] = []
+
+    def machines(self, occupied: Iterable[Machine]) -> list[Machine]:
+        """Returns the instances, as many as are counted; those with copies stay.
+
+        An update of the endpoint makes another group, which takes the instances over with their
+        copies.
+        """
+        busy = dict.fromkeys(occupied)
+        found = list(dict.fromkeys([*busy, *self._machines]))
+        count = max(self.instance_count, len(busy))
+        while len(found) < count:
+            found.append(next_machine(found))
+        for released in found[count:]:
+            released.release()
+        self._machines = found[:count]
+        return list(self._machines)
 
     def follow(self, needed: int, now_seconds: float) -> None:
         """Adds missing instances, and releases those that were idle for the last ten minutes.
@@ -69,3 +90,14 @@ class InstanceGroup(Variant):
             self.idle_since_seconds = now_seconds
         elif now_seconds - self.idle_since_seconds >= IDLE_RELEASE_SECONDS:
             self.instance_count, self.idle_since_seconds = kept, None
+
+    def stop(self) -> None:
+        """Deletes what the instances keep."""
+        for machine in self._machines:
+            machine.release()
+
+
+def next_machine(machines: Sequence[Machine]) -> Machine:
+    """Returns a further instance, in the zone with the fewest; there are two."""
+    zones = Counter(machine.zone for machine in machines)
+    return Machine(min((0, 1), key=lambda zone: zones[zone]))

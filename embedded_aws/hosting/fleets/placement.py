@@ -1,15 +1,18 @@
-"""How many copies of inference components fit on instances. Pure functions.
+"""Where copies of inference components are placed. Pure functions.
 
 A copy gets a part of one instance: CPU cores, accelerators and memory, as its
 ComputeResourceRequirements say. The sizes of instances are EC2's, in moto's recording. AWS keeps a
 part of the memory for itself. Its size is not documented, so all of it is available here.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+from slipway.embedded_aws.hosting.fleets.machine import Machine
 
 # https://github.com/huggingface/skills, hf-cloud-sagemaker (read 2026-11-24) quotes it.
 TOO_SMALL = (
@@ -49,6 +52,14 @@ class Size:
         )
 
 
+class Copy(NamedTuple):
+    """A copy of a component, and its instance; None before it is placed."""
+
+    component: str
+    size: Size
+    machine: Machine | None = None
+
+
 def size_of_instance(instance_type: str) -> Size | None:
     """Returns the resources of an instance type; None if EC2's recording lacks the type."""
     facts = INSTANCE_TYPES.get(instance_type.removeprefix("ml."))
@@ -74,46 +85,55 @@ def size_of_copy(requirements: Mapping[str, Any]) -> Size:
     )
 
 
-def instances_for(instance: Size | None, copies: Iterable[Size]) -> int | None:
-    """Returns the number of instances that hold all copies, filled one after the other.
+def place(
+    instance: Size | None,
+    machines: Sequence[Machine],
+    copies: Sequence[Copy],
+    wanted: Copy,
+    scheduling: Mapping[str, Any],
+) -> Machine | None:
+    """Returns the instance that a further copy is placed on; None without room.
+
+    AWS documents no placement without a SchedulingConfig. Here the first instance with room has it.
 
     Args:
-        instance: of one instance; None if it is unknown, so that one holds any number of copies.
-        copies: the copies; the largest are placed first.
-
-    Returns:
-        None if a copy is larger than an instance.
+        instance: resources of one instance; None if they are unknown, so that one holds all.
+        machines: the instances that there are.
+        copies: the copies that are there.
+        wanted: the further copy; its machine is not read.
+        scheduling: SchedulingConfig of its component.
     """
-    ordered = sorted(
-        copies, key=lambda copy: (copy.accelerators, copy.memory_mb, copy.cores), reverse=True
+    on = Counter(copy.machine for copy in copies if copy.machine is not None)
+    room = [each for each in machines if _holds(instance, copies, each, wanted.size)]
+    own = Counter(
+        copy.machine
+        for copy in copies
+        if copy.machine is not None and copy.component == wanted.component
     )
+    balance, zones = scheduling.get("AvailabilityZoneBalance"), {each.zone for each in machines}
+    if balance is not None:
+        by_zone = Counter(machine.zone for machine in own.elements())
+        most = max(balance.get("MaxImbalance", 0), _imbalance(by_zone, zones) - 1)
+        balanced = (e for e in room if _imbalance(by_zone + Counter([e.zone]), zones) <= most)
+        # PERMISSIVE: without a balanced place, any other.
+        room = list(balanced) or room
+    strategy = scheduling.get("PlacementStrategy")
+    if strategy == "SPREAD":
+        return min(room, key=lambda each: (own[each], on[each]), default=None)
+    if strategy == "BINPACK":
+        return max(room, key=lambda each: on[each], default=None)
+    return next(iter(room), None)
+
+
+def _holds(instance: Size | None, copies: Sequence[Copy], machine: Machine, size: Size) -> bool:
     if instance is None:
-        return min(len(ordered), 1)
-    free: list[Size] = []
-    for copy in ordered:
-        if not instance.holds(copy):
-            return None
-        index = next((i for i, rest in enumerate(free) if rest.holds(copy)), None)
-        if index is None:
-            free.append(instance.without(copy))
-        else:
-            free[index] = free[index].without(copy)
-    return len(free)
+        return True
+    for copy in copies:
+        if copy.machine is machine:
+            instance = instance.without(copy.size)
+    return instance.holds(size)
 
 
-def copies_that_fit(
-    instance: Size | None, taken: Sequence[Size], wanted: Sequence[Size], most_instances: int
-) -> int:
-    """Returns how many of the wanted copies fit beside those that are there.
-
-    Args:
-        instance: of one instance; None if it is unknown.
-        taken: the copies that are there.
-        wanted: further copies, in the order in which they are placed.
-        most_instances: the instances that there may be.
-    """
-    for count in range(len(wanted), 0, -1):
-        needed = instances_for(instance, [*taken, *wanted[:count]])
-        if needed is not None and needed <= most_instances:
-            return count
-    return 0
+def _imbalance(copies: Mapping[int, int], zones: Iterable[int]) -> int:
+    counts = [copies.get(zone, 0) for zone in zones]
+    return max(counts, default=0) - min(counts, default=0)

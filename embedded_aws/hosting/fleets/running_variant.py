@@ -22,6 +22,7 @@ from slipway.embedded_aws.hosting.fleets.connections import (
     ContainerConnections,
     ContainerUnreachableError,
 )
+from slipway.embedded_aws.hosting.fleets.machine import Machine
 from slipway.embedded_aws.hosting.fleets.model_download import ModelDataError
 from slipway.embedded_aws.hosting.fleets.network_interface import (
     VpcError,
@@ -99,6 +100,8 @@ class RunningVariant(Variant):
         model: the CreateModel request of its model.
         volume_key: KmsKeyId of the endpoint configuration; None without one.
         component_name: the inference component of which this is a copy; None for a variant.
+        machine: the instance of a copy; None for a variant.
+        keeps_model: whether that instance keeps the model data for its next copy.
 
     Attributes:
         role: ARN of the model's execution role.
@@ -119,6 +122,8 @@ class RunningVariant(Variant):
         model: Mapping[str, Any],
         volume_key: str | None,
         component_name: str | None = None,
+        machine: Machine | None = None,
+        keeps_model: bool = False,
     ) -> None:
         super().__init__(declared, config_name, context.without_capacity)
         self._context = context
@@ -137,7 +142,9 @@ class RunningVariant(Variant):
         self.images = (self._image,)
         # In the form of an EC2 instance id, which names the stream in SageMaker too.
         instance_id = f"i-{secrets.token_hex(9)[:17]}"
-        self.source = Source(instance_id, container_id=secrets.token_hex(32))
+        self.machine, self._keeps_model = machine, keeps_model
+        named = instance_id if machine is None else machine.id
+        self.source = Source(named, container_id=secrets.token_hex(32))
         self.home = context.directory / "instances" / instance_id
         self._volume_key = volume_key
         # Everything that `stop` gives back: log, port, network interface, grant, directory.
@@ -184,12 +191,12 @@ class RunningVariant(Variant):
         self._log = self._context.logs.open(
             region=self._region,
             group=self.log_group,
-            stream=f"{self.name}/{self.source.instance_id}",
+            stream=f"{self.name}/{self.home.name}",
             file=self._context.directory / "logs" / f"{self.name}-{self.home.name}.log",
         )
         self._held.callback(self._context.logs.release, self._log)
         spec = ContainerSpec(
-            name=f"slipway-{self.source.instance_id}",
+            name=f"slipway-{self.home.name}",
             declared=declared,
             region=self._region,
             port=port,
@@ -315,12 +322,20 @@ class RunningVariant(Variant):
 
     def _download(self, source: ModelSource, directory: Path) -> None:
         seconds = self.declared.get("ModelDataDownloadTimeoutInSeconds", _DEFAULT_DOWNLOAD_SECONDS)
-        model_download.download(
-            source,
-            RoleAccess(self._context.clients.client("s3", self._region), self.role),
-            directory,
-            timeout_seconds=seconds * self._context.time_scale,
-        )
+
+        def download() -> None:
+            model_download.download(
+                source,
+                RoleAccess(self._context.clients.client("s3", self._region), self.role),
+                directory,
+                timeout_seconds=seconds * self._context.time_scale,
+            )
+
+        if self.machine is None or not self._keeps_model:
+            download()
+        else:
+            kept = self._context.directory / "kept"
+            self.machine.fill(source.uri, directory, kept, download)
 
     def _remove_home(self, model_directory: Path) -> None:
         model_download.remove(model_directory)

@@ -212,7 +212,7 @@ class InvocationApi:
                 f"Endpoint {name} of account {ACCOUNT_ID} is asynchronous: call "
                 "InvokeEndpointAsync."
             )
-        entered = enter_component(endpoint, environ, hosting.find_component, hosting.metrics)
+        entered = enter_component(endpoint, environ, hosting.find_component, hosting.metrics, body)
         if entered is None:
             entered = _enter(endpoint, name, environ.get(_TARGET_VARIANT))
         invocation = _Invocation(

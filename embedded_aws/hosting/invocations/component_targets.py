@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _HEADER = "HTTP_X_AMZN_SAGEMAKER_INFERENCE_COMPONENT"
+_PREFIX_ID = "HTTP_X_AMZN_SAGEMAKER_PREFIX_AWARE_ID"
 _TARGET_VARIANT = "HTTP_X_AMZN_SAGEMAKER_TARGET_VARIANT"
 # As users quote it: https://github.com/garystafford/llm-langchain-sql-demo/issues/1.
 _REQUIRED = (
@@ -43,6 +44,7 @@ def enter_component(
     environ: WSGIEnvironment,
     find_component: Callable[[str, str], Component | None],
     metrics: MetricPublisher,
+    body: bytes,
 ) -> Entered | None:
     """Chooses the copy of a request and counts the request in.
 
@@ -74,22 +76,25 @@ def enter_component(
     if target != component.variant_name:
         # AWS's words are not public.
         raise validation_error(f"Inference Component {name} is not on variant {target}.")
+    prefix_id = environ.get(_PREFIX_ID, "")
     if isinstance(component, Adapter):
-        return _enter_adapter(component, endpoint, metrics)
-    copy = component.enter()
+        return _enter_adapter(component, endpoint, metrics, body, prefix_id)
+    copy = component.enter(body, prefix_id)
     if copy is None:
         metrics.record_values(component.owner, {"NoCapacityInvocationFailures": 1.0})
         raise validation_error(_NO_CAPACITY)
     return Entered(copy, len(component.copies), fleet.metrics, name)
 
 
-def _enter_adapter(adapter: Adapter, endpoint: Endpoint, metrics: MetricPublisher) -> Entered:
+def _enter_adapter(
+    adapter: Adapter, endpoint: Endpoint, metrics: MetricPublisher, body: bytes, prefix_id: str
+) -> Entered:
     """Chooses a copy of an adapter's base, which has the adapter then."""
     files, fleet = adapter.enter_files(), endpoint.serving
     if files is None or fleet is None:
         # AWS's words are not public.
         raise validation_error(f"Adapter {adapter.name} is {adapter.status}, and answers nothing.")
-    copy = adapter.base.enter()
+    copy = adapter.base.enter(body, prefix_id)
     if copy is None:
         files.leave()
         metrics.record_values(adapter.owner, {"NoCapacityInvocationFailures": 1.0})

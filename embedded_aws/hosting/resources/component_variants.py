@@ -14,7 +14,6 @@ from slipway.embedded_aws.hosting.resources.refusals import refuse
 from slipway.embedded_aws.iam.trust import require_role
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
 
-_ROUTING = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM")
 _OF_ENDPOINT = {
     "AsyncInferenceConfig": "asynchronous endpoints with inference components",
     "DataCaptureConfig": "data capture of inference components",
@@ -69,7 +68,6 @@ def check_hosting(
         check_network(clients.client("ec2", caller.region), network)
     for variant in empty:
         refuse(variant, _OF_CONTAINER)
-        _check_routing(variant)
         _check_scaling(variant, refused)
 
 
@@ -84,12 +82,6 @@ def _check_models(parameters: Mapping[str, Any], variants: Sequence[Mapping[str,
         parameters,
         {name: f"{name} of a configuration whose variants name models" for name in _OF_MODELS},
     )
-
-
-def _check_routing(variant: Mapping[str, Any]) -> None:
-    strategy = variant.get("RoutingConfig", {}).get("RoutingStrategy", _ROUTING[0])
-    if strategy not in _ROUTING:
-        raise ValidationError(f"The embedded AWS does not emulate routing {strategy}.")
 
 
 def _check_scaling(variant: Mapping[str, Any], refused: Collection[ReportedRefusal]) -> None:

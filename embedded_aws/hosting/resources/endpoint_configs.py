@@ -28,6 +28,7 @@ _UNSUPPORTED_VARIANT = {
     "EnableSSMAccess": "SSM access",
     "AcceleratorPartitionLayouts": "accelerator partitions",
 }
+_OF_PREFIXES = ("PrefixLength", "ConcurrencyThreshold")
 # Families with local NVMe storage, on which SageMaker refuses VolumeSizeInGB. Source: the hosting
 # documentation's list of instance types with local storage, read 2026-11.
 _LOCAL_STORAGE = re.compile(
@@ -84,6 +85,7 @@ class EndpointConfigs(DeclaredResources):
     def _check_variant(self, caller: Caller, variant: Mapping[str, Any]) -> None:
         name = variant["VariantName"]
         refuse(variant, _UNSUPPORTED_VARIANT)
+        _check_routing(name, variant.get("RoutingConfig", {}))
         if ("InstanceType" in variant) == ("InstancePools" in variant):
             raise ValidationError(
                 f'Variant "{name}" needs either an InstanceType or InstancePools.'
@@ -142,6 +144,19 @@ def _check_async(config: Mapping[str, Any], variants: list[Any]) -> None:
         AsyncSettings.of(config)
     except ValueError as error:
         raise ValidationError(str(error)) from None
+
+
+def _check_routing(name: str, routing: Mapping[str, Any]) -> None:
+    """Checks a RoutingConfig; AWS's words are not public."""
+    strategy, prefixes = routing.get("RoutingStrategy"), routing.get("PrefixAwareRoutingConfig")
+    if strategy == "KV_AWARE":
+        raise ValidationError("The embedded AWS does not emulate routing KV_AWARE.")
+    if strategy == "PREFIX_AWARE" and len(prefixes or ()) < len(_OF_PREFIXES):
+        raise ValidationError(f'Variant "{name}" needs {" and ".join(_OF_PREFIXES)}.')
+    if strategy != "PREFIX_AWARE" and prefixes:
+        raise ValidationError(
+            f'PrefixAwareRoutingConfig of variant "{name}" needs RoutingStrategy PREFIX_AWARE.'
+        )
 
 
 def _check_ami(ami: str, types: list[str]) -> None:

@@ -82,6 +82,49 @@ def test_requests_go_to_the_copy_with_the_fewest_requests(hosted: Hosted) -> Non
     stream["Body"].close()
 
 
+def test_equal_prefixes_go_to_one_copy(hosted: Hosted) -> None:
+    routing = {
+        "RoutingStrategy": "PREFIX_AWARE",
+        "PrefixAwareRoutingConfig": {"PrefixLength": 1024, "ConcurrencyThreshold": 1},
+    }
+    endpoint = hosted.endpoint(RoutingConfig=routing, InitialInstanceCount=2)
+    name = hosted.component(endpoint, copies=2, size=ON_GPU)
+    own = {hosted.invoke(endpoint, name, "pid") for _ in range(10)}
+    assert len(own) == 1
+    # One program after the other asks: each has an order of its own.
+    others = (hosted.invoke(endpoint, name, "pid", PrefixAwareId=str(n)) for n in range(64))
+    assert own < set(others)
+    # The copy is at the threshold while it answers, and the other one takes the next request.
+    body = " ".join(["stream", *"x" * 200, "end"]).encode()
+    stream = hosted.account.runtime.invoke_endpoint_with_response_stream(
+        EndpointName=endpoint, InferenceComponentName=name, Body=body
+    )
+    next(iter(stream["Body"]))
+    during = {hosted.invoke(endpoint, name, "pid", PrefixAwareId=str(n)) for n in range(16)}
+    assert len(during) == 1
+    stream["Body"].close()
+
+
+def test_an_instance_keeps_the_model_data_for_its_next_copy(hosted: Hosted) -> None:
+    account = hosted.account
+    account.put("kept/files/weights.bin", b"weights")
+    model = account.model(**account.source("s3://artifacts/kept/files/"))
+    endpoint, names = hosted.endpoint(), []
+    for is_kept in (True, False):
+        specification = {
+            "ModelName": model,
+            "ComputeResourceRequirements": {"MinMemoryRequiredInMb": 1024},
+            "DataCacheConfig": {"EnableCaching": is_kept},
+        }
+        names.append(hosted.begin(endpoint, specification))
+        hosted.settled(names[-1])
+    account.s3.delete_object(Bucket="artifacts", Key="kept/files/weights.bin")
+    for each in names:
+        hosted.scale(each, 2)
+    # The copy that downloaded finds nothing any more.
+    assert len(list((account.directory / "instances").glob("*/model/weights.bin"))) == 3
+
+
 def test_several_components_share_an_endpoint(hosted: Hosted) -> None:
     endpoint = hosted.endpoint()
     first = hosted.component(endpoint, "first ")

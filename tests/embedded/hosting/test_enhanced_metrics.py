@@ -89,9 +89,14 @@ def test_without_enhanced_metrics_no_instance_is_named(account: Any) -> None:
 def test_requests_of_a_component_are_counted_for_each_copy(account: Any) -> None:
     hosted = Hosted(account)
     endpoint = account.serve(
-        hosted.variant(), ExecutionRoleArn=account.role, MetricsConfig=ENHANCED
+        hosted.variant(InitialInstanceCount=2),
+        ExecutionRoleArn=account.role,
+        MetricsConfig=ENHANCED,
     )
-    name = hosted.component(endpoint, copies=2)
+    balance = {"EnforcementMode": "PERMISSIVE"}
+    spread = {"PlacementStrategy": "SPREAD", "AvailabilityZoneBalance": balance}
+    name = hosted.begin(endpoint, {**hosted.specification(), "SchedulingConfig": spread}, 2)
+    hosted.settled(name)
 
     # Each copy tells its process: here both have answered.
     answered = set[str]()

@@ -1,13 +1,15 @@
 """Copies of inference components on instances, in numbers alone."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from slipway.embedded_aws.hosting.fleets.machine import Machine
 from slipway.embedded_aws.hosting.fleets.placement import (
+    Copy,
     Size,
-    copies_that_fit,
-    instances_for,
+    place,
     size_of_copy,
     size_of_instance,
 )
@@ -36,32 +38,62 @@ def test_sizes_of_instances_are_those_of_ec2(instance_type: str, size: Size | No
     assert size_of_instance(instance_type) == size
 
 
+def placed(
+    sizes: Sequence[Size],
+    zones: Sequence[int],
+    scheduling: Mapping[str, Any] | None = None,
+    instance: Size | None = INSTANCE,
+) -> list[int | None]:
+    """Returns the number of the instance of each copy of one component; None without room."""
+    machines, copies = [Machine(zone) for zone in zones], list[Copy]()
+    found: list[int | None] = []
+    for size in sizes:
+        machine = place(instance, machines, copies, Copy("chat", size), scheduling or {})
+        found.append(None if machine is None else machines.index(machine))
+        if machine is not None:
+            copies.append(Copy("chat", size, machine))
+    return found
+
+
 @pytest.mark.parametrize(
-    ("copies", "instances"),
+    ("sizes", "machines"),
     [
-        ([], 0),
-        ([SMALL] * 9, 1),
-        ([HALF] * 3, 2),
-        ([ON_GPU] * 3, 3),
-        ([of(NumberOfCpuCoresRequired=1.5)] * 3, 2),
-        # A copy without a GPU finds room beside copies with one, whatever the order.
-        ([HALF, HALF, ON_GPU, ON_GPU], 2),
-        ([of(MinMemoryRequiredInMb=16_385)], None),
-        ([of(NumberOfAcceleratorDevicesRequired=2)], None),
+        ([SMALL] * 3, [0, 0, 0]),
+        ([HALF] * 5, [0, 0, 1, 1, None]),
+        ([ON_GPU] * 3, [0, 1, None]),
+        ([of(NumberOfCpuCoresRequired=1.5)] * 3, [0, 0, 1]),
+        ([ON_GPU, HALF, ON_GPU, HALF], [0, 0, 1, 1]),
+        ([of(MinMemoryRequiredInMb=16_385)], [None]),
     ],
 )
-def test_instances_are_filled_one_after_the_other(
-    copies: list[Size], instances: int | None
-) -> None:
-    assert instances_for(INSTANCE, copies) == instances
+def test_instances_are_filled_one_after_the_other(sizes, machines) -> None:
+    assert placed(sizes, [0, 1]) == machines
 
 
 def test_an_unknown_type_holds_any_number_of_copies() -> None:
-    assert instances_for(None, [ON_GPU] * 5) == 1
-    assert instances_for(None, []) == 0
+    assert placed([ON_GPU] * 3, [0], instance=None) == [0, 0, 0]
+    assert placed([ON_GPU], [], instance=None) == [None]
 
 
-def test_as_many_copies_fit_as_there_may_be_instances() -> None:
-    assert copies_that_fit(INSTANCE, [ON_GPU], [ON_GPU] * 3, most_instances=2) == 1
-    assert copies_that_fit(INSTANCE, [ON_GPU], [ON_GPU], most_instances=1) == 0
-    assert copies_that_fit(INSTANCE, [], [HALF] * 4, most_instances=2) == 4
+def balanced(strategy: str, imbalance: int) -> dict[str, Any]:
+    balance = {"EnforcementMode": "PERMISSIVE", "MaxImbalance": imbalance}
+    return {"PlacementStrategy": strategy, "AvailabilityZoneBalance": balance}
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "machines"),
+    [
+        ({"PlacementStrategy": "SPREAD"}, [0, 1, 2, 0]),
+        ({"PlacementStrategy": "BINPACK"}, [0, 0, 1, 1]),
+        # The third instance is the only one of its zone.
+        (balanced("BINPACK", 0), [0, 2, 0, 2]),
+        (balanced("BINPACK", 2), [0, 0, 2, 2]),
+        (balanced("SPREAD", 0), [0, 2, 1, 2]),
+    ],
+)
+def test_copies_are_spread_or_packed_within_balanced_zones(scheduling, machines) -> None:
+    assert placed([HALF] * 4, [0, 0, 1], scheduling) == machines
+
+
+def test_a_zone_without_room_does_not_stop_a_copy() -> None:
+    assert placed([HALF] * 5, [0, 0, 1], balanced("SPREAD", 0))[-1] == 0
