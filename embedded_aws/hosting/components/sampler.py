@@ -10,10 +10,14 @@
 """
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 
 from slipway.embedded_aws.hosting.components.component import Component, copies_on
+from slipway.embedded_aws.hosting.components.consolidation import emptied
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
+from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from slipway.embedded_aws.hosting.fleets.placement import Copy
 from slipway.embedded_aws.hosting.resources.records import Records
 from slipway.embedded_aws.hosting.telemetry.metrics import MetricPublisher
 from slipway.embedded_aws.periodic import Periodic
@@ -90,11 +94,36 @@ class ComponentSampler:
         with endpoint.lock:
             groups = [] if endpoint.live is None else list(endpoint.live.groups.values())
         for group in groups:
+            self._consolidate(endpoint, group, now_seconds)
             copies = copies_on(self._components.all(), endpoint, group.name)
             occupied = {copy.machine for copy in copies if copy.machine is not None}
             with endpoint.lock:
                 group.follow(len(occupied), now_seconds)
                 group.machines(occupied)
+
+    def _consolidate(self, endpoint: Endpoint, group: InstanceGroup, now_seconds: float) -> None:
+        """Moves copies together, and releases the instances that they leave."""
+        found = [
+            each
+            for each in self._components.all()
+            if each.endpoint is endpoint and each.variant_name == group.name
+        ]
+        changing = any(each.progress is not None for each in found)
+        counts = Counter({each.name: len(each.copies) for each in found})
+        if not group.is_due(counts, now_seconds) or changing:
+            return
+        running = [(each, copy) for each in found for copy in each.copies]
+        copies = [Copy(each.name, each.copy_size, copy.machine) for each, copy in running]
+        scheduling = {each.name: each.specification.get("SchedulingConfig", {}) for each in found}
+        for _ in range(group.most_consolidated):
+            moved = emptied(group.instance_size, copies, scheduling)
+            if moved is None:
+                return
+            for (_, copy), at in zip(running, moved, strict=True):
+                if at.machine is not None and at.machine is not copy.machine:
+                    copy.move(at.machine)
+            copies = moved
+            group.instance_count = max(group.instance_count - 1, group.lowest_count)
 
 
 def _mark(seconds: float) -> int:

@@ -30,6 +30,7 @@ class InstanceGroup(Variant):
         settings_of_models: members of the configuration that apply to every model on the instances.
         volume_key: KmsKeyId of the configuration; None without one.
         is_least_outstanding: whether requests go to the copy with the fewest requests.
+        most_consolidated: instances that are emptied at a time, where copies are moved together.
         prefixes: PrefixAwareRoutingConfig; None with another routing.
         idle_since_seconds: time since which there are more instances than needed; None if there are
             not.
@@ -61,6 +62,23 @@ class InstanceGroup(Variant):
         self.is_least_outstanding = routing.get("RoutingStrategy") == "LEAST_OUTSTANDING_REQUESTS"
         self.idle_since_seconds: float | None = None
         self._machines: list[Machine] = []
+        policy = scaling.get("ScaleInPolicy", {})
+        self._consolidates: bool = policy.get("Strategy") == "CONSOLIDATION"
+        # botocore's documentation has the defaults.
+        self.most_consolidated: int = policy.get("MaximumStepSize", 1)
+        self._cooldown_seconds: int = 60 * policy.get("CooldownInMinutes", 20)
+        self._seen: tuple[Any, float] = (None, 0.0)
+
+    def is_due(self, copies: Counter[str], now_seconds: float) -> bool:
+        """Returns whether copies may be moved together: nothing changed for the cooldown.
+
+        Args:
+            copies: by component.
+            now_seconds: the account's time.
+        """
+        if self._seen[0] != copies:
+            self._seen = (copies, now_seconds)
+        return self._consolidates and now_seconds - self._seen[1] >= self._cooldown_seconds
 
     def machines(self, occupied: Iterable[Machine]) -> list[Machine]:
         """Returns the instances, as many as are counted; those with copies stay.

@@ -113,8 +113,8 @@ def place(
     balance, zones = scheduling.get("AvailabilityZoneBalance"), {each.zone for each in machines}
     if balance is not None:
         by_zone = Counter(machine.zone for machine in own.elements())
-        most = max(balance.get("MaxImbalance", 0), _imbalance(by_zone, zones) - 1)
-        balanced = (e for e in room if _imbalance(by_zone + Counter([e.zone]), zones) <= most)
+        most = max(balance.get("MaxImbalance", 0), imbalance(by_zone, zones) - 1)
+        balanced = (e for e in room if imbalance(by_zone + Counter([e.zone]), zones) <= most)
         # PERMISSIVE: without a balanced place, any other.
         room = list(balanced) or room
     strategy = scheduling.get("PlacementStrategy")
@@ -134,6 +134,7 @@ def _holds(instance: Size | None, copies: Sequence[Copy], machine: Machine, size
     return instance.holds(size)
 
 
-def _imbalance(copies: Mapping[int, int], zones: Iterable[int]) -> int:
+def imbalance(copies: Mapping[int, int], zones: Iterable[int]) -> int:
+    """Returns how many copies one zone has more than another."""
     counts = [copies.get(zone, 0) for zone in zones]
     return max(counts, default=0) - min(counts, default=0)

@@ -281,6 +281,10 @@ class RunningVariant(Variant):
                     self.connections.manage("DELETE", f"/adapters/{quote(identifier)}")
             model_download.remove(self.home / "adapters" / identifier)
 
+    def move(self, machine: Machine) -> None:
+        """Puts a copy on another instance, without a restart."""
+        self.machine, self.source = machine, self.source._replace(instance_id=machine.id)
+
     def request_stop(self) -> None:
         """Begins to stop; a start in progress fails."""
         self._stopping.set()

@@ -88,8 +88,6 @@ def _check_scaling(variant: Mapping[str, Any], refused: Collection[ReportedRefus
     scaling = variant.get("ManagedInstanceScaling", {})
     if scaling.get("Status") != "ENABLED":
         return
-    if scaling.get("ScaleInPolicy", {}).get("Strategy", "IDLE_RELEASE") != "IDLE_RELEASE":
-        raise ValidationError("The embedded AWS does not emulate scale-in by CONSOLIDATION.")
     low, high = scaling.get("MinInstanceCount"), scaling.get("MaxInstanceCount")
     if low == 0 and ReportedRefusal.MIN_INSTANCE_COUNT_0 in refused:
         raise ValidationError(ReportedRefusal.MIN_INSTANCE_COUNT_0.message)

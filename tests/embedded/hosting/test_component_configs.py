@@ -48,9 +48,19 @@ def hosted(account: Account) -> Hosted:
             'InitialInstanceCount 5 of variant "AllTraffic" is greater than MaxInstanceCount 4.',
         ),
         (
-            {"ManagedInstanceScaling": {**SCALED, "ScaleInPolicy": {"Strategy": "CONSOLIDATION"}}},
+            {"RoutingConfig": {"RoutingStrategy": "PREFIX_AWARE"}},
             {},
-            "The embedded AWS does not emulate scale-in by CONSOLIDATION.",
+            'Variant "AllTraffic" needs PrefixLength and ConcurrencyThreshold.',
+        ),
+        (
+            {
+                "RoutingConfig": {
+                    "RoutingStrategy": "RANDOM",
+                    "PrefixAwareRoutingConfig": {"PrefixLength": 1024, "ConcurrencyThreshold": 1},
+                }
+            },
+            {},
+            'PrefixAwareRoutingConfig of variant "AllTraffic" needs RoutingStrategy PREFIX_AWARE.',
         ),
         (
             {"RoutingConfig": {"RoutingStrategy": "KV_AWARE"}},

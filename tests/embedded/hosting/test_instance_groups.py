@@ -1,9 +1,12 @@
 """When the instances of components are added and released, in seconds."""
 
+from collections import Counter
+from typing import Any
+
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
 
 
-def group(lowest: int = 0, highest: int = 3) -> InstanceGroup:
+def group(lowest: int = 0, highest: int = 3, **scaling: Any) -> InstanceGroup:
     declared = {
         "VariantName": "main",
         "InstanceType": "ml.g5.xlarge",
@@ -13,6 +16,7 @@ def group(lowest: int = 0, highest: int = 3) -> InstanceGroup:
             "Status": "ENABLED",
             "MinInstanceCount": lowest,
             "MaxInstanceCount": highest,
+            **scaling,
         },
     }
     return InstanceGroup(declared, {}, "config")
@@ -49,3 +53,21 @@ def test_bounds_hold() -> None:
     instances.follow(0, 1.0)
     instances.follow(0, 601.0)
     assert instances.instance_count == 1
+
+
+def test_copies_are_moved_together_when_nothing_changed_for_the_cooldown() -> None:
+    instances = group(ScaleInPolicy={"Strategy": "CONSOLIDATION", "CooldownInMinutes": 5})
+    two, one = Counter({"chat": 2}), Counter({"chat": 1})
+    seen = [(two, 10.0), (two, 309.0), (one, 310.0), (one, 609.0), (one, 610.0)]
+    assert [instances.is_due(*each) for each in seen] == [False, False, False, False, True]
+    assert not group().is_due(two, 9_999.0)
+
+
+def test_a_released_instance_is_forgotten_and_the_next_is_in_the_other_zone() -> None:
+    instances = group()
+    [first] = instances.machines(())
+    instances.instance_count = 2
+    assert [each.zone for each in instances.machines([first])] == [0, 1]
+    second = instances.machines([first])[1]
+    instances.instance_count = 1
+    assert instances.machines([second]) == [second]

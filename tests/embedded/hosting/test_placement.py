@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from slipway.embedded_aws.hosting.components.consolidation import emptied
 from slipway.embedded_aws.hosting.fleets.machine import Machine
 from slipway.embedded_aws.hosting.fleets.placement import (
     Copy,
@@ -97,3 +98,20 @@ def test_copies_are_spread_or_packed_within_balanced_zones(scheduling, machines)
 
 def test_a_zone_without_room_does_not_stop_a_copy() -> None:
     assert placed([HALF] * 5, [0, 0, 1], balanced("SPREAD", 0))[-1] == 0
+
+
+def test_copies_leave_the_instance_with_the_fewest() -> None:
+    first, second = Machine(0), Machine(1)
+    copies = [Copy("chat", SMALL, first), Copy("chat", SMALL, first), Copy("ocr", SMALL, second)]
+    moved = emptied(INSTANCE, copies, {})
+    assert moved is not None
+    assert {copy.machine for copy in moved} == {first}
+    assert emptied(INSTANCE, moved, {}) is None
+    full = [Copy("chat", ON_GPU, first), Copy("ocr", ON_GPU, second)]
+    assert emptied(INSTANCE, full, {}) is None
+
+
+def test_a_balance_of_zones_keeps_copies_apart() -> None:
+    copies = [Copy("chat", SMALL, Machine(zone)) for zone in (0, 1)]
+    assert emptied(INSTANCE, copies, {"chat": balanced("BINPACK", 9)}) is None
+    assert emptied(INSTANCE, copies, {"chat": {"PlacementStrategy": "BINPACK"}}) is not None
