@@ -1,4 +1,4 @@
-"""What loads a deployed endpoint; one is loaded in tests/embedded/lifecycle/test_neuron.py."""
+"""What loads a deployed endpoint; one is loaded in tests/embedded/lifecycle/test_bert.py."""
 
 import json
 import shutil

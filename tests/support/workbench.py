@@ -22,7 +22,7 @@ from tests.support.starts import count_start
 MODEL = "gpt2-autocomplete"
 # An assembly of the foundation and these models, which the session's account comes with.
 SHIPPED = "cdk.out.shipped"
-SHIPPED_MODELS = (MODEL, "bert-qa-throughput", "bert-qa-latency", "bert-qa-inf2")
+SHIPPED_MODELS = (MODEL, "bert-qa-gpu", "bert-qa-throughput", "bert-qa-latency", "bert-qa-inf2")
 # Where the CDK CLI writes what it synthesises, unless it is told another folder.
 LATEST = "cdk.out"
 

@@ -1,4 +1,4 @@
-"""The configs for Neuron on the embedded AWS: the sample, on the CPU, in place of a real model."""
+"""BERT's configs on the embedded AWS: the sample, on the CPU, in place of a real model."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from tests.support.workbench import SHIPPED, SHIPPED_MODELS, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
 
-MODELS = ("bert-qa-throughput", "bert-qa-latency", "bert-qa-inf2")
+MODELS = ("bert-qa-gpu", "bert-qa-throughput", "bert-qa-latency", "bert-qa-inf2")
 NOTES = "ml.inf1.6xlarge has 24 vCPUs. search-qa is in eu-west-1. The platform team owns search-qa."
 QUESTIONS = {"Which region is search-qa in?": "eu-west-1", "Which team owns search-qa?": "platform"}
 
