@@ -52,6 +52,7 @@ TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 PROGRAMS = [
     pytest.param(block, id=block.place, marks=[ENVIRONMENTS[name][1] for name in block.labels[1:]])
     for block in blocks(PAGE)
+    if block.language != "yaml"
 ]
 
 pytestmark = [pytest.mark.timeout(300)]

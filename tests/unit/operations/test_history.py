@@ -52,7 +52,7 @@ class Account:
 
 
 def endpoint(*variants: str, answers: str | None = None, copies: bool = False) -> EndpointStatus:
-    component = Component("ranker", "InService", NOW, None, 1, 1, 4) if copies else None
+    component = Component("ranker", "InService", NOW, None, 1, 1, 4, None) if copies else None
     return EndpointStatus(
         name="ranker",
         status="InService",
