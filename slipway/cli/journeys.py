@@ -37,6 +37,7 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "list": "slipway list",
         "logs": "slipway logs ranker --follow",
         "dashboard": "slipway dashboard ranker --html ranker.html --hours 24",
+        "shadow-report": "slipway shadow-report ranker --since 2h",
         "ui": "slipway ui",
     },
     "Take it away": {

@@ -50,7 +50,7 @@ def logs(
     from slipway.deployed.traffic import account_time
     from slipway.operations.logs import find_groups, follow_log, read_log
 
-    length = _length(since)
+    length = length_of(since)
     project = current_project()
     environment = project.environment(env)
     access = open_access(environment, project.root)
@@ -72,13 +72,14 @@ def logs(
             _print(read_log(client, group, start), errors=errors, as_json=as_json)
 
 
-def _length(text: str) -> timedelta:
+def length_of(text: str, longest: timedelta = _LONGEST) -> timedelta:
+    """Returns the time that `--since` names; raises `UserError` if it is none, or is too long."""
     match = re.fullmatch(r"(\d{1,6})([smhd])", text)
-    length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else _LONGEST
-    if match is None or length > _LONGEST:
+    length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else longest
+    if match is None or length > longest:
         raise UserError.of(
             Code.WRONG_OPTIONS,
-            f"`--since {text}` is no length of time of at most {_LONGEST.days} days",
+            f"`--since {text}` is no length of time of at most {longest.days} days",
             "Write a number with its unit, such as `90s`, `15m`, `2h` or `3d`.",
         )
     return length

@@ -41,6 +41,7 @@ from slipway.cli.prune import prune
 from slipway.cli.publish import publish
 from slipway.cli.review import review
 from slipway.cli.schema import schema
+from slipway.cli.shadow_report import shadow_report
 from slipway.cli.simulate import simulate
 from slipway.cli.status import status
 from slipway.cli.triton_repository import triton_repository
@@ -87,6 +88,7 @@ app.command()(status)
 app.command("list")(list_models)
 app.command()(logs)
 app.command()(dashboard)
+app.command()(shadow_report)
 app.command()(ui)
 app.command()(invoke)
 app.command()(bench)

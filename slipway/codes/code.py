@@ -341,6 +341,13 @@ class Code(StrEnum):
     # Models of the TensorRT container.
     SETTING_OF_ANOTHER_MODEL = "SW810"
 
+    # The report of a shadow variant.
+    NO_SHADOW = "SW815"
+    TOO_LITTLE_CAPTURED = "SW816"
+    NOTHING_CAPTURED = "SW817"
+    ANSWER_FORM = "SW818"
+    CAPTURED_UNREADABLE = "SW819"
+
     # Copies, rollouts and routing of an endpoint.
     COPY_SETTING = "SW830"
     ROLLOUT_COUNT = "SW831"

@@ -5,6 +5,7 @@
 - `status`: what an endpoint really serves, and why a deployment failed.
 - `deployment.py`: the last deployment of a stack.
 - `history.py`: what an endpoint did in the last hours, and `plots.py`, which draws it.
+- `captured.py`: what SageMaker captured, and `shadow_report.py`, which compares two variants by it.
 - `leftovers.py`: what a destroyed model left behind.
 
 `slipway.deployed` has the calls that describe endpoints, and reads their answers.

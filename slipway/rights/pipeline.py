@@ -5,22 +5,23 @@ embedded AWS. The CDK CLI itself only assumes the roles of `cdk bootstrap`, whic
 deploy. GetCallerIdentity, which every command of a real account begins with, needs no right.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.config.names import KEPT_LOGS
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
+from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.statements import Statement, allow, policy_document
+from slipway.planning.statements import Statement, allow, policy_document, read_objects
 from slipway.planning.vpc import SECURITY_GROUP_ID
 from slipway.rights.asynchronous import find_queue
 from slipway.rights.invoking import component_arns, invoke_statements
 from slipway.rights.remote import remote_statements
-from slipway.rights.statements import Place, use_key
+from slipway.rights.statements import Place, use_key, via_s3
 from slipway.s3_address import S3Address
 
 # What `cdk bootstrap` calls its roles, unless it is told another qualifier. `cdk diff` reads the
@@ -75,6 +76,7 @@ def least_policy(
         ),
         *invoke_statements(plan, place),
         *_operate(plan, place),
+        *_read_captured(plan, place),
     ]
     return policy_document(statements)
 
@@ -211,6 +213,15 @@ def _compile(
         repository = place.arn("ecr", f"repository/{compiling.image.repository}")
         statements.append(allow("FindCompiler", ["ecr:DescribeImages"], repository))
     return statements
+
+
+def _read_captured(plan: DeploymentPlan, place: Place) -> Iterator[Statement]:
+    """Reads what `slipway shadow-report` compares."""
+    if plan.capture is not None and plan.shadow is not None:
+        bucket, folder = S3Address.of(f"{plan.capture.uri}/{plan.endpoint_name}/")
+        yield from read_objects("Captured", f"arn:{place.partition}:s3:::{bucket}", folder)
+        if (key := plan.capture.key) not in (None, ARTIFACT_KEY):
+            yield allow("UseCaptureKey", ["kms:Decrypt"], key, **via_s3(place))
 
 
 def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:

@@ -80,6 +80,22 @@ def test_weights_elsewhere_in_s3_may_be_read_and_no_more(project):
     assert "RememberRecipes" not in found
 
 
+def test_captured_answers_of_a_shadow_may_be_read_with_their_key(tmp_path):
+    key = "arn:aws:kms:eu-west-1:210987654321:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    lines = (
+        "endpoint:\n  shadow: {sampling_percent: 10}\n"
+        f"  data_capture: {{destination: 's3://mine/', key_arn: '{key}'}}\n"
+    )
+    text = config_text("tiny", ("endpoint:\n", lines))
+    found = statements(Project(write_project(tmp_path, {"tiny": text}, published=["tiny"])))
+    folder = "tiny-production/*"
+    assert found["ReadCaptured"]["Resource"] == [f"arn:aws:s3:::mine/{folder}"]
+    assert found["ListCaptured"]["Condition"] == {"StringLike": {"s3:prefix": folder}}
+    assert (found["UseCaptureKey"]["Action"], found["UseCaptureKey"]["Resource"]) == (
+        ["kms:Decrypt"], [key],
+    )  # fmt: skip
+
+
 def test_a_commit_of_the_hub_is_remembered_in_the_bucket(project):
     weights = HubWeights(source="hub", repository="openai/gpt2", revision="0" * 40)
     found = statements(project, weights=weights)
