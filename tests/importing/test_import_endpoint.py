@@ -128,8 +128,8 @@ def test_a_shadow_of_another_model_is_left_out(report, written):
     assert "shadow" not in written()["endpoint"]
     assert (
         "Left out: shadow variant next=next-model: it serves another model than the endpoint. "
-        "Import it under a name of its own.\n" in output
-    )
+        "Import it with `--call`, and write its `model`, `serving` and `artifacts` into `shadow`.\n"
+    ) in output
 
 
 def test_the_last_rollout_is_the_next_one(report, written):

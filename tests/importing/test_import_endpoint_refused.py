@@ -137,8 +137,8 @@ def test_variants_of_several_models_are_refused(import_endpoint):
         "the variants of the endpoint chat-old serve several models: chat-model, other-model"
     )
     assert caught.value.problems[0].remedy == (
-        "Variants of a config share their model. Import each model with `--call`, under a name of "
-        "its own."
+        "An import reads one model. Import each with `--call`, under a name of its own. Then write "
+        "the second one's `model`, `serving` and `artifacts` into its variant."
     )
 
 

@@ -1,6 +1,7 @@
 """Promotion: production gets the bytes that staging tested, verified, or nothing."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from slipway.planning.artifact_place import artifact_place
 from slipway.project import Project
 from slipway.publishing.publish import Published
 from slipway.rights.promotion import promotion_policy
+from tests.publishing.checkpoints import safetensors
 from tests.publishing.progress import Progress
 from tests.publishing.promotions import (
     FILES,
@@ -61,6 +63,36 @@ def test_production_gets_the_bytes_and_its_own_package(root: Path, account: Acce
         promoted_from="staging",
     )
     assert Project(root).plan("tiny", PRODUCTION).artifact.digest == tested.digest
+
+
+def test_each_model_of_two_variants_is_promoted(
+    root: Path, account: Access, monkeypatch: pytest.MonkeyPatch, slipway_command: Run
+) -> None:
+    other = root / "build/candidate"
+    shutil.copytree(root / "build/checkpoint", other)
+    (other / "model.safetensors").write_bytes(safetensors(b"candidate"))
+    own = "{name: candidate, weight: 1, artifacts: {weights: {path: build/candidate}}}"
+    variants = f"  variants: [{{name: stable, weight: 9}}, {own}]\n"
+    changed = (NO_ISOLATION[0], NO_ISOLATION[1] + variants)
+    (root / "model_configs/tiny.yaml").write_text(config_text("tiny", LMI, WEIGHTS, changed))
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("slipway.access.open_access", lambda *_: account)
+    assert slipway_command("publish", "tiny", "--env", "staging")[0] == 0
+    promotion = ("publish", "tiny", "--env", "production", "--from", "staging", "--json")
+    code, output, errors = slipway_command(*promotion)
+    assert code == 0, errors
+    told = json.loads(output)
+    tested = Project(root).plan("tiny", STAGING)
+    promoted = Project(root).plan("tiny", PRODUCTION)
+    digests = [each.weights.digest for each in promoted.every_served if each.weights]
+    assert digests == [each.weights.digest for each in tested.every_served if each.weights]
+    own_told = told["variants"]["candidate"]
+    assert digests == [told["weights_digest"], own_told["weights_digest"]]
+    assert len({*digests}) == 2
+    assert (told["promoted_from"], own_told["promoted_from"]) == ("staging", "staging")
+    there = contents(account, PRODUCTION)
+    key = f"artifacts/{digests[1]}/files/model.safetensors"
+    assert there[key] == (other / "model.safetensors").read_bytes()
 
 
 def test_a_second_promotion_moves_nothing(root: Path, account: Access) -> None:

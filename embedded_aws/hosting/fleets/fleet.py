@@ -92,7 +92,7 @@ class Fleet:
         """Starts all variants at the same time; after an error none is left running.
 
         Raises:
-            VariantStartError: the first failure, in the configuration's order.
+            VariantStartError: every failure, in the configuration's order.
         """
         # A variant may keep the number of instances of its predecessor, which may be none.
         started = [each for each in self.every_variant.values() if each.instance_count]
@@ -207,18 +207,18 @@ def start_together(variants: Sequence[Variant]) -> None:
     """Starts variants at the same time, and waits; the caller stops them after an error.
 
     Raises:
-        VariantStartError: the first failure, in the order of the variants.
+        VariantStartError: every failure, in the order of the variants.
     """
     if not variants:
         return
     with ThreadPoolExecutor(len(variants), "variant-start") as pool:
         starts = [pool.submit(variant.start) for variant in variants]
-    for start in starts:
-        error = start.exception()
-        if isinstance(error, VariantStartError):
-            raise error
-        if error is not None:
-            raise VariantStartError(
-                "Request to service failed. If failure persists after retry, contact "
-                f"customer support. ({type(error).__name__}: {error})"
-            ) from error
+    errors = [error for start in starts if (error := start.exception()) is not None]
+    unknown = next((each for each in errors if not isinstance(each, VariantStartError)), None)
+    if unknown is not None:
+        raise VariantStartError(
+            "Request to service failed. If failure persists after retry, contact "
+            f"customer support. ({type(unknown).__name__}: {unknown})"
+        ) from unknown
+    if errors:
+        raise VariantStartError(" ".join(dict.fromkeys(map(str, errors))))

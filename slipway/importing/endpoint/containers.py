@@ -70,8 +70,8 @@ def refuse_other_forms(described: Described, found: Findings) -> None:
         found.refuse(
             f"the variants of {described.origin} serve several models: "
             f"{', '.join([first, *others])}",
-            "Variants of a config share their model. Import each model with `--call`, under a name "
-            "of its own.",
+            "An import reads one model. Import each with `--call`, under a name of its own. Then "
+            "write the second one's `model`, `serving` and `artifacts` into its variant.",
         )
 
 

@@ -147,7 +147,8 @@ def _shadow(described: Described, first: _Variant, found: Findings) -> dict[str,
         found.leave_out(
             f"shadow variant {shadow.name}",
             str(raw.get("ModelName")),
-            "it serves another model than the endpoint. Import it under a name of its own.",
+            "it serves another model than the endpoint. Import it with `--call`, and write its "
+            "`model`, `serving` and `artifacts` into `shadow`.",
         )
         return None
     if shadow.name != SHADOW_VARIANT_NAME:

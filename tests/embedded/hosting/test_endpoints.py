@@ -179,6 +179,17 @@ def test_failed_update_keeps_serving(account: Any) -> None:
     assert "FailureReason" not in account.update(name, config)
 
 
+def test_an_update_whose_models_do_not_start_names_each_and_is_undone(account: Any) -> None:
+    name = account.endpoint(mark="old ")
+    modes = {"stable": "ok", "candidate": "dead", "other": "dead"}
+    variants = [account.variant(account.model(mode), each) for each, mode in modes.items()]
+    described = account.update(name, account.config(*variants))
+    assert (described["EndpointStatus"], account.invoke(name)) == ("InService", "old x")
+    assert [each["VariantName"] for each in described["ProductionVariants"]] == ["AllTraffic"]
+    named = [each for each in modes if f"production variant {each} " in described["FailureReason"]]
+    assert named == ["candidate", "other"]
+
+
 @pytest.mark.parametrize(
     ("retained", "excluded", "count", "weight"),
     [

@@ -36,6 +36,17 @@ HUB = (
 S3 = f"  weights:\n    source: s3\n    uri: s3://weights/tiny/\n{COMPILE}"
 PATH = f"  weights:\n    source: path\n    path: build/checkpoint\n{COMPILE}"
 
+CANDIDATE = """\
+  network_isolation: false
+  variants:
+    - {name: stable, weight: 9}
+    - name: candidate
+      weight: 1
+      serving: {container: lmi, framework: djl-lmi, version: 0.36.0, dtype: fp16, script: mine}
+      artifacts:
+        compile: null
+        weights: """
+
 
 class NoAccount(Access):
     """An account that must not be asked."""
@@ -56,10 +67,10 @@ def project(root: Path, artifacts: str, setting: str = "{}") -> Project:
     return Project(write_project(root, {"tiny": text}, environments=environments))
 
 
-def refused(found: Project) -> list[Problem]:
+def refused(found: Project, name: str = "tiny") -> list[Problem]:
     environment = found.environment("production")
     with pytest.raises(UserError) as caught:
-        publish_remotely(found, "tiny", environment, NoAccount(), Progress())
+        publish_remotely(found, name, environment, NoAccount(), Progress())
     return list(caught.value.problems)
 
 
@@ -216,6 +227,31 @@ def test_a_source_has_what_publishing_reads_and_nothing_else(
     assert [name for name in names if name.endswith("model.py")] != []
     assert [name for name in names if "weights.bin" in name or "samples" in name] == []
     assert check_source(folder, digest) is None
+
+
+def test_the_model_of_a_variant_has_a_source_and_refusals_of_its_own(tmp_path: Path) -> None:
+    line = "  instance_count: 2\n"
+    for place in ("{source: path, path: build/c}", "{source: s3, uri: 's3://other/c/'}"):
+        root = tmp_path / place[9:13]
+        root.mkdir()
+        found = project(root, S3)
+        path = found.files["tiny"]
+        path.write_text(path.read_text().replace(line, f"{line}{CANDIDATE}{place}\n"))
+        (root / "mine").mkdir()
+        (root / "mine/model.py").write_text("def handle(inputs): ...\n")
+        (problem,) = refused(found, "tiny@candidate")
+        assert str(problem.location).startswith("model_configs/tiny.yaml:35:")
+        assert (problem.code is Code.NOT_FOR_A_BUILD) == ("path" in place)
+    names = {
+        each: zipfile.ZipFile(
+            io.BytesIO(make_source(found, found.deployment(each, PRODUCTION)).archive)
+        ).namelist()
+        for each in found.published_names("tiny", PRODUCTION)
+    }
+    # The lock's and the images' names follow from both models, and the files from one.
+    more = {*names["tiny@candidate"]} - {*names["tiny"]}
+    assert more == {"project/mine/model.py"}
+    assert any("tensorrt" in each for each in names["tiny@candidate"])
 
 
 def test_a_source_that_was_changed_is_refused(unpacked: tuple[str, Path]) -> None:

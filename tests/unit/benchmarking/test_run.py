@@ -98,6 +98,21 @@ def test_requests_name_the_variant_of_their_engine_and_the_component(
     assert {row.levels["engine"] for row in run.trials} == {"vllm", "trtllm"}
 
 
+def test_each_model_of_an_endpoint_is_asked_by_its_variant_and_has_its_own_figures(
+    stub: Stub, tmp_path: Path
+) -> None:
+    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+        target = headers["X-Amzn-SageMaker-Target-Variant"]
+        return ok(number, headers) if target == "main" else (500, {}, b"")
+
+    stub.answer = answer
+    factors = {"concurrency": [1], "variant": ["main", "candidate"]}
+    run = make_run(stub, written_design(tmp_path, factors=factors, seconds=0.01))
+    run.carry_out()
+    failed = {row.levels["variant"]: row.figures["failed_percent"] for row in run.trials}
+    assert failed == {"main": 0, "candidate": 100}
+
+
 def test_a_variant_that_the_endpoint_lacks_is_told_before_any_request(
     stub: Stub, tmp_path: Path
 ) -> None:
