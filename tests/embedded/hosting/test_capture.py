@@ -175,10 +175,12 @@ def test_the_answers_of_a_shadow_variant_are_captured_too(account: Any, prefix: 
         ShadowProductionVariants=[shadow],
         DataCaptureConfig=settings(prefix),
     )
-    assert account.invoke(name, "x") == "x"
+    assert account.invoke(name, "x", InferenceId="one") == "x"
+    found = records(account, prefix, 2)
     answers = {
-        base64.b64decode(record["captureData"]["endpointOutput"]["data"])
-        for record in records(account, prefix, 2)
+        base64.b64decode(record["captureData"]["endpointOutput"]["data"]) for record in found
     }
     assert answers == {b"x", b"shadow x"}
+    assert [record["eventMetadata"]["inferenceId"] for record in found] == ["one", "one"]
+    assert len({record["eventMetadata"]["eventId"] for record in found}) == 2
     assert {key.split("/")[2] for key in keys(account, prefix)} == {"AllTraffic", "Shadow"}
