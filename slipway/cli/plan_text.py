@@ -89,6 +89,9 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         yield "instances", f"of the endpoint of {plan.host}: {', or '.join(first.instance_types)}"
     else:
         yield from (("instances", _variant(variant, plan)) for variant in plan.variants)
+    for each in plan.overriding:
+        names = ", ".join(each.instance_types)
+        yield "own model", f"of {names}: published as {plan.config.name}@{each.name}"
     if plan.shadow is not None:
         yield (
             "shadow",
@@ -139,13 +142,12 @@ def _on_accelerators(served: ServedModel) -> Iterator[tuple[str, str]]:
 
 
 def _own_models(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
-    """Yields, by the names of variants, how their own models differ from the endpoint's."""
+    """Yields, by variants and types, how their own models differ from the endpoint's."""
     shared = set(_of_model(plan))
-    for variant in plan.every_variant:
-        if variant.own is not None:
-            for label, text in _of_model(variant.own):
-                if (label, text) not in shared:
-                    yield variant.name, f"{label} {text}"
+    for name, own in plan.own_models.items():
+        for label, text in _of_model(own):
+            if (label, text) not in shared:
+                yield name, f"{label} {text}"
 
 
 def _of_model(served: ServedModel) -> Iterator[tuple[str, str]]:

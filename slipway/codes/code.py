@@ -348,6 +348,10 @@ class Code(StrEnum):
     ANSWER_FORM = "SW818"
     CAPTURED_UNREADABLE = "SW819"
 
+    # Models of fallback types.
+    POOL_LACKS_MODEL = "SW825"
+    MODEL_OVERRIDE = "SW826"
+
     # Copies, rollouts and routing of an endpoint.
     COPY_SETTING = "SW830"
     ROLLOUT_COUNT = "SW831"

@@ -1,4 +1,4 @@
-"""The documents of variants that serve a model of their own."""
+"""The documents of variants and of fallback types that serve a model of their own."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,29 +12,41 @@ _KINDS: tuple[FieldPath, ...] = (("serving", "container"), ("artifacts", "weight
 # Where a variant names one, the file's other sources of a release are left out.
 _OTHERS = {"weights": ("release",), "release": ("weights", "compile")}
 _VARIANTS, _SHADOW = ("endpoint", "variants"), ("endpoint", "shadow")
+_OVERRIDES: FieldPath = ("endpoint", "model_overrides")
+# One type needs no time for a second one.
+_OF_POOLS: FieldPath = ("endpoint", "instance_provision_timeout_seconds")
 
 
 def variant_documents(document: Document) -> Iterator[tuple[str, Document]]:
     """Yields each variant with sections of its own, and the config of an endpoint of it alone.
 
+    A model of fallback types has the name of its first type, which no variant can have.
+
     The sections are laid over the file's. Each value keeps its place, and what is no mapping is
     left to the check of the file.
     """
-    variants = _at(document, _VARIANTS)
     fields: list[FieldPath] = [
-        (*_VARIANTS, index) for index in range(len(variants) if isinstance(variants, list) else 0)
+        (*section, index)
+        for section in (_VARIANTS, _OVERRIDES)
+        if isinstance(found := _at(document, section), list)
+        for index in range(len(found))
     ]
     for field in (*fields, _SHADOW):
         own = document.section(field)
         name = SHADOW_VARIANT_NAME if field == _SHADOW else own.content.get("name")
+        if field[:2] == _OVERRIDES:
+            types = own.content.get("instances")
+            name = types[0] if isinstance(types, list) and types else None
         sections = [key for key in OWN_SECTIONS if isinstance(own.content.get(key), dict)]
         if isinstance(name, str) and any(own.content[key] for key in sections):
-            yield name, _alone(document, own.only(*sections), own, is_shadow=field == _SHADOW)
+            yield name, _alone(document, own.only(*sections), own, field[:2])
 
 
-def _alone(document: Document, sections: Document, own: Document, *, is_shadow: bool) -> Document:
-    base = document.without(_VARIANTS, _SHADOW)
-    if is_shadow:
+def _alone(document: Document, sections: Document, own: Document, place: FieldPath) -> Document:
+    base = document.without(_VARIANTS, _SHADOW, _OVERRIDES)
+    if place == _OVERRIDES:
+        base = base.without(_OF_POOLS)
+    if place == _SHADOW:
         # It has a fixed count, and no reservation.
         base = base.without(("autoscaling",), ("endpoint", "capacity_reservation_arn"))
     for kind in _KINDS:

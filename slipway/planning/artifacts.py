@@ -116,6 +116,16 @@ def _unpublished(deployment: Deployment, *, was_published: bool) -> Problem:
     wanted = deployment.environment.artifacts
     if not has_source(deployment):
         return no_source(deployment)
+    if deployment.variant in deployment.config.endpoint.instances:
+        # A model of fallback types has the name of its first one.
+        return Problem(
+            Code.POOL_LACKS_MODEL,
+            Kind.STATE,
+            f"the lock has no {wanted} of this config for {deployment.variant}, which has a model "
+            "of its own in `model_overrides`",
+            _publish_again(deployment),
+            ("endpoint", "instances", 0),
+        )
     state = (
         f"the config changed after the {wanted} was published"
         if was_published

@@ -21,7 +21,7 @@ from slipway.planning.cost import (
     sum_of,
     times,
 )
-from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan
 from slipway.planning.resources import resources_of
 from slipway.planning.rollout import new_fleet_alarms
 
@@ -129,16 +129,15 @@ def bill_of(
             yield item("alarms", minutes, "metrics", "alarm_metric_month")
         if fast:
             yield item("alarms by 10 s", fast, "metrics", "fast_alarm_metric_month")
-        found = [
-            (name, files)
-            for served in plan.every_served
-            for name, files in (("artifact", served.artifact), ("weights", served.weights))
-        ]
-        # Models may share files.
-        for name, files in dict.fromkeys(found):
-            if files is not None and files.published:
-                size = files.size_bytes / _GB
-                yield item(f"{name} in S3", size, "GB", "storage_gb_month")
+        found: dict[ArtifactPlan, str] = {}
+        models = {f" of {name}": own for name, own in plan.own_models.items()}
+        for suffix, served in {"": plan, **models}.items():
+            for name, files in (("artifact", served.artifact), ("weights", served.weights)):
+                # Models may share files.
+                if files is not None and files.published:
+                    found.setdefault(files, f"{name}{suffix} in S3")
+        for files, name in found.items():
+            yield item(name, files.size_bytes / _GB, "GB", "storage_gb_month")
 
     def by_use() -> Iterator[Item]:
         yield item("logs, written", None, "GB", "log_gb")

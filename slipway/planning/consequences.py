@@ -74,7 +74,7 @@ _FLEET: Final = Consequence.NEW_FLEET
 _COPIES: Final = "endpoint.scale_to_zero"
 # Fields of `endpoint` in whose place the plan's own values are compared.
 _DERIVED: Final = {
-    *("instances", "scale_to_zero", "shadow", "variants", "vpc"),
+    *("instances", "model_overrides", "scale_to_zero", "shadow", "variants", "vpc"),
     *VariantPlan.__annotations__,
 }
 
@@ -104,18 +104,20 @@ def consequences(before: DeploymentPlan, after: DeploymentPlan) -> Consequences:
     owns = {
         each.name
         for plan in (before, after)
-        for each in plan.every_variant
+        for each in (*plan.every_variant, *plan.overrides)
         if plan.served_by(each) is not plan
     }
     olds, news = dict(_settings(before, owns)), dict(_settings(after, owns))
     _join_sections(olds, news)
     _join_sections(news, olds)
     names = [{each.name for each in plan.every_variant} for plan in (before, after)]
+    both = {each.name for each in before.overrides} & {each.name for each in after.overrides}
+    both |= names[0] & names[1]
     found: list[Setting] = []
     for name in dict.fromkeys((*olds, *news)):
         setting, of, variant = (name, "", "") if name.startswith("tag ") else name.partition(" of ")
-        # The setting `endpoint.variants` tells of a variant that one side lacks.
-        if not of or variant in names[0] & names[1]:
+        # `endpoint.variants`, or `endpoint.model_overrides`, tells of what one side lacks.
+        if not of or variant in both:
             shown = name if len(names[1]) > 1 or variant in owns else setting
             found.append((shown, as_text(olds.get(name)), as_text(news.get(name))))
     return consequences_of(found, after)
@@ -211,7 +213,7 @@ def _settings(plan: DeploymentPlan, owns: Collection[str]) -> Iterator[tuple[str
 
     Args:
         plan: the plan.
-        owns: variants whose own models are compared, or the endpoint's in their place.
+        owns: variants and types whose own models are compared, or the endpoint's in their place.
     """
     environment, config = plan.environment, plan.config
     yield "stack", f"{plan.stack_name} in {environment.account}/{environment.region}"
@@ -223,9 +225,9 @@ def _settings(plan: DeploymentPlan, owns: Collection[str]) -> Iterator[tuple[str
         yield from _flat("alarms", config.alarms.model_dump())
         return
     yield from _of_model(plan, "")
-    for variant in plan.every_variant:
-        if variant.name in owns:
-            yield from _of_model(plan.served_by(variant), f" of {variant.name}")
+    for each in (*plan.every_variant, *plan.overrides):
+        if each.name in owns:
+            yield from _of_model(plan.served_by(each), f" of {each.name}")
     yield "description", config.description
     yield "environment.log_key", environment.log_key
     yield "environment.permissions_boundary_arn", environment.permissions_boundary_arn
@@ -251,6 +253,8 @@ def _of_endpoint(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
     yield "endpoint.data_capture.place", plan.capture and [plan.capture.uri, plan.capture.key]
     yield from _flat("endpoint.vpc", plan.vpc and vars(plan.vpc))
     yield "endpoint.variants", [each.name for each in plan.every_variant]
+    overriding = (each.instance_types for each in plan.overriding)
+    yield "endpoint.model_overrides", [name for types in overriding for name in types]
     if component is not None:
         yield from _flat(_COPIES, component.settings.model_dump())
         yield f"{_COPIES}.accelerators_per_copy", component.accelerators_per_copy

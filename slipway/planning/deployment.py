@@ -25,7 +25,7 @@ from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
 from slipway.planning.compiling import CPU, CompilePlan, no_target
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.memory_estimate import Layout, MemoryEstimate
-from slipway.planning.placements import Placement
+from slipway.planning.placements import Placement, placements_of
 from slipway.planning.plan import ImageBase, ImagePlan, NeuronPlacement, PartitionPlan
 from slipway.planning.texts import TextProtocol
 
@@ -60,7 +60,8 @@ class Deployment(ABC):
         config: a valid config.
         placements: the instance types of each variant.
         environment: the environment to deploy to.
-        variant: the variant whose own model it is of; None for the endpoint's model.
+        variant: the variant, or the fallback type, whose own model it is of; None for the
+            endpoint's model.
     """
 
     config: ModelConfig
@@ -93,7 +94,7 @@ class Deployment(ABC):
 
     @property
     def name(self) -> str:
-        """Returns the model's name for publishing: `CONFIG`, or `CONFIG@VARIANT`."""
+        """Returns the model's name for publishing: `CONFIG`, `CONFIG@VARIANT`, `CONFIG@TYPE`."""
         return self.config.name if self.variant is None else f"{self.config.name}@{self.variant}"
 
     @property
@@ -109,6 +110,11 @@ class Deployment(ABC):
     def instances_of(self, variant: str) -> tuple[InstanceFacts, ...]:
         """Returns a variant's types, in order of preference."""
         return tuple(p.instance for p in self.placements if p.variant == variant)
+
+    @cached_property
+    def every_placement(self) -> tuple[Placement, ...]:
+        """Returns the placements, and those of fallback types with a model of their own."""
+        return placements_of(self.config, every_type=True)
 
     def section(self, kind: type[SectionT]) -> SectionT:
         """Returns the config's serving section as its family knows it.

@@ -27,21 +27,28 @@ class Placement:
     instance: InstanceFacts
 
 
-def placements_of(config: ModelConfig) -> tuple[Placement, ...]:
+def placements_of(config: ModelConfig, *, every_type: bool = False) -> tuple[Placement, ...]:
     """Returns the instance types of each variant of the endpoint's model, with their facts.
 
     The shadow is one of them. If every variant has its own model, all are returned: a rule refuses
     that.
+
+    Args:
+        config: the config.
+        every_type: whether fallback types with a model of their own are returned too.
     """
     instances = instance_types()
+    left_out = frozenset[str]() if every_type else config.endpoint.overridden
     is_own = [has_own_model(variant) for _, _, variant in variants_of(config)]
     placements = [
         Placement((*field, index), name, instances[instance_type])
-        for (field, name, variant), left_out in zip(variants_of(config), is_own, strict=True)
-        if not left_out or all(is_own)
+        for (field, name, variant), has_own in zip(variants_of(config), is_own, strict=True)
+        if not has_own or all(is_own)
         for index, instance_type in enumerate(
             (variant.instances if variant else None) or config.endpoint.instances
         )
+        # A rule refuses an override of the first type.
+        if not index or instance_type not in left_out
     ]
     shadow = config.endpoint.shadow
     if shadow is not None and not has_own_model(shadow):
@@ -51,6 +58,7 @@ def placements_of(config: ModelConfig) -> tuple[Placement, ...]:
         placements += [
             Placement((*field, index), SHADOW_VARIANT_NAME, instances[instance_type])
             for index, instance_type in enumerate(shadow.instances or config.endpoint.instances)
+            if not index or instance_type not in left_out
         ]
     return tuple(dict.fromkeys(placements))
 

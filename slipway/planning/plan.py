@@ -287,6 +287,8 @@ class DeploymentPlan(ServedModel):
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
             weight is the share of the requests, from 0 to 1.
+        overrides: fallback types with an own model, as the variant of an endpoint of their own. Its
+            name is the first type.
         cost: cost of the instances per month.
         warnings: warnings for a reviewer.
         defaults: what is in the config, and not in the model's file.
@@ -298,6 +300,7 @@ class DeploymentPlan(ServedModel):
     guests: tuple[GuestPlan, ...]
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
+    overrides: tuple[VariantPlan, ...]
     cost: CostEstimate
     warnings: tuple[PlanWarning, ...]
     defaults: tuple[Default, ...] = ()
@@ -389,14 +392,24 @@ class DeploymentPlan(ServedModel):
 
     @property
     def every_served(self) -> tuple[ServedModel, ...]:
-        """Returns what the variants serve: the endpoint's model, and each of a variant's own."""
-        owns = (variant.own for variant in self.every_variant)
-        return (self, *(own for own in owns if own is not None))
+        """Returns what is served: the endpoint's model, and those of variants and types."""
+        return (self, *self.own_models.values())
+
+    @property
+    def own_models(self) -> dict[str, ServedModel]:
+        """Returns the models that variants and fallback types have of their own, by name."""
+        both = (*self.every_variant, *self.overrides)
+        return {each.name: each.own for each in both if each.own is not None}
 
     def served_by(self, variant: VariantPlan) -> ServedModel:
         """Returns the plan itself, or the variant's own model if its container is another one."""
         own = variant.own
         return self if own is None or own.container == self.container else own
+
+    @property
+    def overriding(self) -> tuple[VariantPlan, ...]:
+        """Returns the overrides whose container is another one than the endpoint's."""
+        return tuple(each for each in self.overrides if self.served_by(each) is not self)
 
     @property
     def shares_by_weight(self) -> bool:

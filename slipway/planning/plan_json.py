@@ -35,11 +35,14 @@ def plan_as_json(plan: DeploymentPlan) -> dict[str, Any]:
         del content["defaults"]
     _add_addresses(content, plan)
     shown = [*content["variants"], *([content["shadow"]] if plan.shadow else [])]
-    for item, variant in zip(shown, plan.every_variant, strict=True):
+    shown += content["overrides"]
+    for item, variant in zip(shown, (*plan.every_variant, *plan.overrides), strict=True):
         if variant.own is None:
             del item["own"]
         else:
             _add_addresses(item["own"], variant.own)
+    if not plan.overrides:
+        del content["overrides"]
     if plan.rollout is not None:
         fewest, _ = fleet_bounds(plan.config)
         content["rollout"] = {

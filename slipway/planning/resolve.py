@@ -5,18 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import UnknownValueError
 from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, Shadow, Variant
 from slipway.errors import Problem, UserError
 from slipway.facts.images import UnknownImageError
+from slipway.facts.instances import instance_types
 from slipway.facts.prices import dashboard_price
 from slipway.planning.advice import ADVICE, OF_ENDPOINT, Subject
 from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
 from slipway.planning.component import ComponentPlan, component_plan
 from slipway.planning.cost import Fleet, estimate_cost
-from slipway.planning.deployment import Deployment
+from slipway.planning.deployment import Deployment, problem
 from slipway.planning.families import FAMILIES, deployment_of
 from slipway.planning.images import image_plan, inference_ami
 from slipway.planning.lock import Lock
@@ -73,7 +75,11 @@ def resolve(
     component = component_plan(
         config.endpoint, deployment.instances, environment.stack_name(config.name)
     )
-    variants, shadow = tuple(_variants(deployment, owns)), _shadow(deployment, owns)
+    overrides = tuple(_overrides(config, owns))
+    variants = tuple(_with_time(each, overrides) for each in _variants(deployment, owns))
+    shadow = _shadow(deployment, owns)
+    if wrong := list(_other_host_images(config, variants[0], overrides)):
+        raise UserError(wrong)
     # A guest's instances are in the cost of its host's endpoint.
     paid = () if config.endpoint.host else variants
     fleets = [_fleet(variant, config, component, guests) for variant in paid]
@@ -97,7 +103,8 @@ def resolve(
         component=component,
         guests=tuple(guests),
         variants=variants,
-        shadow=shadow,
+        shadow=shadow and _with_time(shadow, overrides),
+        overrides=overrides,
         neuron=deployment.neuron_placement,
         memory=estimate(deployment, deployment.instance),
         cost=estimate_cost(fleets, environment.region, dashboard=dashboard),
@@ -150,7 +157,8 @@ def _with_warnings_of(
             )
         for warning in plan.warnings:
             if warning not in warnings:
-                yield replace(warning, message=f"Variant `{name}`: {warning.message}")
+                of = f"On `{name}`" if name in instance_types() else f"Variant `{name}`"
+                yield replace(warning, message=f"{of}: {warning.message}")
 
 
 def _state(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> list[Problem]:
@@ -207,6 +215,39 @@ def _variant(
         inference_ami_version=inference_ami(deployment, own),
         gpu_count=own[0].gpu_count,
     )
+
+
+def _overrides(config: ModelConfig, owns: Owns) -> Iterator[VariantPlan]:
+    for name in (each.name for each in config.endpoint.model_overrides):
+        if (plan := owns.get(name)) is not None:
+            yield replace(plan.variants[0], name=name, own=plan.served)
+
+
+def _with_time(variant: VariantPlan, overrides: Sequence[VariantPlan]) -> VariantPlan:
+    """Returns a variant whose timeouts are enough for each model of its pool."""
+    types = {*variant.instance_types}
+    pool = (variant, *(each for each in overrides if types & {*each.instance_types}))
+    names = (
+        "model_data_download_timeout_seconds",
+        "container_startup_health_check_timeout_seconds",
+    )
+    return replace(variant, **{name: max(getattr(each, name) for each in pool) for name in names})
+
+
+def _other_host_images(
+    config: ModelConfig, first: VariantPlan, overrides: Sequence[VariantPlan]
+) -> Iterator[Problem]:
+    """A variant has one host image, whichever type of its pool runs."""
+    ours, names = first.inference_ami_version, [e.name for e in config.endpoint.model_overrides]
+    for each in overrides:
+        if (other := each.inference_ami_version) != ours:
+            yield problem(
+                Code.HOST_IMAGE,
+                f"the model of {each.name} needs {other or 'no host image'}, and that of "
+                f"{first.instance_type} {ours or 'none'}; a pool has one host image",
+                "Give both models an image of the same CUDA or Neuron version, or remove the type.",
+                ("endpoint", "model_overrides", names.index(each.name), "instances"),
+            )
 
 
 def _fleet(

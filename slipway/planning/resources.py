@@ -39,7 +39,8 @@ def resources_of(plan: DeploymentPlan) -> dict[str, int]:
         "AWS::SageMaker::Endpoint": own,
         "AWS::SageMaker::EndpointConfig": own,
         "AWS::SageMaker::InferenceComponent": copies,
-        "AWS::SageMaker::Model": 1 + sum(plan.served_by(each) is not plan for each in every),
+        "AWS::SageMaker::Model": 1
+        + sum(plan.served_by(each) is not plan for each in (*every, *plan.overrides)),
         "AWS::SSM::Parameter": made * bool(plan.guests),
         # Before the endpoint is updated, after it, and one that remembers scalable variants.
         "Custom::SlipwayScaling": (3 - copies) * own,

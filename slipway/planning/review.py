@@ -192,9 +192,8 @@ def _told(plan: DeploymentPlan | None) -> dict[str, str]:
     if plan is None:
         return {}
     found = _told_of_model(plan, "")
-    for variant in plan.every_variant:
-        if variant.own is not None:
-            found |= _told_of_model(variant.own, f" of {variant.name}")
+    for name, own in plan.own_models.items():
+        found |= _told_of_model(own, f" of {name}")
     # Without the line, which any edit above it changes.
     found |= {
         f"default {each.field}": f"{as_text(each.value)} ({each.place.path})"

@@ -64,7 +64,8 @@ def engine_of(serving: LmiServing, deployment: Deployment) -> str:
 
 def on_type(config: ModelConfig, name: str) -> ModelConfig:
     """Returns a config with one variant on an instance type."""
-    changes = {"instances": (name,), "variants": (), "shadow": None, "volume_size_gb": None}
+    changes: dict[str, object] = {"instances": (name,), "variants": (), "model_overrides": ()}
+    changes |= {"shadow": None, "volume_size_gb": None}
     return config.model_copy(update={"endpoint": config.endpoint.model_copy(update=changes)})
 
 

@@ -116,6 +116,12 @@ class HostedEndpoint(HostedModel):
             for each in plan.every_variant
             for served in (plan.served_by(each),)
         }
+        overrides = {
+            name: model
+            for each in plan.overriding
+            for model in (self.add_model(f"Model{each.name}", plan.served_by(each)),)
+            for name in each.instance_types
+        }
         self.config = sagemaker.CfnEndpointConfig(
             self,
             # Two ids, so that adding or dropping autoscaling makes a new configuration even if
@@ -123,14 +129,15 @@ class HostedEndpoint(HostedModel):
             # a fleet that was scaled out must shrink to the file's count.
             "FixedEndpointConfig" if plan.config.autoscaling is None else "EndpointConfig",
             production_variants=[
-                production_variant(plan, variant, models[variant.name]) for variant in plan.variants
+                production_variant(plan, variant, models[variant.name], overrides)
+                for variant in plan.variants
             ],
             # On a component's instances, these hold for every model.
             execution_role_arn=None if component is None else surroundings.role_arn,
             enable_network_isolation=None if component is None else settings.network_isolation,
             vpc_config=None if component is None else _vpc_of_config(surroundings.vpc),
             shadow_production_variants=(
-                [production_variant(plan, plan.shadow, models[plan.shadow.name])]
+                [production_variant(plan, plan.shadow, models[plan.shadow.name], overrides)]
                 if plan.shadow is not None
                 else None
             ),

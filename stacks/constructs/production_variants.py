@@ -1,5 +1,7 @@
 """The variants of an endpoint configuration."""
 
+from collections.abc import Mapping
+
 from aws_cdk import aws_sagemaker as sagemaker
 
 from slipway.config.sections.endpoint import Endpoint
@@ -9,16 +11,19 @@ _Of = sagemaker.CfnEndpointConfig
 
 
 def production_variant(
-    plan: DeploymentPlan, variant: VariantPlan, model: sagemaker.CfnModel
+    plan: DeploymentPlan,
+    variant: VariantPlan,
+    model: sagemaker.CfnModel,
+    overrides: Mapping[str, sagemaker.CfnModel],
 ) -> _Of.ProductionVariantProperty:
-    """Returns a variant that serves a model.
+    """Returns a variant that serves a model, or on some types another one.
 
     The variant of inference components names no model, and its instances come and go with their
     copies. The component says how long a copy may take to start.
     """
     settings = plan.config.endpoint
     is_of_copies = plan.component is not None
-    pools = _instance_pools(variant)
+    pools = _instance_pools(variant, overrides)
     return _Of.ProductionVariantProperty(
         variant_name=variant.name,
         model_name=None if is_of_copies else model.attr_model_name,
@@ -63,12 +68,20 @@ def _routing(settings: Endpoint) -> _Of.RoutingConfigProperty:
     )
 
 
-def _instance_pools(variant: VariantPlan) -> list[_Of.InstancePoolProperty] | None:
+def _instance_pools(
+    variant: VariantPlan, overrides: Mapping[str, sagemaker.CfnModel]
+) -> list[_Of.InstancePoolProperty] | None:
     """Returns a pool for each type of a variant, by preference; None for a single type."""
     if len(variant.instance_types) == 1:
         return None
     return [
-        _Of.InstancePoolProperty(instance_type=instance_type, priority=priority)
+        _Of.InstancePoolProperty(
+            instance_type=instance_type,
+            priority=priority,
+            model_name_override=(
+                overrides[instance_type].attr_model_name if instance_type in overrides else None
+            ),
+        )
         for priority, instance_type in enumerate(variant.instance_types, 1)
     ]
 

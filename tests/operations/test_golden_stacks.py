@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place
 from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
-from tests.support.golden_cases import GOLDEN, GOOD, environment_of, plan_content
+from tests.support.golden_cases import GOLDEN, GOOD, environment_of, make_plan, plan_content
 from tests.support.imported_endpoints import ImportedPlan, told
-from tests.support.projects import DIGEST, LOCAL
+from tests.support.projects import DIGEST, LOCAL, OTHER_DIGEST
 from tests.support.slipway_stack import lay_foundation, publish_functions
 from tests.support.stacks import Stacks
 
 PROGRAM = Path(__file__).parents[1] / "embedded" / "hosting" / "stand_in.py"
 STAND_IN = ContainerProgram((sys.executable, str(PROGRAM)))
+SCARCE = "ml.g4dn.4xlarge"  # only the pool of two engines has it
 REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 
 
@@ -39,9 +41,11 @@ _FIRST = (
 _REPEATED = {"autoscaling", "fixed-count", "scale-to-zero"}
 # `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py`, `test_execution_role.py` and
 # `test_shared_endpoint.py` deploy these: with a network, keys, a queue, a role, a host. The guide
-# docs/guides/variants.md deploys two models, which no import makes one config of.
+# docs/guides/variants.md deploys two models, which no import makes one config of. A test below has
+# the pool of two engines.
 _OF_OTHER_TESTS = {
-    "async", "async-from-zero", "execution-role", "guest", "host", "scale-to-zero-vpc",
+    "async", "async-from-zero", "execution-role", "guest", "host", "pool-of-two-engines",
+    "scale-to-zero-vpc",
     "variants-of-two-models", "volume-key", "vpc",
 }  # fmt: skip
 
@@ -58,7 +62,9 @@ def cases() -> Iterator[Any]:
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
     programs = dict.fromkeys(REPOSITORIES, STAND_IN)
     directory = tmp_path_factory.mktemp("golden")
-    with embedded_aws(directory, programs=programs, time_scale=0.05) as server:
+    with embedded_aws(
+        directory, programs=programs, time_scale=0.05, without_capacity=[SCARCE]
+    ) as server:
         clients = LoopbackClients(server.connection)
         stacks = Stacks(server, clients, LOCAL.region)
         lay_foundation(stacks)
@@ -133,3 +139,29 @@ def test_its_import_gives_the_same_plan(
     stacks: Stacks, deployed: dict[str, Any], imported: ImportedPlan
 ) -> None:
     assert imported(stacks, deployed) == told(deployed)
+
+
+def test_without_its_first_type_a_pool_starts_the_engine_of_the_next(
+    stacks: Stacks, tmp_path: Path
+) -> None:
+    case = "pool-of-two-engines"
+    plan = make_plan(case, tmp_path)
+    assert plan.variants[0].instance_type == SCARCE
+    template = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
+    publish_functions(stacks, json.loads(template))
+    stacks.client("s3").put_object(
+        Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{OTHER_DIGEST}/files/for-sm86", Body=b"ok"
+    )
+    assert stacks.create(plan.endpoint_name, template) == "CREATE_COMPLETE"
+    runtime = stacks.client("sagemaker-runtime")
+    answer = runtime.invoke_endpoint(EndpointName=plan.endpoint_name, Body=b"files")
+    assert "for-sm86" in answer["Body"].read().decode()
+    status = find_status(plan.endpoint_name, access_of(stacks), plan=plan, log_line_count=0)
+    assert (status.troubles(), status.differences) == ([], ())
+    one_model = replace(plan, overrides=())
+    status = find_status(plan.endpoint_name, access_of(stacks), plan=one_model, log_line_count=0)
+    assert [each.setting for each in status.differences if "artifact" in each.setting] == [
+        "artifact of ml.g5.xlarge",
+        "artifact of ml.g5.2xlarge",
+    ]
+    assert stacks.delete(plan.endpoint_name) == "DELETE_COMPLETE"

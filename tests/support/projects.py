@@ -25,6 +25,7 @@ from slipway.planning.lock import (
 from slipway.project import Project
 
 DIGEST = "ab" * 32
+OTHER_DIGEST = "ba" * 32
 IMAGE_DIGESTS = {
     "lmi": "fedcba9876543210",
     "tensorrt": "0123456789abcdef",
@@ -171,7 +172,8 @@ def _locked(deployment: Deployment) -> LockedArtifact:
     config, is_release = deployment.config, deployment.deploys_release
     name = "release" if is_release else "sample"
     part = LockedPart(
-        digest=DIGEST,
+        # A fallback type's own model has other files; no other variant has a dot in its name.
+        digest=OTHER_DIGEST if "." in (deployment.variant or "") else DIGEST,
         size_bytes=4_606_433,
         file_count=6,
         source="samples/tiny" if name == "sample" else "build/tiny",

@@ -47,6 +47,12 @@ _COMPONENT = {"max_copies": 2, "target_concurrent_requests_per_copy": 5}
 _SLEEPING = {"mode": "scale_to_zero", "instance_count": 1}
 _OF_COPIES = {"name": "a", "at": "cron(0 8 ? * * *)", "min_copies": 1, "max_copies": 4}
 _VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
+_OVERRIDING = {
+    "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g4dn.4xlarge"],
+    "model_overrides": [
+        {"instances": ["ml.g4dn.2xlarge"], "artifacts": {"release": {"path": "build/other"}}}
+    ],
+}
 _QUEUE = {
     "input": "s3://in/", "output": "s3://out/",
     "error_topic_arn": "arn:aws:sns:us-east-1:123456789012:errors",
@@ -93,6 +99,7 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
         {"endpoint": _SLEEPING | {"scale_to_zero": _COMPONENT | {"schedules": [_OF_COPIES]}}},
     ),
     "variants": (LOCAL, {"endpoint": {"variants": _VARIANTS}}),
+    "overriding": (PRODUCTION, {"endpoint": _OVERRIDING}),
     "async": (LOCAL, {"endpoint": {"mode": "async", "async_inference": _QUEUE}}),
     "guarded": (LOCAL, {"rollout": {"rollback_alarms": ["server_error_rate"]}}),
     "s3": (
@@ -409,6 +416,10 @@ CHANGES: Mapping[str, Change] = {
     ),
     "endpoint.variants.model": Change("plan", "variants", {"parameters": 774030080}),
     "endpoint.variants.artifacts": Change("refused", "variants", {"isolated": True}),
+    "endpoint.model_overrides.instances": Change("template", "overriding", ["ml.g4dn.4xlarge"]),
+    "endpoint.model_overrides.serving": Change("template", "overriding", {"max_batch_size": 4}),
+    "endpoint.model_overrides.model": Change("plan", "overriding", {"parameters": 774030080}),
+    "endpoint.model_overrides.artifacts": Change("refused", "overriding", {"isolated": True}),
     "endpoint.mode": Change(
         "template", "tensorrt", "async", along={"endpoint.async_inference": _QUEUE}
     ),

@@ -45,7 +45,7 @@ _OWN_INSTANCE_COUNT: Any = Field(
 _OWN_MODEL: Any = Field(
     None,
     description="Differences from the file's `model`, laid over it as an environment's sections "
-    "are. With this section, `serving` or `artifacts`, the variant serves another model.",
+    "are. With this section, `serving` or `artifacts`, another model is served.",
     examples=[{"family": "gpt2", "parameters": 774030080}],
 )
 _OWN_SERVING: Any = Field(
@@ -103,6 +103,26 @@ class Shadow(Section):
     model: dict[str, Any] | None = _OWN_MODEL
     serving: dict[str, Any] | None = _OWN_SERVING
     artifacts: dict[str, Any] | None = _OWN_ARTIFACTS
+
+
+class ModelOverride(Section):
+    """What some fallback types of a pool serve in place of the endpoint's model."""
+
+    instances: tuple[InstanceType, ...] = Field(
+        min_length=1,
+        max_length=4,
+        strict=False,
+        description="Types that come after the first one in `instances`.",
+        examples=[["ml.g6.xlarge"]],
+    )
+    model: dict[str, Any] | None = _OWN_MODEL
+    serving: dict[str, Any] | None = _OWN_SERVING
+    artifacts: dict[str, Any] | None = _OWN_ARTIFACTS
+
+    @property
+    def name(self) -> str:
+        """Returns the name under which the model is published: its first type."""
+        return self.instances[0]
 
 
 class AsyncInference(Section):
@@ -264,6 +284,13 @@ class Endpoint(Section):
         "where AWS has no capacity of the one before it.",
         examples=[["ml.g4dn.xlarge"]],
     )
+    model_overrides: tuple[ModelOverride, ...] = Field(
+        (),
+        max_length=4,
+        strict=False,
+        description="Models of fallback types that cannot run the endpoint's model: an engine "
+        "compiled for another GPU, or other settings.",
+    )
     instance_provision_timeout_seconds: int | None = Field(
         None,
         ge=300,
@@ -398,6 +425,11 @@ class Endpoint(Section):
         "alarms. The first three of an account cost nothing, and each further one costs money.",
         examples=[False],
     )
+
+    @property
+    def overridden(self) -> frozenset[str]:
+        """Returns the types that serve a model of `model_overrides`."""
+        return frozenset(name for each in self.model_overrides for name in each.instances)
 
     @property
     def queue(self) -> AsyncInference | None:

@@ -104,6 +104,12 @@ def find_differences(
         for item in (*production[1:], *config.get("ShadowProductionVariants", ()))
         if component is None and item["ModelName"] != production[0]["ModelName"]
     ]
+    others += [
+        {"VariantName": pool["InstanceType"], "ModelName": pool["ModelNameOverride"]}
+        for item in (*production, *config.get("ShadowProductionVariants", ()))
+        for pool in item.get("InstancePools", ())
+        if "ModelNameOverride" in pool
+    ]
     deployed = {
         **_model(model, plan),
         **{name: value for item in others for name, value in _other(sagemaker, item).items()},
@@ -130,11 +136,14 @@ def find_differences(
 def _planned(plan: DeploymentPlan) -> _Settings:
     first = plan.served_by(plan.variants[0])
     found: _Settings = _variables(first.container_environment)
-    for variant in plan.every_variant:
-        served = plan.served_by(variant)
+    models = [(each.name, plan.served_by(each)) for each in plan.every_variant]
+    models += [
+        (name, plan.served_by(each)) for each in plan.overriding for name in each.instance_types
+    ]
+    for name, served in models:
         if served is not first:
             found |= _of_model(
-                served.image.uri, served.artifact.label, served.container_environment, variant.name
+                served.image.uri, served.artifact.label, served.container_environment, name
             )
     found["endpoint.mode"] = plan.config.endpoint.mode
     found["endpoint.network_isolation"] = plan.config.endpoint.network_isolation
@@ -233,7 +242,7 @@ def _model(model: Raw, plan: DeploymentPlan) -> _Settings:
 
 
 def _other(sagemaker: Any, variant: Raw) -> _Settings:
-    """Returns the settings of a variant that serves another model than the first one."""
+    """Returns the settings of a variant, or type, that serves another model than the first one."""
     model = model_of(sagemaker, variant, None)
     if model is None:
         return {}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.config.sections.endpoint import (
     SHADOW_VARIANT_NAME,
+    ModelOverride,
     Shadow,
     Variant,
     has_own_model,
@@ -63,19 +64,23 @@ def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
 
 
 def models_share_their_place(deployment: Deployment) -> Iterator[Problem]:
-    """One role reads the artifacts of all variants."""
+    """One role reads the artifacts of all variants and types."""
     endpoint = deployment.config.endpoint
-    owns: list[tuple[FieldPath, Variant | Shadow]] = [
+    owns: list[tuple[FieldPath, Variant | Shadow | ModelOverride]] = [
         (("endpoint", "variants", index), each) for index, each in enumerate(endpoint.variants)
     ]
     if endpoint.shadow is not None:
         owns.append((("endpoint", "shadow"), endpoint.shadow))
+    owns += [
+        (("endpoint", "model_overrides", index), each)
+        for index, each in enumerate(endpoint.model_overrides)
+    ]
     for field, variant in owns:
         for name in ("isolated", "key_arn"):
             if name in (variant.artifacts or ()):
                 yield problem(
                     Code.VARIANT_SET,
-                    f"`{name}` is the same for the models of all variants",
+                    f"`{name}` is the same for all models of the endpoint",
                     f"Write `{name}` into the file's `artifacts`.",
                     (*field, "artifacts", name),
                 )

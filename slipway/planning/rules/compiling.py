@@ -77,7 +77,8 @@ def fallback_types_share_one_target(deployment: Deployment) -> Iterator[Problem]
                 f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
                 f"{first.instance.name} has {first.instance.accelerator_title}: one engine does "
                 "not run on both",
-                f"Use types with {wanted} only, or make another deployment of this one.",
+                f"Use types with {wanted} only, or give {placement.instance.name} an engine of its "
+                "own with `endpoint.model_overrides`.",
                 placement.field,
             )
 

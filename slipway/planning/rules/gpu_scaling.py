@@ -23,7 +23,7 @@ def gpu_target_needs_gpus(deployment: Deployment) -> Iterator[Problem]:
     if _target(deployment) is None:
         return
     preferred: dict[str, InstanceFacts] = {}
-    for placement in deployment.placements:
+    for placement in deployment.every_placement:
         # A shadow variant has a fixed count.
         if placement.variant == SHADOW_VARIANT_NAME:
             continue

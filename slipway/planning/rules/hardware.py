@@ -135,7 +135,7 @@ def gpu_alarm_has_one_threshold(deployment: Deployment) -> Iterator[Problem]:
     for kind in _gpu_alarms(deployment.config.alarms):
         (metric,) = kind.watch.metrics
         preferred: dict[str, InstanceFacts] = {}
-        for placement in deployment.placements:
+        for placement in deployment.every_placement:
             instance = placement.instance
             first = preferred.setdefault(placement.variant, instance)
             if 0 < instance.gpu_count != first.gpu_count > 0:

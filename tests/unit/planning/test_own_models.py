@@ -110,7 +110,7 @@ def test_each_model_that_is_not_published_is_named(tmp_path: Path):
 def test_the_files_of_all_variants_are_in_one_place(tmp_path: Path):
     own = "      artifacts: {isolated: true}\n"
     assert (
-        "`isolated` is the same for the models of all variants"
+        "`isolated` is the same for all models of the endpoint"
         in reported(project(tmp_path, VARIANTS + own))[0]
     )
 

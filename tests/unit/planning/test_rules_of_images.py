@@ -330,7 +330,8 @@ class TestCompiling:
                 "endpoint.instances[2]",
                 "ml.g5.xlarge has NVIDIA A10G (sm86), and ml.g4dn.xlarge has NVIDIA T4 (sm75): one "
                 "engine does not run on both",
-                "Use types with sm75 only, or make another deployment of this one.",
+                "Use types with sm75 only, or give ml.g5.xlarge an engine of its own with "
+                "`endpoint.model_overrides`.",
             )
         ]
         assert findings(rule, LOCAL, endpoint=mixed) == expected

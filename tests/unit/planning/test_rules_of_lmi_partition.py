@@ -240,7 +240,8 @@ class TestMachines:
                 "endpoint.instances[2]",
                 "ml.g6.12xlarge has NVIDIA L4 (sm89), and ml.g5.12xlarge has NVIDIA A10G (sm86): "
                 "the weights are partitioned once, for one of them",
-                "Use types with sm86 only, or remove `compile`.",
+                "Use types with sm86 only, remove `compile`, or give ml.g6.12xlarge weights of its "
+                "own with `endpoint.model_overrides`.",
             )
         ]
 

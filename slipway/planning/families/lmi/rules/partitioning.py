@@ -200,7 +200,8 @@ def types_share_the_parts(lmi: Lmi) -> Iterator[Problem]:
                 f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
                 f"{first.name} has {first.accelerator_title}: the weights are partitioned once, "
                 "for one of them",
-                f"Use types with {wanted} only, or remove `compile`.",
+                f"Use types with {wanted} only, remove `compile`, or give "
+                f"{placement.instance.name} weights of its own with `endpoint.model_overrides`.",
                 placement.field,
             )
 

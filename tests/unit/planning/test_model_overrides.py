@@ -1,0 +1,200 @@
+"""Fallback types of a pool that serve a model of their own."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slipway.errors import Problem, UserError
+from slipway.planning.bill import bill_of
+from slipway.planning.consequences import Consequence, consequences
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.review import review
+from slipway.project import Project
+from tests.support.golden_cases import CASES, make_plan
+from tests.support.projects import PRODUCTION, config_text, lock_variants, write_project
+
+POOL = ("[ml.g4dn.xlarge]", "[ml.g4dn.xlarge, ml.g5.xlarge]")
+OVERRIDE = """\
+endpoint:
+  model_overrides:
+    - instances: [ml.g5.xlarge]
+"""
+ENGINE = "      artifacts: {release: {path: build/sm86, target: sm86}}\n"
+COMPILED = (
+    "  release:\n    path: build/tiny\n    target: sm75\n",
+    "  weights: {source: path, path: build/gpt2}\n  compile: {instance: ml.g4dn.xlarge}\n",
+)
+
+
+def project(root: Path, lines: str, *edits: tuple[str, str]) -> Project:
+    text = config_text("tiny", POOL, ("endpoint:\n", lines), *edits)
+    return Project(write_project(root, {"tiny": text}))
+
+
+def plan(found: Project) -> DeploymentPlan:
+    return found.plan("tiny", PRODUCTION, allow_unpublished=True)
+
+
+def problems(found: Project, *, allow_unpublished: bool = True) -> list[Problem]:
+    with pytest.raises(UserError) as caught:
+        found.plan("tiny", PRODUCTION, allow_unpublished=allow_unpublished)
+    return list(caught.value.problems)
+
+
+def test_each_target_is_published_compiled_and_locked(tmp_path: Path):
+    compile_there = "      artifacts: {compile: {instance: ml.g5.2xlarge}}\n"
+    found = project(tmp_path, OVERRIDE + compile_there, COMPILED)
+    names = found.published_names("tiny", PRODUCTION)
+    assert names == ["tiny", "tiny@ml.g5.xlarge"]
+    deployments = [found.deployment(each, PRODUCTION) for each in names]
+    assert [each.compile_target for each in deployments] == ["sm75", "sm86"]
+    made = plan(found)
+    (override,) = made.overrides
+    assert made.every_served == (made, override.own)
+    lock_variants(tmp_path, "tiny", "production")
+    locked = found.lock("tiny").artifact(deployments[1])
+    assert locked is not None
+    assert locked.compiled is not None
+    assert locked.compiled.target == "sm86"
+
+
+def test_without_an_engine_of_its_own_a_type_of_another_gpu_is_refused(tmp_path: Path):
+    _, found = problems(project(tmp_path, "endpoint:\n"))
+    assert found.code == "SW395"
+    assert "an engine of its own with `endpoint.model_overrides`" in found.remedy
+
+
+def test_a_lock_without_the_engine_of_a_type_is_refused_in_its_place(tmp_path: Path):
+    found = problems(project(tmp_path, OVERRIDE + ENGINE), allow_unpublished=False)
+    assert [(each.code, str(each.location)) for each in found] == [
+        ("SW404", "model_configs/tiny.yaml:18:3"),
+        ("SW825", "model_configs/tiny.yaml:24:19"),
+    ]
+    assert "no release of this config for ml.g5.xlarge" in found[1].message
+    assert "Run `slipway publish tiny --env production`" in found[1].remedy
+
+
+def test_an_engine_for_another_gpu_is_refused_in_its_place(tmp_path: Path):
+    (found,) = problems(project(tmp_path, OVERRIDE + ENGINE.replace("sm86}", "sm89}")))
+    assert (found.code, str(found.location)) == ("SW394", "model_configs/tiny.yaml:25:47")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (OVERRIDE, "the section has no `model`, `serving` or `artifacts`"),
+        (OVERRIDE.replace("g5", "g6") + ENGINE, "no pool has ml.g6.xlarge"),
+        (OVERRIDE.replace("g5", "g4dn") + ENGINE, "ml.g4dn.xlarge is the first type of its pool"),
+        (OVERRIDE.replace("[", "[ml.g5.xlarge, ") + ENGINE, "ml.g5.xlarge has a model already"),
+        (
+            f"{OVERRIDE}{ENGINE}  variants:\n    - {{name: one, weight: 1}}\n"
+            "    - {name: two, weight: 1, serving: {max_batch_size: 4}}\n",
+            "a variant with a model of its own has ml.g5.xlarge in its pool",
+        ),
+        (
+            f"{OVERRIDE}{ENGINE}  mode: scale_to_zero\n  scale_to_zero: {{max_copies: 1, "
+            "target_invocations_per_copy_per_minute: 6}\n",
+            "Slipway gives the copies of `mode: scale_to_zero` one model",
+        ),
+    ],
+)
+def test_an_override_is_of_a_fallback_type(tmp_path: Path, lines: str, message: str):
+    found = [each for each in problems(project(tmp_path, lines)) if each.code == "SW826"]
+    assert [message in each.message for each in found] == [True]
+
+
+TRITON = """\
+[ml.g5.xlarge, ml.g6.xlarge]
+  model_overrides:
+    - instances: [ml.g6.xlarge]
+      artifacts: {release: {path: build/sm89, target: sm89}}"""
+NEURON = """\
+[ml.inf2.xlarge, ml.trn1.2xlarge]
+  model_overrides:
+    - instances: [ml.trn1.2xlarge]
+      artifacts: {release: {path: build/trn1, target: trn1}}"""
+INF1 = """\
+[ml.inf2.xlarge, ml.inf1.xlarge]
+  model_overrides:
+    - instances: [ml.inf1.xlarge]
+      serving: {framework: neuron}
+      artifacts: {release: {path: build/inf1, target: inf1}}"""
+
+
+def of_case(root: Path, case: str, instances: str, pool: str) -> Project:
+    text = (CASES / f"{case}.yaml").read_text("utf-8").replace(f"[{instances}]", pool)
+    root.mkdir(exist_ok=True)
+    text = text.removeprefix("# environment: production\n").replace("target: sm75", "target: sm86")
+    return Project(write_project(root, {case: text}))
+
+
+def targets(found: Project, case: str) -> list[str | None]:
+    found.plan(case, PRODUCTION, allow_unpublished=True)
+    names = found.published_names(case, PRODUCTION)
+    return [found.deployment(each, PRODUCTION).compile_target for each in names]
+
+
+def test_triton_and_neuron_fall_back_in_the_same_way(tmp_path: Path):
+    triton = of_case(tmp_path / "triton", "triton-tensorrt", "ml.g4dn.xlarge", TRITON)
+    assert targets(triton, "triton-tensorrt") == ["sm86", "sm89"]
+    neuron = of_case(tmp_path / "neuron", "neuron-inf2", "ml.inf2.xlarge", NEURON)
+    assert targets(neuron, "neuron-inf2") == ["inf2", "trn1"]
+
+
+def test_inf1_and_inf2_share_no_pool(tmp_path: Path):
+    found = of_case(tmp_path, "neuron-inf2", "ml.inf2.xlarge", INF1)
+    with pytest.raises(
+        UserError, match=r"ml\.inf1\.xlarge needs no host image, and that of ml\.inf2"
+    ):
+        found.plan("neuron-inf2", PRODUCTION, allow_unpublished=True)
+
+
+def test_a_pool_has_one_host_image(tmp_path: Path):
+    image = "210987654321.dkr.ecr.eu-west-1.amazonaws.com/other:1"
+    own = f"      serving: {{container: custom, image_uri: '{image}'}}\n"
+    (found,) = problems(project(tmp_path, OVERRIDE + own + ENGINE))
+    assert (found.code, str(found.location)) == ("SW312", "model_configs/tiny.yaml:24:7")
+
+
+def test_the_types_of_a_pool_still_need_as_many_gpus_for_a_gpu_alarm(tmp_path: Path):
+    lines = OVERRIDE.replace("g5.xlarge", "g5.12xlarge") + ENGINE
+    alarm = ("alarms:\n", "alarms:\n  gpu_memory_utilization_percent: 90\n")
+    text = config_text("tiny", (POOL[0], POOL[1].replace("g5.", "g5.12")), ("endpoint:\n", lines))
+    text = text.replace(*alarm)
+    found = problems(Project(write_project(tmp_path, {"tiny": text})))
+    assert any("adds up over the GPUs" in each.message for each in found)
+
+
+def test_a_variant_waits_for_the_slowest_model_of_its_pool(tmp_path: Path):
+    large = (
+        "      model: {parameters: 6000000000}\n"
+        "      artifacts: {size_gb: 90, release: {path: build/sm86, target: sm86}}\n"
+    )
+    given = ("  model_data_download_timeout_seconds: 600\n", "")
+    made = plan(project(tmp_path, OVERRIDE + large, given))
+    assert made.variants[0].model_data_download_timeout_seconds > 600
+
+
+def test_a_new_engine_of_a_type_is_a_new_fleet_and_named(tmp_path: Path):
+    after = make_plan("pool-of-two-engines", tmp_path)
+    (override,) = after.overrides
+    artifact = replace(override.own.artifact, digest="cd" * 32, target="sm86")
+    own = replace(override.own, artifact=artifact)
+    before = replace(after, overrides=(replace(override, own=own),))
+    found = consequences(before, after)
+    assert [(each.setting, each.consequence) for each in found.effects] == [
+        ("artifact of ml.g5.xlarge", Consequence.NEW_FLEET)
+    ]
+    without = consequences(replace(after, overrides=()), after)
+    assert [(each.setting, each.after) for each in without.effects] == [
+        ("endpoint.model_overrides", "ml.g5.xlarge, ml.g5.2xlarge")
+    ]
+
+
+def test_the_review_and_the_bill_name_the_type(tmp_path: Path):
+    after = make_plan("pool-of-two-engines", tmp_path)
+    found = review(replace(after, overrides=()), after)
+    assert found is not None
+    assert "artifact of ml.g5.xlarge" in [each.name for each in found.changes]
+    assert "artifact of ml.g5.xlarge in S3" in [each.name for each in bill_of(after).items]
