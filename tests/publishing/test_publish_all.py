@@ -1,6 +1,7 @@
 """`slipway publish --all`: every model with files, and one bad model blocks no other."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,21 @@ def test_where_no_model_has_files_that_is_the_report(run: Run, project: Path) ->
     code, output, errors = run("publish", "--all")
     assert (code, output) == (1, "")
     assert errors.startswith("1 problem\n- no model config has a sample for local [SW412]\n")
+
+
+def test_the_model_of_a_fallback_type_is_published_too(run: Run, project: Path) -> None:
+    path = project / "model_configs" / "first.yaml"
+    pool = "[ml.g4dn.xlarge, ml.g5.xlarge]\n  model_overrides:\n    - instances: [ml.g5.xlarge]\n"
+    own = "      artifacts: {sample: {path: samples/larger}, release: {target: sm86}}"
+    path.write_text(path.read_text().replace("[ml.g4dn.xlarge]", pool + own))
+    shutil.copytree(project / "samples" / "tiny", project / "samples" / "larger")
+    (project / "samples" / "larger" / "more").write_text("more")
+    code, output, errors = run("publish", "first")
+    assert (code, errors) == (0, "")
+    assert "Published first@ml.g5.xlarge to local: " in output
+    lock = json.loads((project / "model_configs" / "first.lock.json").read_text())
+    own_digest = lock["variants"]["ml.g5.xlarge"]["sample"]["compiled"]["digest"]
+    assert own_digest != lock["sample"]["compiled"]["digest"]
+    code, output, _ = run("plan", "first")
+    assert code == 0
+    assert f"artifacts/{own_digest}/files/" in output

@@ -7,12 +7,15 @@ import pytest
 
 from slipway.errors import Problem, UserError
 from slipway.planning.bill import bill_of
+from slipway.planning.compiling import CompilePlan
 from slipway.planning.consequences import Consequence, consequences
+from slipway.planning.lock import LockedPart
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.review import review
 from slipway.project import Project
+from slipway.publishing.compiled import compile_recipe
 from tests.support.golden_cases import CASES, make_plan
-from tests.support.projects import PRODUCTION, config_text, lock_variants, write_project
+from tests.support.projects import DIGEST, PRODUCTION, config_text, lock_variants, write_project
 
 POOL = ("[ml.g4dn.xlarge]", "[ml.g4dn.xlarge, ml.g5.xlarge]")
 OVERRIDE = """\
@@ -51,7 +54,19 @@ def test_each_target_is_published_compiled_and_locked(tmp_path: Path):
     assert [each.compile_target for each in deployments] == ["sm75", "sm86"]
     made = plan(found)
     (override,) = made.overrides
+    assert override.own is not None
     assert made.every_served == (made, override.own)
+    jobs = [
+        each.compile_plan(served.image)
+        for each, served in zip(deployments, made.every_served, strict=True)
+    ]
+    assert [each.instance_type for each in jobs if isinstance(each, CompilePlan)] == [
+        "ml.g4dn.xlarge",
+        "ml.g5.2xlarge",
+    ]
+    weights = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="a", target="any")
+    keys = {compile_recipe(each, weights).key for each in jobs if isinstance(each, CompilePlan)}
+    assert len(keys) == 2  # no job's engine is taken for another's
     lock_variants(tmp_path, "tiny", "production")
     locked = found.lock("tiny").artifact(deployments[1])
     assert locked is not None
