@@ -41,6 +41,15 @@ MEMBERS = {
     "--custom-attributes": "CustomAttributes",
 }
 """Members of InvokeEndpoint, by the options that set them."""
+QUEUE_MEMBERS = {
+    "--inference-id": "InferenceId",
+    "--custom-attributes": "CustomAttributes",
+    "--filename": "Filename",
+    "--output-path-extension": "S3OutputPathExtension",
+    "--request-ttl-seconds": "RequestTTLSeconds",
+    "--invocation-timeout-seconds": "InvocationTimeoutSeconds",
+}
+"""Members of InvokeEndpointAsync, by the options that set them."""
 
 
 def invoke(
@@ -77,6 +86,37 @@ def invoke(
     ] = None,
     custom_attributes: Annotated[
         str | None, typer.Option(help="Text for the container, in a header of its own.")
+    ] = None,
+    inline: Annotated[
+        bool,
+        typer.Option(
+            "--inline",
+            help="Send the request in the call of an asynchronous endpoint, and not through S3: "
+            "up to 128,000 bytes.",
+        ),
+    ] = False,
+    filename: Annotated[
+        str | None, typer.Option(help="Name of an asynchronous answer's object.")
+    ] = None,
+    output_path_extension: Annotated[
+        str | None,
+        typer.Option(help="Folder of an asynchronous answer's object, below the config's prefix."),
+    ] = None,
+    request_ttl_seconds: Annotated[
+        int | None,
+        typer.Option(
+            help="Seconds that an asynchronous request may wait in the queue (default: 21,600).",
+            min=60,
+            max=21_600,
+        ),
+    ] = None,
+    invocation_timeout_seconds: Annotated[
+        int | None,
+        typer.Option(
+            help="Seconds that the container may compute an asynchronous request (default: 900).",
+            min=1,
+            max=3600,
+        ),
     ] = None,
     wait: Annotated[
         float | None,
@@ -120,9 +160,28 @@ def invoke(
     own = environment.stack_name(name)
     endpoint = endpoint_name(project, name, environment)
     component = own if mode == SCALE_TO_ZERO else None
-    values = (session_id, prefix_aware_id, inference_id, custom_attributes)
-    options = dict(zip(MEMBERS, values, strict=True))
-    given = {MEMBERS[option]: value for option, value in options.items() if value is not None}
+    options: dict[str, str | int | None] = {
+        "--session-id": session_id,
+        "--prefix-aware-id": prefix_aware_id,
+        "--inference-id": inference_id,
+        "--custom-attributes": custom_attributes,
+        "--filename": filename,
+        "--output-path-extension": output_path_extension,
+        "--request-ttl-seconds": request_ttl_seconds,
+        "--invocation-timeout-seconds": invocation_timeout_seconds,
+    }
+    members = MEMBERS if queue is None else QUEUE_MEMBERS
+    unread = {option: value for option, value in options.items() if option not in members}
+    if queue is None:
+        _require_no(unread | {"--inline": inline or None}, "not asynchronous")
+    else:
+        unread |= {"--variant": variant, "--stream": stream or None}
+        _require_no(unread, "asynchronous")
+    given = {
+        members[option]: value
+        for option, value in options.items()
+        if option in members and value is not None
+    }
     request = Request(endpoint, content, content_type, accept, variant, component, given)
     if stream and session_id == "NEW_SESSION":
         raise UserError.of(
@@ -131,10 +190,8 @@ def invoke(
             "Leave out `--stream`, and use it with the id of the session.",
         )
     if queue is not None:
-        _require_plain_request(
-            {"--variant": variant, "--stream": "" if stream else None, **options}
-        )
-        _ask_queue(request, queue, access, wait or _DEFAULT_WAIT_SECONDS, protocol, as_json=as_json)
+        limit = wait or _DEFAULT_WAIT_SECONDS
+        _ask_queue(request, queue, access, limit, protocol, as_json=as_json, is_inline=inline)
         return
     waiting = None if wait is None else Wait(wait, _show_wait(own, wait))
     streamed: StreamAnswer | None = None
@@ -179,6 +236,7 @@ def _ask_queue(
     protocol: "TextProtocol | None",
     *,
     as_json: bool,
+    is_inline: bool,
 ) -> None:
     """Sends one request to an asynchronous endpoint, waits, and prints the answer."""
     from slipway.operations.invoke.asynchronous import invoke_async
@@ -192,7 +250,9 @@ def _ask_queue(
             waited = f"{request.endpoint_name}: no answer after {passed_seconds:.0f} s"
             typer.echo(waited, err=True)
 
-    answer = invoke_async(request, queue, access, limit_seconds=limit_seconds, show=show)
+    answer = invoke_async(
+        request, queue, access, limit_seconds=limit_seconds, show=show, is_inline=is_inline
+    )
     texts = None if protocol is None else _texts(protocol, answer)
     if as_json:
         print_json(
@@ -210,13 +270,13 @@ def _ask_queue(
     typer.echo(f"answered after {answer.waited_seconds:.1f} s: {answer.output_location}", err=True)
 
 
-def _require_plain_request(options: "Mapping[str, str | None]") -> None:
-    """Refuses options that a queue has no use for; raises `UserError`."""
+def _require_no(options: "Mapping[str, str | int | None]", mode: str) -> None:
+    """Refuses options that endpoints of a mode have no use for; raises `UserError`."""
     unread = next((option for option, value in options.items() if value is not None), None)
     if unread is not None:
         raise UserError.of(
             Code.WRONG_OPTIONS,
-            f"`{unread}` has no effect: the endpoint is asynchronous",
+            f"`{unread}` has no effect: the endpoint is {mode}",
             f"Leave out `{unread}`.",
         )
 

@@ -363,3 +363,9 @@ class Code(StrEnum):
     ADAPTER_FILES = "SW842"
     ADAPTER_RANK = "SW843"
     ADAPTER_NETWORK = "SW844"
+
+    # What a container can be opened to, and where its image and model data lie.
+    SSM_ACCESS = "SW860"
+    NOT_EMBEDDED = "SW861"
+    PRIVATE_REGISTRY = "SW862"
+    MODEL_DATA_OBJECT = "SW863"

@@ -27,6 +27,7 @@ VARIANT: Final[Paths] = {
     "inference_ami_version": ("InferenceAmiVersion",),
     "instance_provision_timeout_seconds": ("VariantInstanceProvisionTimeoutInSeconds",),
     "routing": ("RoutingConfig", "RoutingStrategy"),
+    "ssm_access": ("EnableSSMAccess",),
 }
 """Fields of `endpoint` that a variant of an endpoint configuration has."""
 
@@ -37,6 +38,12 @@ PREFIX_ROUTING: Final[Paths] = {
 }
 """Fields of `endpoint.prefix_routing` that a variant of an endpoint configuration has."""
 
+CORE_DUMP: Final[Paths] = {
+    "destination": ("CoreDumpConfig", "DestinationS3Uri"),
+    "key_arn": ("CoreDumpConfig", "KmsKeyId"),
+}
+"""Fields of `endpoint.core_dump` that a variant of an endpoint configuration has."""
+
 METRICS: Final[Paths] = {
     "enhanced": ("EnableEnhancedMetrics",),
     "publish_frequency_seconds": ("MetricPublishFrequencyInSeconds",),
@@ -44,12 +51,22 @@ METRICS: Final[Paths] = {
 }
 """Fields of `endpoint.metrics` that MetricsConfig has."""
 
+PRIVATE_REGISTRY: Final[Paths] = {
+    "credentials_function_arn": (
+        "ImageConfig",
+        "RepositoryAuthConfig",
+        "RepositoryCredentialsProviderArn",
+    ),
+}
+"""Fields of `serving.private_registry` that a container has."""
+
 QUEUE: Final[Paths] = {
     "output": ("OutputConfig", "S3OutputPath"),
     "failure_output": ("OutputConfig", "S3FailurePath"),
     "output_key_arn": ("OutputConfig", "KmsKeyId"),
     "success_topic_arn": ("OutputConfig", "NotificationConfig", "SuccessTopic"),
     "error_topic_arn": ("OutputConfig", "NotificationConfig", "ErrorTopic"),
+    "include_response_in": ("OutputConfig", "NotificationConfig", "IncludeInferenceResponseIn"),
     "max_concurrent_invocations_per_instance": (
         "ClientConfig",
         "MaxConcurrentInvocationsPerInstance",

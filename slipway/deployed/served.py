@@ -14,7 +14,7 @@ from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.families import FAMILIES
 
 _ARTIFACT = re.compile(
-    r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/(adapter\.tar\.gz)?$"
+    r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/[^?]*$"
 )
 
 

@@ -53,6 +53,7 @@ class Call:
         origin: name of the file, for people.
         instance: hosting instance type; None if no argument names it.
         image_uri: address of the image; None if the SDK chose one.
+        private_registry: the section of an image in no ECR; None for ECR.
         environment: variables of the container.
         model_data: prefix or archive in S3; None without one.
         model: repository of the Hub that a `ModelBuilder` is given.
@@ -64,6 +65,7 @@ class Call:
     origin: str
     instance: str | None = None
     image_uri: str | None = None
+    private_registry: Mapping[str, str] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     model_data: str | None = None
     model: str | None = None

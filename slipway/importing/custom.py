@@ -54,6 +54,8 @@ def custom_draft(call: Call, given: KnownFacts, guesses: dict[FieldName, Guess])
             "SageMaker places the weights, so that the container needs no network for them."
         )
     serving: dict[str, Any] = {"container": "custom", "image_uri": image_uri}
+    if call.private_registry is not None:
+        serving["private_registry"] = dict(call.private_registry)
     if environment:
         serving["environment"] = environment
     content = given.content(serving, alarms, artifacts=given.artifacts, endpoint=endpoint)

@@ -101,7 +101,7 @@ class Importer:
         """
         live = read_live(endpoint, region, self.given)
         call, given, image_uri = live.call, live.given, live.call.image_uri or ""
-        if image_of(image_uri) is not None:
+        if call.private_registry is None and image_of(image_uri) is not None:
             # Its settings are variables, or lie in a package beside them.
             package = live.package()
             source = source_of_package(call, package) if package.files else source_of_call(call)
@@ -109,7 +109,9 @@ class Importer:
             return live.made(made, self.environments)
         given, guesses = self._completed(given, weights_place(call), live)
         own = own_image(image_uri)
-        if own is not None and own.family in _OWN_SECTIONS:
+        if call.private_registry is not None:
+            draft = custom_draft(call, given, guesses)
+        elif own is not None and own.family in _OWN_SECTIONS:
             draft = own_draft(call, given, guesses, own.tag, _OWN_SECTIONS[own.family])
         elif (release := release_of(image_uri)) is not None:
             draft = repository_draft(call, given, guesses, release, live.folder)

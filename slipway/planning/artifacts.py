@@ -6,7 +6,7 @@ the `weights`, as it is for an image of the user's own. The model data of every 
 `compiled`, or its sample.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slipway.codes.code import Code
 from slipway.config.names import CI, ENVIRONMENTS_FILE
@@ -65,7 +65,7 @@ def parts(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> Par
         whole = model_data is not None and (weights is not None or not packaged)
         if model_data is not None and whole:
             return Parts(
-                published_part(model_data, place),
+                _as_served(published_part(model_data, place), deployment),
                 published_part(weights, place) if packaged and weights is not None else None,
             )
         locked = None
@@ -73,8 +73,14 @@ def parts(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> Par
         nothing = ArtifactPlan(
             place.bucket, UNPUBLISHED, 0, 0, "none", published=False, root=place.root
         )
-        return Parts(nothing, nothing if packaged else None)
+        return Parts(_as_served(nothing, deployment), nothing if packaged else None)
     return mismatch or _unpublished(deployment, was_published=locked is not None)
+
+
+def _as_served(part: ArtifactPlan, deployment: Deployment) -> ArtifactPlan:
+    """Returns model data with what SageMaker is told of it."""
+    accepts = deployment.config.artifacts.accept_eula
+    return replace(part, object_name=deployment.model_data_object, accepts_eula=accepts)
 
 
 def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:

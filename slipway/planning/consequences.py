@@ -242,7 +242,9 @@ def _settings(plan: DeploymentPlan, owns: Collection[str]) -> Iterator[tuple[str
 
 def _of_model(served: ServedModel, suffix: str) -> Iterator[tuple[str, Any]]:
     yield f"image{suffix}", served.image.uri
-    yield f"artifact{suffix}", served.artifact.s3_uri
+    yield f"image.credentials{suffix}", served.image.credentials_function_arn
+    yield f"artifact{suffix}", served.artifact.data_uri
+    yield f"artifacts.accept_eula{suffix}", served.artifact.accepts_eula or None
     for name, value in served.container_environment.items():
         yield f"variable {name}{suffix}", value
 

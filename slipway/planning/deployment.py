@@ -363,6 +363,11 @@ class Deployment(ABC):
         return False
 
     @property
+    def model_data_object(self) -> str | None:
+        """Returns the one file that is the model data; None for all files of the artifact."""
+        return None
+
+    @property
     def settings_in_artifact(self) -> dict[str, Any]:
         """Returns the settings of `serving` that change the bytes of the artifact, as data."""
         return self.config.serving.model_dump(mode="json")

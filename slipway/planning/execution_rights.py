@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slipway.config.alarm_kinds import MACHINES
-from slipway.config.sections.endpoint import AsyncInference
+from slipway.config.sections.endpoint import AsyncInference, CoreDump
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.capture import CapturePlace
 from slipway.planning.plan import DeploymentPlan
@@ -69,6 +69,9 @@ def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RolePol
         context: what only the account knows.
     """
     policies = [_serving(plan, context)]
+    if functions := _credentials_functions(plan):
+        statement = allow("ReadRegistryCredentials", ["lambda:InvokeFunction"], *functions)
+        policies.append(RolePolicy("PrivateRegistry", (statement,), {}))
     if plan.vpc is not None:
         policies.append(_vpc(plan, context))
     if plan.config.endpoint.volume_key_arn is not None:
@@ -77,9 +80,19 @@ def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RolePol
         policies.append(_capture(plan, plan.capture, context))
     if plan.config.endpoint.queue is not None:
         policies.append(_queue(plan.config.endpoint.queue, context))
+    if plan.config.endpoint.core_dump is not None:
+        policies.append(_core_dump(plan.config.endpoint.core_dump, context))
+    if plan.config.endpoint.ssm_access:
+        policies.append(_ssm_access())
     if plan.watched_stacks:
         policies.append(_rollback_alarms(plan, context))
     return policies
+
+
+def _credentials_functions(plan: DeploymentPlan) -> list[str]:
+    """Returns the functions that tell SageMaker users and passwords of private registries."""
+    named = (image.credentials_function_arn for image in plan.every_image)
+    return list(dict.fromkeys(arn for arn in named if arn is not None))
 
 
 def _serving(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
@@ -97,10 +110,8 @@ def _serving(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
     bucket = f"{arn}:s3:::{place.bucket}"
     repositories = dict.fromkeys(
         f"{arn}:ecr:{each.region}:{each.account}:repository/{each.repository}"
-        for each in (
-            *(served.image for served in plan.every_served),
-            *(guest.image for guest in plan.guests),
-        )
+        for each in plan.every_image
+        if each.private_registry is None
     )
     log_groups = [
         f"{arn}:logs:{plan.environment.region}:{plan.environment.account}:log-group:{name}:*"
@@ -112,7 +123,7 @@ def _serving(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
         (
             *read_objects("Artifacts", bucket, place.artifacts_prefix),
             use_key("DecryptArtifacts", ["kms:Decrypt"], context.artifact_key),
-            *pull_images("PullImage", *repositories),
+            *(pull_images("PullImage", *repositories) if repositories else ()),
             write_logs_of_machines(*log_groups),
             publish_metrics(MACHINES.namespace, *copies),
         ),
@@ -173,6 +184,40 @@ def _capture(plan: DeploymentPlan, capture: CapturePlace, context: RoleContext) 
         "DataCapture",
         tuple(statements),
         {folder: "SageMaker makes folders of the variant and the hour."},
+    )
+
+
+def _core_dump(core_dump: CoreDump, context: RoleContext) -> RolePolicy:
+    """Writes dumps, in parts where they are large, and uses their key.
+
+    AWS names `kms:Encrypt` for the key (ProductionVariantCoreDumpConfig in botocore 1.44.5). S3
+    wants the two other actions for a key and an upload in parts, as for the answers of a queue.
+    """
+    place = S3Address.of(core_dump.destination)
+    dumps = f"arn:{context.partition}:s3:::{place.bucket}/{place.key}*"
+    statements = [allow("WriteCoreDumps", ["s3:AbortMultipartUpload", "s3:PutObject"], dumps)]
+    if core_dump.key_arn is not None:
+        actions = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"]
+        statements.append(allow("EncryptCoreDumps", actions, core_dump.key_arn))
+    return RolePolicy(
+        "CoreDump", tuple(statements), {dumps: "SageMaker names the objects of core dumps."}
+    )
+
+
+def _ssm_access() -> RolePolicy:
+    """Connects the agent of Systems Manager, whose actions have no resources.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/ssm-access.html, read 2026-11-29.
+    """
+    actions = [
+        f"ssmmessages:{verb}{channel}Channel"
+        for verb in ("Create", "Open")
+        for channel in ("Control", "Data")
+    ]
+    return RolePolicy(
+        "SsmAccess",
+        (allow("ConnectSessions", actions, "*"),),
+        {"*": "The channels of Systems Manager have no resources."},
     )
 
 

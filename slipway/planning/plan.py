@@ -37,6 +37,8 @@ class ImagePlan:
         tag: for an image that Slipway builds, the fingerprint of its sources. For a custom image,
             its tag or `sha256:` digest.
         base: address of the image that it is built on; None where Slipway builds none.
+        private_registry: host of a registry in the endpoint's VPC; None for ECR.
+        credentials_function_arn: function that tells the user and password of that registry.
     """
 
     account: str
@@ -44,12 +46,15 @@ class ImagePlan:
     repository: str
     tag: str
     base: str | None = None
+    private_registry: str | None = None
+    credentials_function_arn: str | None = None
 
     @property
     def uri(self) -> str:
         """Returns the URI that SageMaker pulls."""
         suffix = ".cn" if self.region.startswith("cn-") else ""
-        registry = f"{self.account}.dkr.ecr.{self.region}.amazonaws.com{suffix}"
+        ecr = f"{self.account}.dkr.ecr.{self.region}.amazonaws.com{suffix}"
+        registry = self.private_registry or ecr
         separator = "@" if self.tag.startswith("sha256:") else ":"
         return f"{registry}/{self.repository}{separator}{self.tag}"
 
@@ -96,6 +101,8 @@ class ArtifactPlan:
         published: False only in an unpublished plan; the digest then names nothing, and SageMaker
             would refuse it.
         root: beginning of its keys: empty, or `models/NAME/` for an isolated model.
+        object_name: the one file that is the model data; None for all of them.
+        accepts_eula: whether SageMaker is told that the licence is accepted.
     """
 
     bucket: str
@@ -105,6 +112,13 @@ class ArtifactPlan:
     target: str
     published: bool
     root: str = ""
+    object_name: str | None = None
+    accepts_eula: bool = False
+
+    @property
+    def data_uri(self) -> str:
+        """Returns the address of the model data: the prefix, or one object below it."""
+        return f"{self.s3_uri}{self.object_name or ''}"
 
     @property
     def s3_uri(self) -> str:
@@ -193,9 +207,11 @@ class ServedModel:
     memory: MemoryEstimate | None
 
     @property
-    def container(self) -> tuple[str, str, Mapping[str, str]]:
+    def container(self) -> tuple[object, ...]:
         """Returns what SageMaker is told: two models with the same are one."""
-        return self.image.uri, self.artifact.s3_uri, self.container_environment
+        image, data = self.image, self.artifact
+        told = (image.uri, image.credentials_function_arn, data.data_uri, data.accepts_eula)
+        return *told, self.container_environment
 
     @property
     def served(self) -> "ServedModel":
@@ -400,6 +416,13 @@ class DeploymentPlan(ServedModel):
         """Returns the models that variants and fallback types have of their own, by name."""
         both = (*self.every_variant, *self.overrides)
         return {each.name: each.own for each in both if each.own is not None}
+
+    @property
+    def every_image(self) -> tuple[ImagePlan, ...]:
+        """Returns the images of the variants, and of the guests."""
+        return tuple(each.image for each in self.every_served) + tuple(
+            guest.image for guest in self.guests
+        )
 
     def served_by(self, variant: VariantPlan) -> ServedModel:
         """Returns the plan itself, or the variant's own model if its container is another one."""

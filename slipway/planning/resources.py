@@ -26,7 +26,9 @@ def resources_of(plan: DeploymentPlan) -> dict[str, int]:
     # An existing role gets no policies.
     made = own * int(endpoint.execution_role_arn is None)
     key, queue = endpoint.volume_key_arn, endpoint.queue
-    with_rights = (plan.vpc, key, plan.capture, queue, plan.watched_stacks)
+    has_password = any(each.credentials_function_arn for each in plan.every_image)
+    inside = (endpoint.core_dump, endpoint.ssm_access)
+    with_rights = (plan.vpc, key, plan.capture, queue, plan.watched_stacks, has_password, *inside)
     found = {
         "AWS::ApplicationAutoScaling::ScalableTarget": scaled + copies,
         "AWS::ApplicationAutoScaling::ScalingPolicy": scaled + stepped + copies + woken,

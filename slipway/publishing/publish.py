@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from slipway.access import Access
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.load import LoadedConfig
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
@@ -300,7 +301,7 @@ def _publish_parts(
 
     def select(files: FileSet) -> FileSet:
         taken = wanted(files, weights, loads_any=packaging.loads_any(deployment))
-        require_whole(taken, packaging.needs(deployment))
+        _require_object(require_whole(taken, packaging.needs(deployment)), deployment)
         packaging.check_adapters(deployment, taken)
         if deployment.configured_by_environment:
             packaging.check_weights(taken.sizes_bytes)
@@ -333,6 +334,19 @@ def _publish_parts(
     return locked, sent
 
 
+def _require_object(files: FileSet, deployment: Deployment) -> FileSet:
+    """Returns the files; raises `UserError` if the one that is the model data is not among them."""
+    name = deployment.model_data_object
+    if name is None or name in files.sizes_bytes:
+        return files
+    raise UserError.of(
+        Code.MODEL_DATA_OBJECT,
+        f"the artifact has no file {name}",
+        f"Name one of its {len(files.sizes_bytes)} files, or remove `model_data_object`.",
+        field=("serving", "model_data_object"),
+    )
+
+
 def _publish_files(
     project: Project,
     deployment: Deployment,
@@ -353,7 +367,9 @@ def _publish_files(
         access,
         progress,
         root=project.root,
-        select=lambda files: require_whole(files, needs, source.field),
+        select=lambda files: _require_object(
+            require_whole(files, needs, source.field), deployment
+        ),
     )
     return part(manifest, source=path, target=source.target), sent
 

@@ -3,6 +3,7 @@
 from aws_cdk import aws_sagemaker as sagemaker
 
 from slipway.config.sections.endpoint import AsyncInference
+from slipway.planning.asynchronous import topic_types
 
 
 def async_config(
@@ -12,7 +13,9 @@ def async_config(
     notification = None
     if queue.topic_arns:
         notification = sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty(
-            success_topic=queue.success_topic_arn, error_topic=queue.error_topic_arn
+            success_topic=queue.success_topic_arn,
+            error_topic=queue.error_topic_arn,
+            include_inference_response_in=topic_types(queue.include_response_in) or None,
         )
     failure = queue.failure_output
     return sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty(

@@ -9,7 +9,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.config.sections.endpoint import Metrics
-from slipway.planning.plan import DeploymentPlan, ServedModel
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ImagePlan, ServedModel
 from slipway.stacks.constructs.mode_rights import ModeRights
 from slipway.stacks.constructs.production_variants import production_variant
 
@@ -75,8 +75,9 @@ class HostedModel(Construct):
             enable_network_isolation=self._plan.config.endpoint.network_isolation,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 image=served.image.uri,
+                image_config=_image_config(served.image),
                 environment=dict(sorted(served.container_environment.items())),
-                model_data_source=_model_data(served),
+                model_data_source=_model_data(served.artifact),
             ),
             vpc_config=self._surroundings.vpc,
         )
@@ -177,13 +178,35 @@ class HostedEndpoint(HostedModel):
         self.endpoint.add_resource_dependency(self.log_group)
 
 
-def _model_data(served: ServedModel) -> sagemaker.CfnModel.ModelDataSourceProperty:
+def _model_data(artifact: ArtifactPlan) -> sagemaker.CfnModel.ModelDataSourceProperty:
     return sagemaker.CfnModel.ModelDataSourceProperty(
         s3_data_source=sagemaker.CfnModel.S3DataSourceProperty(
-            s3_uri=served.artifact.s3_uri,
-            s3_data_type="S3Prefix",
-            compression_type="None",
+            s3_uri=artifact.data_uri,
+            s3_data_type="S3Prefix" if artifact.object_name is None else "S3Object",
+            compression_type="Gzip" if artifact.data_uri.endswith(".tar.gz") else "None",
+            model_access_config=(
+                sagemaker.CfnModel.ModelAccessConfigProperty(accept_eula=True)
+                if artifact.accepts_eula
+                else None
+            ),
         )
+    )
+
+
+def _image_config(image: ImagePlan) -> sagemaker.CfnModel.ImageConfigProperty | None:
+    """Returns how SageMaker reaches a registry in the VPC; None for ECR."""
+    if image.private_registry is None:
+        return None
+    arn = image.credentials_function_arn
+    return sagemaker.CfnModel.ImageConfigProperty(
+        repository_access_mode="Vpc",
+        repository_auth_config=(
+            None
+            if arn is None
+            else sagemaker.CfnModel.RepositoryAuthConfigProperty(
+                repository_credentials_provider_arn=arn
+            )
+        ),
     )
 
 

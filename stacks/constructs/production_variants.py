@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from aws_cdk import aws_sagemaker as sagemaker
 
-from slipway.config.sections.endpoint import Endpoint
+from slipway.config.sections.endpoint import CoreDump, Endpoint
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
 _Of = sagemaker.CfnEndpointConfig
@@ -38,6 +38,8 @@ def production_variant(
         routing_config=_routing(settings),
         capacity_reservation_config=_reservation(plan, variant),
         inference_ami_version=variant.inference_ami_version,
+        core_dump_config=_core_dump(settings.core_dump),
+        enable_ssm_access=settings.ssm_access or None,
         volume_size_in_gb=settings.volume_size_gb,
         model_data_download_timeout_in_seconds=(
             None if is_of_copies else variant.model_data_download_timeout_seconds
@@ -65,6 +67,14 @@ def _routing(settings: Endpoint) -> _Of.RoutingConfigProperty:
         prefixes = _Of.PrefixAwareRoutingConfigProperty(**dict(settings.prefix_routing))
     return _Of.RoutingConfigProperty(
         routing_strategy=settings.routing.upper(), prefix_aware_routing_config=prefixes
+    )
+
+
+def _core_dump(core_dump: CoreDump | None) -> _Of.CoreDumpConfigProperty | None:
+    if core_dump is None:
+        return None
+    return _Of.CoreDumpConfigProperty(
+        destination_s3_uri=core_dump.destination, kms_key_id=core_dump.key_arn
     )
 
 

@@ -3,6 +3,7 @@
 SageMaker does each step as the execution role, so a role without a right fails the step here too.
 """
 
+import base64
 import contextlib
 import json
 import logging
@@ -35,6 +36,8 @@ _LARGEST_INPUT_BYTES = 1_000_000_000
 # The size from which boto3 and the AWS CLI upload in parts. AWS does not document SageMaker's.
 _LARGEST_PART_BYTES = 8 * 1024 * 1024
 # https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+# botocore, of IncludeInferenceResponseIn: "less than or equal to 128 KB".
+_LARGEST_TOLD_BYTES = 128 * 1024
 _KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
 # A request during which the container dies is computed again. AWS does not document whether it does
 # so, or how often. Without a limit, a request that kills its container would be computed for ever.
@@ -51,13 +54,14 @@ class _FailedError(Exception):
     Args:
         reason: text of the notification, after `ClientError: `.
         metric: a further metric that counts the failure, beside InvocationFailures; or empty.
-        body: content of the failure's object.
+        body: content of the failure's object: the container's answer, or empty without one.
     """
 
     def __init__(self, reason: str, metric: str = "", body: bytes = b"") -> None:
         self.reason = f"ClientError: {reason}"
         super().__init__(self.reason)
         self.metric = metric
+        self.response = body
         self.body = body or self.reason.encode()
 
 
@@ -134,16 +138,8 @@ class _Work:
             ProcessingAgain: the container died, and may still be asked again.
         """
         request = self._request
-        source, target = request.source, self._settings.output.below(request.output_name)
-        with self._step(f"download {source.uri}", "RequestDownload"):
-            stream = self._access.read(source.bucket, source.key)
-            body: bytes = stream.read(_LARGEST_INPUT_BYTES + 1)
-            stream.close()
-            if len(body) > _LARGEST_INPUT_BYTES:
-                raise _FailedError(
-                    f"{source.uri} is larger than {_LARGEST_INPUT_BYTES} bytes.",
-                    "RequestDownloadFailures",
-                )
+        target = self._settings.output.below(request.output_name)
+        body = self._download(request.source) if request.source is not None else request.body
         try:
             content, content_type = self._ask(body)
         except ContainerUnreachableError as error:
@@ -162,7 +158,38 @@ class _Work:
             self._put(target, content, content_type)
         self._count("InvocationsProcessed")
         answer = {"contentType": content_type, "outputLocation": target.uri}
-        self._tell(self._settings.success_topic, "Completed", {"responseParameters": answer})
+        more = {"responseParameters": answer, **self._response("SUCCESS", content)}
+        self._tell(self._settings.success_topic, "Completed", more)
+
+    def _download(self, source: S3Location) -> bytes:
+        """Returns the request's object; raises `_FailedError`."""
+        with self._step(f"download {source.uri}", "RequestDownload"):
+            stream = self._access.read(source.bucket, source.key)
+            body: bytes = stream.read(_LARGEST_INPUT_BYTES + 1)
+            stream.close()
+            if len(body) > _LARGEST_INPUT_BYTES:
+                raise _FailedError(
+                    f"{source.uri} is larger than {_LARGEST_INPUT_BYTES} bytes.",
+                    "RequestDownloadFailures",
+                )
+        return body
+
+    def _response(self, topic: str, content: bytes) -> dict[str, Any]:
+        """Returns the container's answer for a topic's message, if the endpoint asks for it.
+
+        The form is of a recorded message (2025-08) in the tests of AWS's sample of the Parakeet ASR
+        model, read 2026-11-29. It says nothing of failures, which have the same form here.
+        """
+        is_told = f"{topic}_NOTIFICATION_TOPIC" in self._settings.with_response
+        if not is_told or len(content) > _LARGEST_TOLD_BYTES:
+            return {}
+        told = {
+            "content": base64.b64encode(content).decode(),
+            "message": "Check S3 path location(if configured) or Cloudwatch for additional "
+            "details.",
+            "encoding": "BASE64",
+        }
+        return {"responseBody": told}
 
     def fail(self, error: _FailedError) -> None:
         """Writes the failure's object, tells the topic, and counts."""
@@ -170,6 +197,8 @@ class _Work:
         logger.warning("%s: [%s] failed: %s", endpoint, request.inference_id, error.reason)
         self._count("InvocationFailures", *([error.metric] if error.metric else []))
         more: dict[str, Any] = {"failureReason": error.reason}
+        if error.response:
+            more |= self._response("ERROR", error.response)
         if self._settings.failure is not None:
             target = self._settings.failure.below(request.failure_name)
             try:
@@ -243,6 +272,7 @@ class _Work:
         """Publishes a notification in the form that its subscribers quote."""
         if topic is None:
             return
+        source = self._request.source
         message = {
             "awsRegion": self._endpoint.region,
             "eventTime": _moment(self._processing.clock()),
@@ -250,7 +280,7 @@ class _Work:
             "invocationStatus": status,
             "requestParameters": {
                 "endpointName": self._endpoint.name,
-                "inputLocation": self._request.source.uri,
+                **({"inputLocation": source.uri} if source is not None else {}),
             },
             **more,
             "inferenceId": self._request.inference_id,

@@ -158,7 +158,7 @@ class AsyncQueue:
             again = True
         except Exception:
             # A bug of Slipway; the other requests go on.
-            logger.error("%s failed:\n%s", request.source.uri, traceback.format_exc())
+            logger.error("%s failed:\n%s", request.request_id, traceback.format_exc())
         finally:
             variant.leave()
             with self._changed:

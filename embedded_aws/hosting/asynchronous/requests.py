@@ -25,26 +25,26 @@ class AsyncRequest:
     """One request in a queue.
 
     Attributes:
-        request_id: names the output object.
+        request_id: names the objects of the answer and the failure.
         inference_id: the caller's name for it.
+        source: the request's object; None for one that came with the call.
+        body: what came with the call; empty for one in S3.
         ttl_seconds: longest time in the queue.
         timeout_seconds: longest time until the container has answered.
+        output_name: of the answer's object, below the endpoint's prefix.
         ended_containers: how many containers ended while they computed it.
     """
 
     request_id: str
     inference_id: str
-    source: S3Location
+    source: S3Location | None
+    body: bytes
     headers: Mapping[str, str]
     ttl_seconds: int
     timeout_seconds: int
     received_seconds: float
+    output_name: str
     ended_containers: int = 0
-
-    @property
-    def output_name(self) -> str:
-        """Returns the name of the answer's object."""
-        return f"{self.request_id}.out"
 
     @property
     def failure_name(self) -> str:
@@ -68,15 +68,20 @@ def read_request(
         if value is not None:
             is_number = member.type_name == "integer" and value.isdecimal()
             given[name] = int(value) if is_number else value
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    most: int = shape.members["Body"].metadata["max"]
     problem = validation_problem(shape, given)
+    if problem is None and length > most:
+        problem = f"The Body has {length} bytes, and at most {most} are allowed."
+    if problem is None and bool(length) == ("InputLocation" in given):
+        # botocore 1.44.5: "mutually exclusive. Provide exactly one of them." AWS's words are not
+        # public.
+        problem = "Provide exactly one of Body and InputLocation."
     if problem is not None:
         raise ValueError(problem)
-    for name in ("S3OutputPathExtension", "Filename"):
-        if name in given:
-            raise ValueError(f"The embedded AWS does not emulate {name}.")
-    if int(environ.get("CONTENT_LENGTH") or 0) or "InputLocation" not in given:
-        raise ValueError("The embedded AWS needs an InputLocation, and takes no Body.")
-    source = S3Location.of(given["InputLocation"])
+    location = given.get("InputLocation")
+    folder = given.get("S3OutputPathExtension", "").strip("/")
+    name = given.get("Filename", f"{request_id}.out")
     headers = {
         "Content-Type": given.get("ContentType"),
         "Accept": given.get("Accept"),
@@ -86,11 +91,13 @@ def read_request(
     return AsyncRequest(
         request_id=request_id,
         inference_id=given.get("InferenceId", request_id),
-        source=source,
+        source=None if location is None else S3Location.of(location),
+        body=environ["wsgi.input"].read(length),
         headers={name: value for name, value in headers.items() if value is not None},
         ttl_seconds=given.get("RequestTTLSeconds", _DEFAULT_TTL_SECONDS),
         timeout_seconds=given.get("InvocationTimeoutSeconds", _DEFAULT_TIMEOUT_SECONDS),
         received_seconds=received_seconds,
+        output_name=f"{folder}/{name}" if folder else name,
     )
 
 

@@ -50,6 +50,7 @@ class AsyncSettings:
         key_id: KMS key that encrypts both; None for the bucket's own.
         success_topic: ARN of the topic for answers, or None.
         error_topic: ARN of the topic for failures, or None.
+        with_response: the topics whose messages carry the container's answer, by the API's names.
         concurrency: requests that one instance computes at a time.
     """
 
@@ -58,6 +59,7 @@ class AsyncSettings:
     key_id: str | None
     success_topic: str | None
     error_topic: str | None
+    with_response: tuple[str, ...]
     concurrency: int
 
     @classmethod
@@ -71,8 +73,6 @@ class AsyncSettings:
         notification = output.get("NotificationConfig", {})
         if "S3OutputPath" not in output:
             raise ValueError("The embedded AWS needs an S3OutputPath.")
-        if notification.get("IncludeInferenceResponseIn"):
-            raise ValueError("The embedded AWS does not emulate IncludeInferenceResponseIn.")
         failure = output.get("S3FailurePath")
         return cls(
             output=S3Location.of(output["S3OutputPath"]),
@@ -80,6 +80,7 @@ class AsyncSettings:
             key_id=output.get("KmsKeyId"),
             success_topic=notification.get("SuccessTopic"),
             error_topic=notification.get("ErrorTopic"),
+            with_response=tuple(notification.get("IncludeInferenceResponseIn", ())),
             # The API names no default: "If no value is provided, SageMaker chooses an optimal
             # value". One at a time is the most careful choice.
             concurrency=config.get("ClientConfig", {}).get(

@@ -18,6 +18,7 @@ from slipway.embedded_aws.hosting.resources.networks import check_network
 from slipway.embedded_aws.hosting.resources.records import DeclaredResources
 from slipway.embedded_aws.hosting.resources.refusals import refuse
 from slipway.embedded_aws.hosting.resources.tags import Tags
+from slipway.embedded_aws.iam.permissions import may
 from slipway.embedded_aws.iam.s3_access import RoleAccess
 from slipway.embedded_aws.iam.trust import require_role
 
@@ -54,6 +55,7 @@ class Models(DeclaredResources):
         """
         container = primary_container(parameters)
         self._check_container(caller, container)
+        _check_registry(parameters, container)
         if network := parameters.get("VpcConfig"):
             check_network(self._clients.client("ec2", caller.region), network)
         if role := parameters.get("ExecutionRoleArn"):
@@ -128,6 +130,23 @@ def _check_region(caller: Caller, image: str) -> None:
             f'Region of "{image}" does not match expected region of {caller.region}. Cross region '
             "ECR image pulls are not allowed."
         )
+
+
+def _check_registry(parameters: Mapping[str, Any], container: Mapping[str, Any]) -> None:
+    """Checks an image of a private registry; AWS's words are not public.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-containers-inference-private.html
+    (2026-11-29). No image is pulled, and the function is not called.
+    """
+    config, role = container.get("ImageConfig", {}), parameters.get("ExecutionRoleArn")
+    function = config.get("RepositoryAuthConfig", {}).get("RepositoryCredentialsProviderArn")
+    is_in_vpc = config.get("RepositoryAccessMode") == "Vpc"
+    if is_in_vpc and not parameters.get("VpcConfig"):
+        raise ValidationError("RepositoryAccessMode Vpc needs a VpcConfig.")
+    if function and not is_in_vpc:
+        raise ValidationError("RepositoryAuthConfig needs RepositoryAccessMode Vpc.")
+    if function and role and not may(role, "lambda:InvokeFunction", function):
+        raise ValidationError(f"{role} may not lambda:InvokeFunction {function}.")
 
 
 def _check_source(source: Mapping[str, Any]) -> None:

@@ -143,6 +143,12 @@ class Artifacts(Section):
     compile: Compile | None = Field(
         None, description="Without it the weights are served as they are."
     )
+    accept_eula: bool = Field(
+        False,
+        description="Tells SageMaker that you accept the licence of the model data "
+        "(`AcceptEula`). Read the licence first: nothing sets it for you.",
+        examples=[True],
+    )
     isolated: bool = Field(
         False,
         description="Keeps the published files under a prefix and a key of the model's own, "

@@ -162,6 +162,14 @@ class AsyncInference(Section):
         description="SNS topic that gets a message for every failure.",
         examples=["arn:aws:sns:eu-west-1:123456789012:failures"],
     )
+    include_response_in: tuple[Literal["success", "error"], ...] = Field(
+        (),
+        max_length=2,
+        strict=False,
+        description="Topics whose messages carry the container's answer, up to 128 KB, beside "
+        "its address in S3.",
+        examples=[["success", "error"]],
+    )
     topic_key_arn: KeyArn | None = Field(
         None,
         description="KMS key of encrypted topics, which the execution role may use.",
@@ -226,6 +234,21 @@ class DataCapture(Section):
         strict=False,
         description="Whether requests, answers or both are captured.",
         examples=[["input", "output"]],
+    )
+
+
+class CoreDump(Section):
+    """Where SageMaker writes a dump of the container's memory when its process crashes."""
+
+    destination: S3Prefix = Field(
+        description="Prefix of the dumps, which hold whatever the process held: requests too.",
+        examples=["s3://my-dumps/autocomplete/"],
+    )
+    key_arn: KeyArn | None = Field(
+        None,
+        description="KMS key that encrypts the dumps. Without it SageMaker takes the account's "
+        "key for S3.",
+        examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
     )
 
 
@@ -382,6 +405,17 @@ class Endpoint(Section):
         None,
         description="Without it: one value a minute and no metric of a single instance. AWS's "
         "detailed observability is on.",
+    )
+    core_dump: CoreDump | None = Field(
+        None, description="Without it no crash is dumped. The embedded AWS writes no dumps."
+    )
+    ssm_access: bool = Field(
+        False,
+        description="Opens the containers to sessions of Systems Manager, for accounts that "
+        "AWS Support has allowlisted. AWS then replaces faulty and unpatched instances a day "
+        "later. It needs `network_isolation: false`. The embedded AWS has no sessions. It is "
+        "usually set for one environment, under `environments`.",
+        examples=[True],
     )
     network_isolation: bool = Field(
         True, description="The container can open no outbound connection.", examples=[True]

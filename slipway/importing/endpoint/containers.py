@@ -6,6 +6,7 @@ from typing import Any
 
 from slipway.deployed.answers import Answer
 from slipway.deployed.described import Described, Raw, containers_of
+from slipway.deployed.fields import PRIVATE_REGISTRY
 from slipway.importing.draft import SLIPWAYS_ROLE
 from slipway.importing.endpoint.components import scales_to_zero
 from slipway.importing.endpoint.findings import Findings
@@ -15,7 +16,6 @@ _REASONS: Mapping[str, str] = {
     "ContainerHostname": "a single container needs no name.",
     "ContainerMetricsConfig": "no field of the config says it.",
     "ExecutionRoleArn": SLIPWAYS_ROLE,
-    "ImageConfig": "Slipway deploys images of ECR, which SageMaker pulls itself.",
     "ModelDataSource": "no field of the config says it. Slipway publishes a prefix of plain files.",
 }
 # Names, times and states, and what SageMaker recommends.
@@ -31,12 +31,14 @@ class Container:
     """The container of an endpoint.
 
     `data` is a prefix or an archive in S3, and `fields` are fields of the section `endpoint`.
+    `private_registry` is the section of an image that is in no ECR.
     """
 
     image: str
     environment: Mapping[str, str]
     data: str | None
     fields: Mapping[str, Any]
+    private_registry: Mapping[str, str] | None
 
 
 def refuse_other_forms(described: Described, found: Findings) -> None:
@@ -87,6 +89,9 @@ def container_of(described: Described, found: Findings) -> Container:
     for path, default in _DEFAULTS.items():
         if (value := container.take(*path)) not in (default, None):
             container.put(value, *path)
+    registry = None
+    if container.take("ImageConfig", "RepositoryAccessMode") == "Vpc":
+        registry = container.fields(PRIVATE_REGISTRY)
     data = container.take("ModelDataUrl")
     for name in ("CompressionType", "S3DataType", "ETag", "ManifestEtag"):
         container.take("ModelDataSource", "S3DataSource", name)
@@ -96,7 +101,7 @@ def container_of(described: Described, found: Findings) -> Container:
     image, environment = container.take("Image"), container.take("Environment") or {}
     found.leave_out_rest(model, **_REASONS)
     found.leave_out_rest(container, **_REASONS)
-    return Container(str(image), environment, data, fields)
+    return Container(str(image), environment, data, fields, registry)
 
 
 def take_network(answer: Answer) -> dict[str, Any]:

@@ -60,6 +60,8 @@ def async_section(config: Answer, found: Findings) -> dict[str, Any] | None:
         name: as_prefix(value) if name in _ADDRESSES else value
         for name, value in answer.fields(QUEUE).items()
     }
+    if topics := section.get("include_response_in"):
+        section["include_response_in"] = [each.partition("_")[0].lower() for each in topics]
     key = section.get("output_key_arn")
     if key is not None and not _KEY.fullmatch(key):
         del section["output_key_arn"]

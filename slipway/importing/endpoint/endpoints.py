@@ -127,6 +127,7 @@ def hosted(described: Described, latency_milliseconds: int | None = None) -> Hos
         origin=described.origin,
         instance=instance,
         image_uri=container.image,
+        private_registry=container.private_registry,
         environment=variables,
         model_data=container.data,
         endpoint=endpoint,

@@ -6,8 +6,9 @@ from typing import Any, get_args
 from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, AmiVersion
 from slipway.deployed.answers import Answer
 from slipway.deployed.described import Described, Raw
-from slipway.deployed.fields import PREFIX_ROUTING, VARIANT, instance_types_of
+from slipway.deployed.fields import CORE_DUMP, PREFIX_ROUTING, VARIANT, instance_types_of
 from slipway.importing.endpoint.components import component_fields, scales_to_zero
+from slipway.importing.endpoint.data import as_prefix
 from slipway.importing.endpoint.findings import Findings
 from slipway.planning.placements import DEFAULT_VARIANT_NAME
 
@@ -90,6 +91,11 @@ class _Variant:
             self.shared["routing"] = self.shared["routing"].lower()
         if self.shared.get("routing") == "prefix_aware":
             self.shared["prefix_routing"] = answer.fields(PREFIX_ROUTING)
+        if not self.shared.get("ssm_access"):
+            self.shared.pop("ssm_access", None)  # off, as without it
+        if core_dump := answer.fields(CORE_DUMP):
+            core_dump["destination"] = as_prefix(core_dump["destination"])
+            self.shared["core_dump"] = core_dump
         if "capacity_reservation_arn" in self.shared:
             # The only preference that there is.
             answer.take("CapacityReservationConfig", "CapacityReservationPreference")

@@ -18,6 +18,8 @@ from slipway.s3_address import S3Address
 
 LARGEST_BODY_BYTES = 1_000_000_000
 """https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference.html, read 2026-11-24."""
+LARGEST_INLINE_BYTES = 128_000
+"""botocore 1.44.5: the maximum of InvokeEndpointAsync's Body."""
 
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
 _FOLDER = "slipway-invoke"
@@ -34,7 +36,7 @@ class AsyncAnswer:
         body: as the container wrote it.
         content_type: Content-Type of the answer's object.
         inference_id: SageMaker's name for the request.
-        input_location: address of the request's object, which stays.
+        input_location: address of the request's object, which stays; None for an inline request.
         output_location: address of the answer's object.
         waited_seconds: from the call to the answer, on the client's clock.
     """
@@ -42,7 +44,7 @@ class AsyncAnswer:
     body: bytes
     content_type: str
     inference_id: str
-    input_location: str
+    input_location: str | None
     output_location: str
     waited_seconds: float
 
@@ -54,6 +56,7 @@ def invoke_async(
     *,
     limit_seconds: float,
     show: Callable[[float], None],
+    is_inline: bool = False,
 ) -> AsyncAnswer:
     """Sends one request, once, and waits for its answer or its failure.
 
@@ -63,37 +66,35 @@ def invoke_async(
         access: clients of the endpoint's account.
         limit_seconds: longest time to wait.
         show: called with the seconds that passed, before each further look.
+        is_inline: sends the body in the call, and puts no object into S3.
 
     Raises:
         UserError: the body is too large, a place is closed, the request failed, or there is no
             answer within the limit.
     """
     name = request.endpoint_name
-    if len(request.body) > LARGEST_BODY_BYTES:
+    most = LARGEST_INLINE_BYTES if is_inline else LARGEST_BODY_BYTES
+    if len(request.body) > most:
         raise UserError.of(
             Code.REQUEST_TOO_LARGE,
-            f"the request is {len(request.body):,} bytes; SageMaker takes at most "
-            f"{LARGEST_BODY_BYTES:,}",
-            "Send less in one request: SageMaker sets this limit.",
+            f"the request is {len(request.body):,} bytes; SageMaker takes at most {most:,}"
+            f"{' inline' if is_inline else ''}",
+            "Leave out `--inline`, which sends it through S3."
+            if is_inline
+            else "Send less in one request: SageMaker sets this limit.",
         )
-    s3 = access.client("s3")
-    location = f"{queue.input.removesuffix('/')}/{_FOLDER}/{uuid.uuid4()}"
-    place = S3Address.of(location)
-    with _closed_place(name, "put the request into", location):
-        s3.put_object(
-            Bucket=place.bucket,
-            Key=place.key,
-            Body=request.body,
-            ContentType=request.content_type,
-            **_encryption(queue.input_key_arn),
-        )
+    s3, location = access.client("s3"), None
+    if not is_inline:
+        location = _put(s3, request, queue)
+    source = {"Body": request.body} if location is None else {"InputLocation": location}
     begun = time.perf_counter()
     try:
         sent = access.client("sagemaker-runtime").invoke_endpoint_async(
             EndpointName=name,
-            InputLocation=location,
             ContentType=request.content_type,
             Accept=request.accept,
+            **source,
+            **request.members,
         )
     except ClientError as error:
         raise refused(name, error) from None
@@ -113,6 +114,22 @@ def invoke_async(
         show(passed_seconds)
         time.sleep(min(pause_seconds, limit_seconds - passed_seconds))
         pause_seconds = min(pause_seconds * 1.5, _LONGEST_PAUSE_SECONDS)
+
+
+# Any: boto3's clients have no types of their own.
+def _put(s3: Any, request: Request, queue: AsyncInference) -> str:
+    """Puts the request into S3, and returns its address."""
+    location = f"{queue.input.removesuffix('/')}/{_FOLDER}/{uuid.uuid4()}"
+    place = S3Address.of(location)
+    with _closed_place(request.endpoint_name, "put the request into", location):
+        s3.put_object(
+            Bucket=place.bucket,
+            Key=place.key,
+            Body=request.body,
+            ContentType=request.content_type,
+            **_encryption(queue.input_key_arn),
+        )
+    return location
 
 
 def _encryption(key_arn: str | None) -> dict[str, str]:

@@ -75,7 +75,7 @@ class Request:
     accept: str
     variant: str | None
     component: str | None = None
-    members: Mapping[str, str] = field(default_factory=dict)
+    members: Mapping[str, str | int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from slipway.deployed.calls import (
 from slipway.deployed.described import Raw, containers_of
 from slipway.deployed.fields import (
     COMPONENT_TIMEOUTS,
+    CORE_DUMP,
     INSTANCES_OF_COPIES,
     METRICS,
     PREFIX_ROUTING,
@@ -39,7 +40,7 @@ from slipway.deployed.scaling import (
 from slipway.deployed.served import image_and_artifact, live_component, mode_of, model_of
 from slipway.operations.status.component import target_of
 from slipway.operations.status.copies import copies_of, planned_copies
-from slipway.planning.asynchronous import WAKE_POLICY
+from slipway.planning.asynchronous import WAKE_POLICY, topic_types
 from slipway.planning.consequences import as_text
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan, VariantPlan
@@ -183,7 +184,8 @@ def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
     for name in VARIANT:
         if name not in endpoint:
             endpoint[name] = getattr(variant, name, getattr(settings, name, None)) or None
-    endpoint |= _section("prefix_routing", dict(settings.prefix_routing or ()))
+    for section in ("prefix_routing", "core_dump"):
+        endpoint |= _section(section, dict(getattr(settings, section) or ()))
     found = _section("endpoint", endpoint) | _section("alarms", _planned_alarms(plan))
     if scaling is not None:
         found |= _section("autoscaling", _planned_scaling(scaling, variant))
@@ -216,6 +218,7 @@ def _planned_queue(queue: AsyncInference) -> _Settings:
     for name in ("output", "failure_output"):
         if found[name] is not None:
             found[name] = found[name].rstrip("/")  # as the template has it
+    found["include_response_in"] = topic_types(queue.include_response_in) or None
     return found
 
 
@@ -286,7 +289,9 @@ def _config(config: Raw, plan: DeploymentPlan, weights: Mapping[str, float]) -> 
             endpoint["weight"] = weights[item["VariantName"]]
         if "routing" in endpoint:
             endpoint["routing"] = endpoint["routing"].lower()
+        endpoint["ssm_access"] = endpoint.get("ssm_access") or None
         endpoint |= _section("prefix_routing", Answer(item).fields(PREFIX_ROUTING))
+        endpoint |= _section("core_dump", Answer(item).fields(CORE_DUMP))
         if plan.component is not None:
             found |= _section(_COPIES, Answer(item).fields(INSTANCES_OF_COPIES))
         found |= _of_variant(_section("endpoint", endpoint), item["VariantName"], names)

@@ -64,9 +64,21 @@ def alarms_have_data(deployment: Deployment) -> Iterator[Problem]:
 
 
 def queue_settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
-    """A key of topics needs a topic."""
+    """A key of topics needs a topic, and so does an answer in a topic's messages."""
     queue = deployment.config.endpoint.async_inference
-    if queue is None or queue.topic_key_arn is None:
+    if queue is None:
+        return
+    for index, name in enumerate(queue.include_response_in):
+        if name not in queue.include_response_in[:index] and getattr(queue, f"{name}_topic_arn"):
+            continue
+        yield problem(
+            Code.ASYNC_SETTING,
+            f"`include_response_in: {name}` has no effect: it is listed twice, or there is no "
+            f"`{name}_topic_arn`",
+            f"Add `{name}_topic_arn`, or remove `{name}`.",
+            (*_SECTION, "include_response_in"),
+        )
+    if queue.topic_key_arn is None:
         return
     if queue.success_topic_arn is None and queue.error_topic_arn is None:
         yield problem(

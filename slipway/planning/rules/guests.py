@@ -16,6 +16,7 @@ _OF_THE_ENDPOINT = (
     "inference_ami_version",
     "metrics",
     "volume_key_arn",
+    "core_dump",
     "prefix_routing",
 )
 _OF_THE_INSTANCES = ("min_instance_count", "consolidation")

@@ -7,6 +7,7 @@ rest is in api_members.json. AWS's newest members come with botocore, and fail h
 import functools
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.model import ListShape, Shape, StructureShape
 
-from slipway.cli.invoke import MEMBERS
+from slipway.cli.invoke import MEMBERS, QUEUE_MEMBERS
 from slipway.config.sections.endpoint import AsyncInference
 from slipway.errors import UserError
 from slipway.operations.invoke.asynchronous import invoke_async
@@ -95,10 +96,14 @@ def _in_calls() -> Iterator[str]:
     yield from _said(_input("InvokeEndpoint"), called)
     yield from _said(_input("InvokeEndpointWithResponseStream"), called)
     queue = AsyncInference.model_validate({"input": "s3://a/", "output": "s3://b/"})
-    calls: Any = _Calls()
-    with pytest.raises(UserError):
-        invoke_async(REQUEST, queue, calls, limit_seconds=1, show=lambda _: None)
-    yield from _said(_input("InvokeEndpointAsync"), calls.request)
+    request = replace(REQUEST, members=dict.fromkeys(QUEUE_MEMBERS.values(), "x"))
+    for is_inline in (False, True):
+        calls: Any = _Calls()
+        with pytest.raises(UserError):
+            invoke_async(
+                request, queue, calls, limit_seconds=1, show=lambda _: None, is_inline=is_inline
+            )
+        yield from _said(_input("InvokeEndpointAsync"), calls.request)
 
 
 def test_each_member_has_a_setting_or_a_reason():

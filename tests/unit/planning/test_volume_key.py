@@ -5,7 +5,7 @@ import pytest
 from slipway.cli.plan_text import describe_plan
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resources import resources_of
-from slipway.planning.rules.volume_key import volume_key_is_of_the_region
+from slipway.planning.rules.volume_key import keys_are_of_the_region
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, model_config
 from tests.unit.planning.rule_findings import findings
@@ -20,8 +20,8 @@ def planned(**endpoint: object) -> DeploymentPlan:
 
 def test_a_volume_takes_a_key_of_its_region() -> None:
     endpoint = {"volume_key_arn": KEY}
-    assert findings(volume_key_is_of_the_region, endpoint=endpoint) == []
-    assert findings(volume_key_is_of_the_region, PRODUCTION, endpoint=endpoint) == [
+    assert findings(keys_are_of_the_region, endpoint=endpoint) == []
+    assert findings(keys_are_of_the_region, PRODUCTION, endpoint=endpoint) == [
         (
             "endpoint.volume_key_arn",
             "the key is in us-east-1, and the endpoint of `production` in eu-west-1",

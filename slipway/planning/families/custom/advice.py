@@ -23,12 +23,16 @@ def tag_can_move(custom: Custom) -> Iterator[PlanWarning]:
     image = custom.given_image
     if image.tag.startswith("sha256:"):
         return
+    tells = (
+        f"`aws ecr describe-images --region {image.region} --registry-id {image.account} "
+        f"--repository-name {image.repository} --image-ids imageTag={image.tag}` tells the digest."
+        if image.private_registry is None
+        else "The registry tells the digest."
+    )
     yield PlanWarning(
         "image-tag",
         f"The tag `{image.tag}` of `image_uri` can move, and then the next instance runs another "
-        f"image: write {image.uri.removesuffix(f':{image.tag}')}@DIGEST. `aws ecr describe-images "
-        f"--region {image.region} --registry-id {image.account} --repository-name "
-        f"{image.repository} --image-ids imageTag={image.tag}` tells the digest.",
+        f"image: write {image.uri.removesuffix(f':{image.tag}')}@DIGEST. {tells}",
     )
 
 

@@ -1,6 +1,7 @@
 """A deployment of an image of the user's own: its address, host image and memory."""
 
 import json
+import re
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,8 @@ from slipway.planning.families.neuron.hardware import aws_neuron_image, aws_neur
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
 from slipway.planning.precision import precision_of_two_bytes
+
+_ECR = re.compile(r"[0-9]{12}\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/")
 
 
 class Custom(Deployment):
@@ -32,22 +35,42 @@ class Custom(Deployment):
     @cached_property
     def aws_neuron_image(self) -> ImageFacts | None:
         """Returns the facts of AWS's image for Neuron devices, where it is one."""
-        return aws_neuron_image(self.serving.image_uri)
+        return aws_neuron_image(self.serving.image_uri) if self.ecr_region else None
 
     @cached_property
     def aws_neuron_sdk(self) -> str | None:
         """Returns the Neuron SDK of AWS's image, where its tag names one."""
-        return aws_neuron_sdk(self.serving.image_uri)
+        return aws_neuron_sdk(self.serving.image_uri) if self.ecr_region else None
+
+    @property
+    def ecr_region(self) -> str | None:
+        """Returns the region of the image's registry; None for a registry that is not ECR's."""
+        found = _ECR.match(self.serving.image_uri)
+        return found[1] if found else None
 
     @property
     def given_image(self) -> ImagePlan:
         """Returns the image that the config names."""
         registry, _, path = self.serving.image_uri.partition("/")
-        account, _, _, region, *_ = registry.split(".")
         repository, separator, tag = path.partition("@")
         if not separator:
             repository, _, tag = path.partition(":")
-        return ImagePlan(account, region, repository, tag)
+        if (region := self.ecr_region) is not None:
+            return ImagePlan(registry.partition(".")[0], region, repository, tag)
+        given = self.serving.private_registry
+        return ImagePlan(
+            self.environment.account,
+            self.region,
+            repository,
+            tag,
+            private_registry=registry,
+            credentials_function_arn=given.credentials_function_arn if given else None,
+        )
+
+    @property
+    def model_data_object(self) -> str | None:
+        """Returns the file that the config names."""
+        return self.serving.model_data_object
 
     @property
     def cuda_version(self) -> str | None:

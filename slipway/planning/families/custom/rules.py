@@ -13,12 +13,15 @@ from slipway.planning.families.neuron.hardware import (
     devices,
     neuron_frameworks,
 )
+from slipway.planning.vpc import vpc_plan
 
 
 def image_has_its_regions_domain(custom: Custom) -> Iterator[Problem]:
     """China's registries have a domain of their own, and no other region's has it."""
-    registry = custom.serving.image_uri.partition("/")[0]
-    in_china = registry.split(".")[3].startswith("cn-")
+    registry, region = custom.serving.image_uri.partition("/")[0], custom.ecr_region
+    if region is None:
+        return
+    in_china = region.startswith("cn-")
     if registry.endswith(".cn") != in_china:
         domain = "amazonaws.com.cn" if in_china else "amazonaws.com"
         yield problem(
@@ -36,8 +39,8 @@ def image_is_in_region(custom: Custom) -> Iterator[Problem]:
     pulls are not allowed." (https://github.com/ed-donner/alex/issues/30 and
     https://github.com/aws/sagemaker-pytorch-inference-toolkit/pull/7, read 2026-11-22).
     """
-    region, image_region = custom.environment.region, custom.serving.image_uri.split(".")[3]
-    if image_region != region:
+    region, image_region = custom.environment.region, custom.ecr_region
+    if image_region not in (region, None):
         yield problem(
             Code.IMAGE_NOT_IN_REGION,
             f"the image lies in {image_region} and the endpoint in {region}; SageMaker pulls no "
@@ -46,6 +49,47 @@ def image_is_in_region(custom: Custom) -> Iterator[Problem]:
             f"that copy, in `environments.{custom.environment.name}.serving.image_uri` where "
             "environments lie in several regions.",
             ("serving", "image_uri"),
+        )
+
+
+def registry_is_reached(custom: Custom) -> Iterator[Problem]:
+    """SageMaker pulls from ECR by itself, and from other registries through the endpoint's VPC.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-containers-inference-private.html
+    (2026-11-29). SageMaker asks for credentials at `lambda.REGION.amazonaws.com` of the endpoint.
+    """
+    serving, field = custom.serving, ("serving", "private_registry")
+    registry, given = serving.image_uri.partition("/")[0], serving.private_registry
+    if given is None and custom.ecr_region is None:
+        yield problem(
+            Code.PRIVATE_REGISTRY,
+            f"{registry} is no registry of ECR: SageMaker reaches it through a VPC alone",
+            "Copy the image to ECR, or add `private_registry: {}` and a network.",
+            ("serving", "image_uri"),
+        )
+    if given is None:
+        return
+    if custom.ecr_region is not None:
+        yield problem(
+            Code.PRIVATE_REGISTRY,
+            f"{registry} is ECR, from which SageMaker pulls by itself",
+            "Remove `private_registry`.",
+            field,
+        )
+    elif vpc_plan(custom.config, custom.environment) is None:
+        yield problem(
+            Code.PRIVATE_REGISTRY,
+            f"SageMaker reaches {registry} through a VPC, and the endpoint has none",
+            "Add `endpoint.vpc`, or a `network` to the environment.",
+            field,
+        )
+    arn = given.credentials_function_arn
+    if arn is not None and arn.split(":")[3] != custom.region:
+        yield problem(
+            Code.PRIVATE_REGISTRY,
+            f"the function is in {arn.split(':')[3]}, and the endpoint in {custom.region}",
+            f"Name a function of {custom.region}.",
+            (*field, "credentials_function_arn"),
         )
 
 
@@ -100,6 +144,7 @@ def _older(version: str, than: str) -> bool:
 
 
 RULES = (
+    registry_is_reached,
     image_has_its_regions_domain,
     image_is_in_region,
     image_compiles_itself,
