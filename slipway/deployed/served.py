@@ -13,9 +13,7 @@ from slipway.planning.artifact_place import artifact_label
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.families import FAMILIES
 
-_ARTIFACT = re.compile(
-    r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/[^?]*$"
-)
+_ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/[^?]*$")
 
 
 @dataclass(frozen=True)

@@ -146,8 +146,6 @@ def inputs(deployment: Deployment) -> dict[str, Any]:
         found["source"]["allow_patterns"] = ["*.json", "*.model", "*.safetensors", "*.txt"]
     if deployment.deploys_release and deployment.config.artifacts.weights is not None:
         found["serving"] = deployment.settings_in_artifact
-    if deployment.model_data_object is not None:
-        found["model_data_object"] = deployment.model_data_object  # publishing looks for it
     return found
 
 

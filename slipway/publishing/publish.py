@@ -367,9 +367,7 @@ def _publish_files(
         access,
         progress,
         root=project.root,
-        select=lambda files: _require_object(
-            require_whole(files, needs, source.field), deployment
-        ),
+        select=lambda files: _require_object(require_whole(files, needs, source.field), deployment),
     )
     return part(manifest, source=path, target=source.target), sent
 

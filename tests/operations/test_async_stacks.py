@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from slipway.config.sections.endpoint import AsyncInference
 from slipway.errors import UserError
-from slipway.operations.invoke.asynchronous import invoke_async
+from slipway.operations.invoke.asynchronous import AsyncAnswer, invoke_async
 from slipway.operations.invoke.realtime import Request
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.preflight.findings import parted
@@ -209,6 +210,29 @@ def test_invoke_waits_for_the_answer(queue: Queue) -> None:
     assert (sent["Body"].read(), sent["SSEKMSKeyId"]) == (b"sleep 0.3", queue.keys[0])
 
 
+def test_an_inline_request_has_no_object_and_its_answer_a_name_of_its_own(queue: Queue) -> None:
+    members = {"Filename": "a.txt", "S3OutputPathExtension": "mine"}
+    request = Request(NAME, b"inline", "text/plain", "*/*", None, members=members)
+
+    def send(request: Request) -> AsyncAnswer:
+        return invoke_async(
+            request,
+            queue.plan,
+            queue.stack.access,
+            limit_seconds=30,
+            show=lambda _: None,
+            is_inline=True,
+        )
+
+    answer = send(request)
+    assert (answer.body, answer.input_location) == (b"inline", None)
+    assert answer.output_location == "s3://my-answers/tiny/mine/a.txt"
+    with pytest.raises(UserError, match=r"s3://my-answers/tiny/mine/a\.txt is an older answer"):
+        send(request)
+    with pytest.raises(UserError, match="is 128,001 bytes; SageMaker takes at most 128,000 inline"):
+        send(replace(request, body=b"x" * 128_001))
+
+
 def test_invoke_tells_the_reason_of_a_failure(queue: Queue) -> None:
     message, remedy = refused(queue, b"error 400 no such field")
     assert message == "the request failed: no such field"
@@ -237,6 +261,7 @@ def queued_plan(queue: Queue, **more: Any) -> DeploymentPlan:
         "success_topic_arn": plan.success_topic_arn,
         "error_topic_arn": plan.error_topic_arn,
         "topic_key_arn": plan.topic_key_arn,
+        "include_response_in": ["success", "error"],
         "max_concurrent_invocations_per_instance": 4,
         **more,
     }

@@ -182,6 +182,23 @@ def test_files_that_are_no_whole_model_are_refused_before_anything_is_sent(root,
     assert not lock_file(root).exists()
 
 
+def test_the_file_that_is_the_model_data_must_be_among_the_files(tmp_path, access, keys):
+    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1"
+    serving = f"serving:\n  container: custom\n  image_uri: {image}\n  model_data_object: "
+    before, _, rest = config_text("tiny").partition("serving:\n")
+    after = f"artifacts:{rest.partition('artifacts:')[2]}"
+    root = write_project(tmp_path, {"tiny": f"{before}{serving}model.tar.gz\n{after}"})
+    with pytest.raises(UserError) as caught:
+        run(root, access)
+    assert messages(caught.value) == ["the artifact has no file model.tar.gz"]
+    assert keys() == {}
+    config = root / "model_configs" / "tiny.yaml"
+    config.write_text(f"{before}{serving}model.onnx\n{after}", encoding="utf-8")
+    run(root, access)
+    artifact = Project(root).plan("tiny", LOCAL).artifact
+    assert artifact.data_uri == f"{artifact.s3_uri}model.onnx"
+
+
 def test_only_what_is_missing_is_sent(root, access, keys):
     prefix = f"artifacts/{manifest_of(root).digest}/files"
     client = access.client("s3")

@@ -350,6 +350,18 @@ CHANGES: Mapping[str, Change] = {
     "serving[custom].cuda_version": Change("template", "custom", "12.4"),
     "serving[custom].dtype": Change("plan", "custom", "fp16"),
     "serving[custom].environment": Change("template", "custom", {"A": "b"}),
+    "serving[custom].model_data_object": Change("template", "custom", "model.tar.gz"),
+    "serving[custom].private_registry.credentials_function_arn": Change(
+        "template", "custom", "arn:aws:lambda:us-east-1:123456789012:function:a",
+        over={
+            "serving.image_uri": "registry.example.com/x:1",
+            "serving.private_registry.credentials_function_arn":
+                "arn:aws:lambda:us-east-1:123456789012:function:b",
+            "endpoint.vpc": {
+                "subnet_ids": ["subnet-0a1b2c3d"], "security_group_ids": ["sg-0a1b2c3d"],
+            },
+        },
+    ),
     "serving[custom].local.program": Change(
         "template", "custom", ["serve"], over={"serving.local.program": ["python"]}
     ),
@@ -376,6 +388,7 @@ CHANGES: Mapping[str, Change] = {
         "template", "lmi", 99,
         over={"endpoint.container_startup_health_check_timeout_seconds": None},
     ),
+    "artifacts.accept_eula": Change("template", "tensorrt", True),
     "artifacts.isolated": Change("template", "tensorrt", True),
     "artifacts.key_arn": Change(
         "artifacts", "tensorrt", "arn:aws:kms:us-east-1:123456789012:key/0a",
@@ -430,6 +443,12 @@ CHANGES: Mapping[str, Change] = {
         success_topic_arn="arn:aws:sns:us-east-1:123456789012:a",
         error_topic_arn="arn:aws:sns:us-east-1:123456789012:b",
     ),
+    "endpoint.async_inference.include_response_in": Change(
+        "template", "async", ["error"],
+        over={
+            "endpoint.async_inference.error_topic_arn": "arn:aws:sns:us-east-1:123456789012:b"
+        },
+    ),
     **_changes(
         "template", "sleeping", "endpoint.scale_to_zero.",
         max_copies=3, target_concurrent_requests_per_copy=6, vcpus_per_copy=1,
@@ -478,6 +497,13 @@ CHANGES: Mapping[str, Change] = {
     **_section(
         "template", "endpoint.vpc",
         {"subnet_ids": ["subnet-0a1b2c3d"], "security_group_ids": ["sg-0a1b2c3d"]},
+    ),
+    "endpoint.ssm_access": Change(
+        "template", "released", True, over={"endpoint.network_isolation": False}
+    ),
+    **_section(
+        "template", "endpoint.core_dump", {"destination": "s3://a/"}, "released",
+        key_arn="arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
     ),
     "endpoint.volume_key_arn": Change(
         "template", "tensorrt",

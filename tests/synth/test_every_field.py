@@ -63,7 +63,9 @@ def _loaded(environment: Environment, content: Mapping[str, Any]) -> ModelConfig
         own = {"name": path.stem, "adapter_of": base, "artifacts": sample}
         path.write_text(yaml.dump(own), encoding="utf-8")
         base = load_config(path.with_stem(base), path.parent, environment.name, [environment.name])
-        return config_for(environment.name, read_config(path, path.parent), [], base=base).config
+        loaded = config_for(environment.name, read_config(path, path.parent), [], base=base)
+        _LOADED[id(loaded.config)] = loaded
+        return loaded.config
     return _loaded_text(environment.name, content["name"], text)
 
 

@@ -84,6 +84,7 @@ def invoke_async(
             else "Send less in one request: SageMaker sets this limit.",
         )
     s3, location = access.client("s3"), None
+    _require_new_name(s3, request, queue)
     if not is_inline:
         location = _put(s3, request, queue)
     source = {"Body": request.body} if location is None else {"InputLocation": location}
@@ -117,6 +118,21 @@ def invoke_async(
 
 
 # Any: boto3's clients have no types of their own.
+def _require_new_name(s3: Any, request: Request, queue: AsyncInference) -> None:
+    """Refuses a name that an answer has already, which would be taken for the new one."""
+    name = request.members.get("Filename")
+    if name is None:
+        return
+    folder = str(request.members.get("S3OutputPathExtension", "")).strip("/")
+    answer = "/".join(filter(None, (queue.output.rstrip("/"), folder, str(name))))
+    if _read(s3, request.endpoint_name, answer) is not None:
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            f"{answer} is an older answer",
+            "Choose another `--filename` or `--output-path-extension`.",
+        )
+
+
 def _put(s3: Any, request: Request, queue: AsyncInference) -> str:
     """Puts the request into S3, and returns its address."""
     location = f"{queue.input.removesuffix('/')}/{_FOLDER}/{uuid.uuid4()}"

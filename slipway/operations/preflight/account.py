@@ -126,6 +126,9 @@ def _examine_artifact(
     if (problem := other_key(place, part.digest, found, key_arn)) is not None:
         return problem
     objects = listed(client, part.bucket, place.files_prefix(part.digest))
+    if part.object_name not in (None, *objects):
+        message = f"{address} has no file {part.object_name}, which is the model data"
+        return wrong(Code.MODEL_DATA_OBJECT, message, "Correct `model_data_object`.")
     if found["Metadata"].get(SEAL) == seal(objects):
         return f"artifact {part.digest}"
     return wrong(

@@ -13,6 +13,7 @@ def adapter_has_own_artifact(deployment: Deployment) -> Iterator[Problem]:
     for name, reason in (
         ("release", "an adapter is no compiled model"),
         ("compile", "nothing compiles an adapter"),
+        ("accept_eula", "an inference component has no such setting"),
         ("isolated", f"the role of `{deployment.config.adapter_of}` reads the adapter"),
     ):
         if getattr(artifacts, name):

@@ -1,5 +1,6 @@
 """Asynchronous endpoints: requests in a queue, answers and failures in S3, notices and metrics."""
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -123,6 +124,13 @@ class Queue:
         return self.account.settled(endpoint)
 
 
+def told(notice: dict[str, Any]) -> str:
+    """Returns the container's answer that a notice carries."""
+    body = notice["responseBody"]
+    assert body["encoding"] == "BASE64"
+    return base64.b64decode(body["content"]).decode()
+
+
 @pytest.fixture(scope="module")
 def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
     clock = MovableClock()
@@ -143,7 +151,11 @@ def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
 
 def test_an_answer_is_an_object_and_a_notice(queue: Queue) -> None:
     endpoint = queue.endpoint(
-        S3FailurePath=FAILURES, NotificationConfig={"SuccessTopic": queue.topic("done")}
+        S3FailurePath=FAILURES,
+        NotificationConfig={
+            "SuccessTopic": queue.topic("done"),
+            "IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"],
+        },
     )
     sent = queue.send(endpoint, "one", InferenceId="mine", ContentType="text/plain")
     assert sent["InferenceId"] == "mine"
@@ -158,12 +170,24 @@ def test_an_answer_is_an_object_and_a_notice(queue: Queue) -> None:
         "contentType": "text/x-stand-in",
         "outputLocation": sent["OutputLocation"],
     }
+    assert told(notice) == "one"
     assert queue.read(sent["FailureLocation"]) is None
     eventually(lambda: queue.values(endpoint, "InvocationsProcessed") == [1.0])
     assert queue.values(endpoint, "ModelLatency")
     assert queue.values(endpoint, "Invocations") == []
     headers = json.loads(queue.answer(queue.send(endpoint, "headers", ContentType="text/plain")))
     assert headers["content-type"] == "text/plain"
+    sent = queue.account.runtime.invoke_endpoint_async(
+        EndpointName=endpoint, Body=b"in", Filename="a.txt", S3OutputPathExtension="of/me/"
+    )
+    assert sent["OutputLocation"] == f"{OUTPUT}of/me/a.txt"
+    assert queue.answer(sent) == "in"
+    (notice,) = (each for each in queue.notices("done", 2) if told(each) == "in")
+    assert "inputLocation" not in notice["requestParameters"]
+    long = queue.send(endpoint, "x" * (128 * 1024 + 1))
+    (notice,) = queue.notices("done", 1)
+    assert notice["responseParameters"]["outputLocation"] == long["OutputLocation"]
+    assert "responseBody" not in notice
 
 
 def test_each_request_of_a_growing_queue_is_answered_once(queue: Queue) -> None:
@@ -180,7 +204,11 @@ def test_each_request_of_a_growing_queue_is_answered_once(queue: Queue) -> None:
 
 def test_failures_are_objects_notices_and_counts(queue: Queue) -> None:
     endpoint = queue.endpoint(
-        S3FailurePath=FAILURES, NotificationConfig={"ErrorTopic": queue.topic("failed")}
+        S3FailurePath=FAILURES,
+        NotificationConfig={
+            "ErrorTopic": queue.topic("failed"),
+            "IncludeInferenceResponseIn": ["ERROR_NOTIFICATION_TOPIC"],
+        },
     )
     refused = queue.send(endpoint, "error 400 wrong image")
     assert queue.failure(refused) == "wrong image"
@@ -191,12 +219,14 @@ def test_failures_are_objects_notices_and_counts(queue: Queue) -> None:
         "your account for more information."
     )
     assert notice["failureLocation"] == refused["FailureLocation"]
+    assert told(notice) == "wrong image"
     missing = queue.account.runtime.invoke_endpoint_async(
         EndpointName=endpoint, InputLocation="s3://artifacts/requests/none"
     )
     assert "Could not download s3://artifacts/requests/none" in queue.failure(missing)
     late = queue.send(endpoint, "sleep 3", InvocationTimeoutSeconds=10)
     assert "did not answer within the request's 10 seconds" in queue.failure(late)
+    assert all("responseBody" not in each for each in queue.notices("failed", 2))
     eventually(lambda: queue.values(endpoint, "RequestDownloadFailures") == [1.0])
     assert queue.values(endpoint, "Invocation4XXErrors") == [1.0]
     assert queue.values(endpoint, "InvocationFailures") == [1.0]
@@ -318,13 +348,18 @@ def refusing(queue: Queue) -> str:
         ({"InputLocation": "https://artifacts.s3.amazonaws.com/in"}, "reads s3://BUCKET/KEY only"),
         ({"RequestTTLSeconds": 21_601}, "less than or equal to 21600"),
         ({"InvocationTimeoutSeconds": 3601}, "less than or equal to 3600"),
-        ({"S3OutputPathExtension": "a/"}, "does not emulate S3OutputPathExtension"),
+        ({"S3OutputPathExtension": "s3://a"}, "regular expression pattern"),
+        ({"Filename": "a.b.c"}, "regular expression pattern"),
+        ({"Body": b"x"}, "exactly one of Body and InputLocation"),
+        ({"InputLocation": None}, "exactly one of Body and InputLocation"),
+        ({"InputLocation": None, "Body": b"x" * 128_001}, "128001 bytes, and at most 128000"),
     ],
 )
 def test_wrong_requests_are_refused(
     queue: Queue, refusing: str, over: dict[str, Any], message: str
 ) -> None:
-    request = {"EndpointName": refusing, "InputLocation": "s3://artifacts/in", **over}
+    given = {"EndpointName": refusing, "InputLocation": "s3://artifacts/in", **over}
+    request = {name: value for name, value in given.items() if value is not None}
     with pytest.raises(ClientError, match=message):
         queue.account.runtime.invoke_endpoint_async(**request)
 

@@ -135,6 +135,31 @@ def test_what_is_not_emulated_is_refused(
     assert f"The embedded AWS does not emulate {feature}" in message
 
 
+def test_a_private_registry_needs_a_vpc_and_a_function_that_the_role_may_call(
+    account: Any, role: Role
+) -> None:
+    function = "arn:aws:lambda:us-east-1:123456789012:function:credentials"
+    auth = {"RepositoryAuthConfig": {"RepositoryCredentialsProviderArn": function}}
+    ec2 = account.clients.client("ec2", "us-east-1")
+    subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
+    group = ec2.describe_security_groups()["SecurityGroups"][0]["GroupId"]
+    vpc = {"VpcConfig": {"Subnets": [subnet], "SecurityGroupIds": [group]}}
+
+    def request(mode: str, **more: Any) -> dict[str, Any]:
+        config = {"RepositoryAccessMode": mode, **auth}
+        image = {"Image": "registry.example.com:5000/search:1", "ImageConfig": config}
+        return create(account, **image) | {"ExecutionRoleArn": role.arn, **more}
+
+    model = account.sagemaker.create_model
+    assert refused(model, **request("Vpc")) == "RepositoryAccessMode Vpc needs a VpcConfig."
+    message = "RepositoryAuthConfig needs RepositoryAccessMode Vpc."
+    assert refused(model, **request("Platform", **vpc)) == message
+    message = f"{role.arn} may not lambda:InvokeFunction {function}."
+    assert refused(model, **request("Vpc", **vpc)) == message
+    role.allow({"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": function})
+    model(**request("Vpc", **vpc))
+
+
 def test_several_containers_are_refused(account: Any) -> None:
     message = refused(
         account.sagemaker.create_model,
@@ -249,12 +274,13 @@ def test_variant_outside_the_bounds_is_refused(
 
 
 def test_config_that_is_not_emulated_is_refused(account: Any) -> None:
-    notification = {"IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"]}
-    output = {"S3OutputPath": "s3://artifacts/out", "NotificationConfig": notification}
-    with pytest.raises(ClientError, match="does not emulate IncludeInferenceResponseIn"):
-        account.config(
-            account.variant(account.model()), AsyncInferenceConfig={"OutputConfig": output}
-        )
+    variant = account.variant(account.model()) | {
+        "CoreDumpConfig": {"DestinationS3Uri": "s3://artifacts/dumps/"},
+        "EnableSSMAccess": True,
+    }
+    message = r"CoreDumpConfig \(core dumps\), EnableSSMAccess \(SSM access\)\. docs/embedded-aws/"
+    with pytest.raises(ClientError, match=message):
+        account.config(variant)
 
 
 def test_tags_follow_their_resource(account: Any) -> None:

@@ -5,9 +5,11 @@ import json
 import pytest
 
 import slipway.access
+import slipway.operations.invoke.asynchronous
 import slipway.operations.invoke.realtime
 from slipway.cli.invoke import invoke
 from slipway.errors import UserError
+from slipway.operations.invoke.asynchronous import AsyncAnswer
 from slipway.operations.invoke.realtime import Answer, _parameters
 from slipway.planning.families.triton import kserve
 from tests.support.projects import config_text, write_project
@@ -220,6 +222,50 @@ def test_a_request_has_the_members_of_its_options(tmp_path, monkeypatch, capsys)
     )
     with pytest.raises(UserError, match="opens no session with a stream"):
         invoke("tiny", "{}", **members, stream=True)
+
+
+def test_a_request_of_a_queue_has_the_members_of_its_options(tmp_path, monkeypatch, capsys):
+    queue = "  mode: async\n  async_inference: {input: 's3://in/', output: 's3://out/'}\n"
+    text = config_text("tiny").replace("endpoint:\n", f"endpoint:\n{queue}")
+    write_project(tmp_path, {"tiny": text, "fast": config_text("fast")})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(slipway.access, "open_access", lambda *_: None)
+    sent = []
+
+    def send(request, _queue, _access, *, is_inline, **_more):
+        sent.append((request.members, is_inline))
+        return AsyncAnswer(b"{}", "application/json", "7", None, "s3://out/a.json", 1.0)
+
+    monkeypatch.setattr(slipway.operations.invoke.asynchronous, "invoke_async", send)
+    options = {
+        "inference_id": "7", "custom_attributes": "trace=1", "filename": "a.json",
+        "output_path_extension": "of/me", "request_ttl_seconds": 60,
+        "invocation_timeout_seconds": 3600,
+    }  # fmt: skip
+    invoke("tiny", "{}", **options, inline=True, as_json=True)
+    assert json.loads(capsys.readouterr().out)["input_location"] is None
+    assert sent == [
+        (
+            {
+                "InferenceId": "7",
+                "CustomAttributes": "trace=1",
+                "Filename": "a.json",
+                "S3OutputPathExtension": "of/me",
+                "RequestTTLSeconds": 60,
+                "InvocationTimeoutSeconds": 3600,
+            },
+            True,
+        )
+    ]
+    for name, option, mode in (
+        ("tiny", {"session_id": "a"}, "asynchronous"),
+        ("tiny", {"stream": True}, "asynchronous"),
+        ("fast", {"filename": "a"}, "not asynchronous"),
+        ("fast", {"inline": True}, "not asynchronous"),
+    ):
+        given = f"--{next(iter(option)).replace('_', '-')}"
+        with pytest.raises(UserError, match=f"`{given}` has no effect: the endpoint is {mode}"):
+            invoke(name, "{}", **option)
 
 
 def test_a_request_to_a_guest_names_the_endpoint_of_its_host(tmp_path, monkeypatch):

@@ -4,16 +4,18 @@ from typing import Any, get_args
 
 import pytest
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.sections.serving.tensorrt import TensorRTServing
 from slipway.facts.tensorrt.releases import newest_release_for, tensorrt_releases
+from slipway.planning.families import deployment_of
 from slipway.planning.families.custom import rules as custom_rules
 from slipway.planning.families.neuron import rules as neuron_rules
 from slipway.planning.families.tensorrt import rules as tensorrt_rules
 from slipway.planning.families.triton import rules as triton_rules
 from slipway.planning.rules import compiling, hardware, images
-from tests.support.projects import LOCAL, PRODUCTION
-from tests.unit.planning.rule_findings import findings, on, refused_fields
+from tests.support.projects import LOCAL, PRODUCTION, model_config
+from tests.unit.planning.rule_findings import findings, on, own_rules, refused_fields
 
 V100, T4, A10G = "ml.p3.2xlarge", "ml.g4dn.xlarge", "ml.g5.xlarge"
 HUB = {"source": "hub", "repository": "t5-small", "revision": "a" * 40}
@@ -248,6 +250,49 @@ class TestRegions:
                 "in several regions.",
             )
         ]
+
+    def test_a_private_registry_is_reached_through_a_vpc(self):
+        rule = custom_rules.registry_is_reached
+        function = "arn:aws:lambda:us-east-1:123456789012:function:credentials"
+        ecr = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/search:1"
+        custom = {"container": "custom", "image_uri": "registry.example.com:5000/search:1"}
+        vpc = {"vpc": {"subnet_ids": ["subnet-0a1b2c3d"], "security_group_ids": ["sg-0a1b2c3d"]}}
+        private = custom | {"private_registry": {}}
+        assert findings(rule, PRODUCTION, serving=private, endpoint=vpc) == []
+        assert findings(rule, PRODUCTION, serving=custom | {"image_uri": ecr}) == []
+        assert findings(rule, PRODUCTION, serving=custom) == [
+            (
+                "serving.image_uri",
+                "registry.example.com:5000 is no registry of ECR: SageMaker reaches it through a "
+                "VPC alone",
+                "Copy the image to ECR, or add `private_registry: {}` and a network.",
+            )
+        ]
+        with_function = custom | {"private_registry": {"credentials_function_arn": function}}
+        assert findings(rule, PRODUCTION, serving=with_function) == [
+            (
+                "serving.private_registry",
+                "SageMaker reaches registry.example.com:5000 through a VPC, and the endpoint has "
+                "none",
+                "Add `endpoint.vpc`, or a `network` to the environment.",
+            ),
+            (
+                "serving.private_registry.credentials_function_arn",
+                "the function is in us-east-1, and the endpoint in eu-west-1",
+                "Name a function of eu-west-1.",
+            ),
+        ]
+        assert findings(rule, PRODUCTION, serving=private | {"image_uri": ecr}) == [
+            (
+                "serving.private_registry",
+                "123456789012.dkr.ecr.eu-west-1.amazonaws.com is ECR, from which SageMaker pulls "
+                "by itself",
+                "Remove `private_registry`.",
+            )
+        ]
+        # No rule takes another registry for ECR's.
+        deployment = deployment_of(model_config(serving=custom), PRODUCTION)
+        assert [each.code for each in own_rules(deployment)] == [Code.PRIVATE_REGISTRY]
 
 
 class TestHostImages:
