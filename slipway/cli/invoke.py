@@ -160,28 +160,20 @@ def invoke(
     own = environment.stack_name(name)
     endpoint = endpoint_name(project, name, environment)
     component = own if mode == SCALE_TO_ZERO else None
-    options: dict[str, str | int | None] = {
-        "--session-id": session_id,
-        "--prefix-aware-id": prefix_aware_id,
-        "--inference-id": inference_id,
-        "--custom-attributes": custom_attributes,
-        "--filename": filename,
-        "--output-path-extension": output_path_extension,
-        "--request-ttl-seconds": request_ttl_seconds,
-        "--invocation-timeout-seconds": invocation_timeout_seconds,
-    }
-    members = MEMBERS if queue is None else QUEUE_MEMBERS
-    unread = {option: value for option, value in options.items() if option not in members}
-    if queue is None:
-        _require_no(unread | {"--inline": inline or None}, "not asynchronous")
-    else:
-        unread |= {"--variant": variant, "--stream": stream or None}
-        _require_no(unread, "asynchronous")
-    given = {
-        members[option]: value
-        for option, value in options.items()
-        if option in members and value is not None
-    }
+    values = (
+        session_id, prefix_aware_id, inference_id, custom_attributes, filename,
+        output_path_extension, request_ttl_seconds, invocation_timeout_seconds,
+    )  # fmt: skip
+    members, is_queue = MEMBERS if queue is None else QUEUE_MEMBERS, queue is not None
+    others = {"--variant": variant, "--stream": stream or None} if is_queue else {}
+    options = dict(zip(MEMBERS | QUEUE_MEMBERS, values, strict=True)) | others
+    options["--inline"] = None if is_queue else inline or None
+    _require_no(
+        {option: value for option, value in options.items() if option not in members},
+        "asynchronous" if is_queue else "not asynchronous",
+    )
+    read = {name: value for name, value in options.items() if name in members}
+    given = {members[name]: value for name, value in read.items() if value is not None}
     request = Request(endpoint, content, content_type, accept, variant, component, given)
     if stream and session_id == "NEW_SESSION":
         raise UserError.of(

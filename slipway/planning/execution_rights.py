@@ -69,7 +69,8 @@ def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RolePol
         context: what only the account knows.
     """
     policies = [_serving(plan, context)]
-    if functions := _credentials_functions(plan):
+    named = (image.credentials_function_arn for image in plan.every_image)
+    if functions := dict.fromkeys(arn for arn in named if arn is not None):
         statement = allow("ReadRegistryCredentials", ["lambda:InvokeFunction"], *functions)
         policies.append(RolePolicy("PrivateRegistry", (statement,), {}))
     if plan.vpc is not None:
@@ -87,12 +88,6 @@ def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RolePol
     if plan.watched_stacks:
         policies.append(_rollback_alarms(plan, context))
     return policies
-
-
-def _credentials_functions(plan: DeploymentPlan) -> list[str]:
-    """Returns the functions that tell SageMaker users and passwords of private registries."""
-    named = (image.credentials_function_arn for image in plan.every_image)
-    return list(dict.fromkeys(arn for arn in named if arn is not None))
 
 
 def _serving(plan: DeploymentPlan, context: RoleContext) -> RolePolicy:
@@ -209,16 +204,10 @@ def _ssm_access() -> RolePolicy:
 
     https://docs.aws.amazon.com/sagemaker/latest/dg/ssm-access.html, read 2026-11-29.
     """
-    actions = [
-        f"ssmmessages:{verb}{channel}Channel"
-        for verb in ("Create", "Open")
-        for channel in ("Control", "Data")
-    ]
-    return RolePolicy(
-        "SsmAccess",
-        (allow("ConnectSessions", actions, "*"),),
-        {"*": "The channels of Systems Manager have no resources."},
-    )
+    channels = ("CreateControl", "CreateData", "OpenControl", "OpenData")
+    connect = allow("ConnectSessions", [f"ssmmessages:{each}Channel" for each in channels], "*")
+    reasons = {"*": "The channels of Systems Manager have no resources."}
+    return RolePolicy("SsmAccess", (connect,), reasons)
 
 
 def _queue(queue: AsyncInference, context: RoleContext) -> RolePolicy:

@@ -420,9 +420,8 @@ class DeploymentPlan(ServedModel):
     @property
     def every_image(self) -> tuple[ImagePlan, ...]:
         """Returns the images of the variants, and of the guests."""
-        return tuple(each.image for each in self.every_served) + tuple(
-            guest.image for guest in self.guests
-        )
+        guests = (guest.image for guest in self.guests)
+        return (*(each.image for each in self.every_served), *guests)
 
     def served_by(self, variant: VariantPlan) -> ServedModel:
         """Returns the plan itself, or the variant's own model if its container is another one."""

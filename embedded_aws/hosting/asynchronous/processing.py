@@ -183,13 +183,9 @@ class _Work:
         is_told = f"{topic}_NOTIFICATION_TOPIC" in self._settings.with_response
         if not is_told or len(content) > _LARGEST_TOLD_BYTES:
             return {}
-        told = {
-            "content": base64.b64encode(content).decode(),
-            "message": "Check S3 path location(if configured) or Cloudwatch for additional "
-            "details.",
-            "encoding": "BASE64",
-        }
-        return {"responseBody": told}
+        told, text = "Check S3 path location(if configured)", base64.b64encode(content).decode()
+        message = f"{told} or Cloudwatch for additional details."
+        return {"responseBody": {"content": text, "message": message, "encoding": "BASE64"}}
 
     def fail(self, error: _FailedError) -> None:
         """Writes the failure's object, tells the topic, and counts."""

@@ -24,15 +24,14 @@ def tag_can_move(custom: Custom) -> Iterator[PlanWarning]:
     if image.tag.startswith("sha256:"):
         return
     tells = (
-        f"`aws ecr describe-images --region {image.region} --registry-id {image.account} "
-        f"--repository-name {image.repository} --image-ids imageTag={image.tag}` tells the digest."
-        if image.private_registry is None
-        else "The registry tells the digest."
+        image.private_registry
+        or f"`aws ecr describe-images --region {image.region} --registry-id {image.account} "
+        f"--repository-name {image.repository} --image-ids imageTag={image.tag}`"
     )
     yield PlanWarning(
         "image-tag",
         f"The tag `{image.tag}` of `image_uri` can move, and then the next instance runs another "
-        f"image: write {image.uri.removesuffix(f':{image.tag}')}@DIGEST. {tells}",
+        f"image: write {image.uri.removesuffix(f':{image.tag}')}@DIGEST. {tells} tells the digest.",
     )
 
 

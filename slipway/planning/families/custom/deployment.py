@@ -55,15 +55,13 @@ class Custom(Deployment):
         repository, separator, tag = path.partition("@")
         if not separator:
             repository, _, tag = path.partition(":")
-        if (region := self.ecr_region) is not None:
-            return ImagePlan(registry.partition(".")[0], region, repository, tag)
-        given = self.serving.private_registry
+        region, given = self.ecr_region, self.serving.private_registry
         return ImagePlan(
-            self.environment.account,
-            self.region,
+            registry.partition(".")[0] if region else self.environment.account,
+            region or self.region,
             repository,
             tag,
-            private_registry=registry,
+            private_registry=None if region else registry,
             credentials_function_arn=given.credentials_function_arn if given else None,
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.errors import Problem
+from slipway.errors import FieldPath, Problem
 from slipway.facts.neuron.drivers import neuron_driver_need, neuron_inference_ami
 from slipway.planning.deployment import problem
 from slipway.planning.families.custom.deployment import Custom
@@ -58,39 +58,31 @@ def registry_is_reached(custom: Custom) -> Iterator[Problem]:
     https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-containers-inference-private.html
     (2026-11-29). SageMaker asks for credentials at `lambda.REGION.amazonaws.com` of the endpoint.
     """
-    serving, field = custom.serving, ("serving", "private_registry")
-    registry, given = serving.image_uri.partition("/")[0], serving.private_registry
+    registry, given = custom.serving.image_uri.partition("/")[0], custom.serving.private_registry
+    arn, field = given.credentials_function_arn if given else None, "private_registry"
+    found: dict[FieldPath, tuple[str, str]] = {}
     if given is None and custom.ecr_region is None:
-        yield problem(
-            Code.PRIVATE_REGISTRY,
+        found["image_uri",] = (
             f"{registry} is no registry of ECR: SageMaker reaches it through a VPC alone",
             "Copy the image to ECR, or add `private_registry: {}` and a network.",
-            ("serving", "image_uri"),
         )
-    if given is None:
-        return
-    if custom.ecr_region is not None:
-        yield problem(
-            Code.PRIVATE_REGISTRY,
+    elif given is not None and custom.ecr_region is not None:
+        found[field,] = (
             f"{registry} is ECR, from which SageMaker pulls by itself",
             "Remove `private_registry`.",
-            field,
         )
-    elif vpc_plan(custom.config, custom.environment) is None:
-        yield problem(
-            Code.PRIVATE_REGISTRY,
+    elif given is not None and vpc_plan(custom.config, custom.environment) is None:
+        found[field,] = (
             f"SageMaker reaches {registry} through a VPC, and the endpoint has none",
             "Add `endpoint.vpc`, or a `network` to the environment.",
-            field,
         )
-    arn = given.credentials_function_arn
-    if arn is not None and arn.split(":")[3] != custom.region:
-        yield problem(
-            Code.PRIVATE_REGISTRY,
-            f"the function is in {arn.split(':')[3]}, and the endpoint in {custom.region}",
+    if arn is not None and (region := arn.split(":")[3]) != custom.region:
+        found[field, "credentials_function_arn"] = (
+            f"the function is in {region}, and the endpoint in {custom.region}",
             f"Name a function of {custom.region}.",
-            (*field, "credentials_function_arn"),
         )
+    for path, (message, remedy) in found.items():
+        yield problem(Code.PRIVATE_REGISTRY, message, remedy, ("serving", *path))
 
 
 def image_compiles_itself(custom: Custom) -> Iterator[Problem]:
