@@ -25,8 +25,11 @@ from slipway.embedded_aws.hosting.resources.models import Models
 from slipway.embedded_aws.hosting.resources.records import Records
 from slipway.embedded_aws.hosting.resources.tags import Tags
 from slipway.embedded_aws.hosting.telemetry.metrics import MetricPublisher
+from slipway.embedded_aws.periodic import Periodic
 from slipway.embedded_aws.quotas import EndpointQuotas
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
+
+_IDLE_INTERVAL_SECONDS = 5.0
 
 
 class Hosting:
@@ -94,6 +97,9 @@ class Hosting:
         self._component_sampler = ComponentSampler(
             components.records, self._records, self.metrics, clock, time_scale=time_scale
         )
+        self._idle = Periodic(
+            endpoints.stop_idle, _IDLE_INTERVAL_SECONDS * time_scale, "serverless-idle"
+        )
         self._machines = MachineSampler(self._records.all, self.metrics, time_scale=time_scale)
         operations: Mapping[str, Operation] = {
             "CreateModel": models.create,
@@ -151,13 +157,15 @@ class Hosting:
         return self._clock()
 
     def publish_metrics(self) -> None:
-        """Measures backlogs and components, and publishes the values since the last call."""
+        """Measures backlogs and components, ends what is idle, and publishes values."""
         self.queues.sample()
         self._component_sampler.sample()
+        self._endpoints.stop_idle()
         self.metrics.publish()
 
     def close(self) -> None:
         """Stops every serving process and publishes the recorded metrics."""
+        self._idle.close()
         self._machines.close()
         self.queues.close()
         self._component_sampler.close()

@@ -7,6 +7,7 @@ from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.deployed.calls import describe_endpoint, described_config
 from slipway.facts.prices import instance_price_per_hour
+from slipway.planning.placements import SERVERLESS
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Instances:
     count: int
 
     def __str__(self) -> str:
+        if self.types == (SERVERLESS,):
+            return SERVERLESS
         return f"{self.count} x {' or '.join(self.types) or 'unknown'}"
 
 
@@ -41,6 +44,8 @@ def look_at_instances(sagemaker: Any, endpoint_name: str) -> tuple[Instances, ..
     for each in config.get("ProductionVariants", ()):
         pools = each.get("InstancePools", ()) if "InstanceType" not in each else (each,)
         types[each["VariantName"]] = tuple(pool["InstanceType"] for pool in pools)
+        if "ServerlessConfig" in each:
+            types[each["VariantName"]] = (SERVERLESS,)
     counts = {
         each["VariantName"]: int(each.get("CurrentInstanceCount", 0))
         for each in described.get("ProductionVariants", ())

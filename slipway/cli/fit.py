@@ -96,6 +96,12 @@ def _own(project: Project, name: str, environment: Environment) -> tuple[ModelCo
     from slipway.sizing.candidates import on_type
 
     config = project.config(name, environment.name).config
+    if config.endpoint.capacity is not None:
+        raise UserError.of(
+            Code.NOT_FOR_SERVERLESS,
+            f"{name} is serverless, and `slipway fit` compares instance types",
+            "Set `mode: realtime` in the config to compare instances.",
+        )
     return config, lambda instance_type: on_type(config, instance_type)
 
 

@@ -95,7 +95,8 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.shadow is not None:
         yield (
             "shadow",
-            f"{_count(plan.shadow)}, with copies of {100 * plan.shadow.weight:g} % of the requests",
+            f"{plan.shadow.machines}, with copies of {100 * plan.shadow.weight:g} % of the "
+            "requests",
         )
     if (prefixes := settings.prefix_routing) is not None:
         yield (
@@ -111,7 +112,8 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     if plan.component is not None:
         yield from _component(plan, plan.component)
     else:
-        yield "autoscaling", _scaling(scaling) if scaling else "none: a fixed count"
+        fixed = "none: a fixed count" if first.serverless is None else "by AWS, with each request"
+        yield "autoscaling", _scaling(scaling) if scaling else fixed
     if scaling is not None:
         yield from (("step", text) for text in _steps(scaling))
         if scaling.wakes:
@@ -123,6 +125,8 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
             yield "dashboard", plan.dashboard_name + costs.describe_dashboard(plan.cost)
     else:
         yield "cost", f"of instances: in the cost of {plan.host}"
+    if first.serverless is not None:
+        return
     yield (
         "timeouts",
         f"download {first.model_data_download_timeout_seconds} s, start-up health check "
@@ -199,15 +203,11 @@ def describe_memory(memory: MemoryEstimate) -> str:
 
 
 def _variant(variant: VariantPlan, plan: DeploymentPlan) -> str:
-    text = _count(variant)
+    text = variant.machines
     if len(plan.variants) > 1:
         share = variant.weight / sum(each.weight for each in plan.variants)
         text += f" ({variant.name}, {share:.0%} of the requests)"
     return text
-
-
-def _count(variant: VariantPlan) -> str:
-    return f"{variant.instance_count} x {', or '.join(variant.instance_types)}"
 
 
 def _scaling(scaling: Autoscaling) -> str:

@@ -23,6 +23,7 @@ from slipway.cli.output import (
     print_json,
 )
 from slipway.operations.log_text import readable
+from slipway.planning.plan import counted
 
 if TYPE_CHECKING:
     from slipway.deployed.traffic import Traffic
@@ -113,6 +114,16 @@ def status_rows(
         if unplanned is not None:
             rows.append(("files", f"no plan: {unplanned}"))
         for variant in endpoint.variants:
+            if (sized := variant.serverless) is not None:
+                warm = sized.get("ProvisionedConcurrency", 0)
+                rows.append(
+                    (
+                        "serverless",
+                        f"{sized['MemorySizeInMB']} MB, {sized['MaxConcurrency']} requests at "
+                        f"most, {counted(warm, 'container')} kept started",
+                    )
+                )
+                continue
             bounds = "fixed count" if endpoint.component is None else "as the copies need"
             if variant.min_instance_count is not None:
                 bounds = f"scaled {variant.min_instance_count} to {variant.max_instance_count}"

@@ -364,6 +364,15 @@ class Code(StrEnum):
     ADAPTER_RANK = "SW843"
     ADAPTER_NETWORK = "SW844"
 
+    # Serverless endpoints.
+    SERVERLESS_INSTANCES = "SW850"
+    SERVERLESS_EXCLUDES = "SW851"
+    SERVERLESS_CONTAINER = "SW852"
+    SERVERLESS_SECTION = "SW853"
+    SERVERLESS_CONCURRENCY = "SW854"
+    SERVERLESS_ARTIFACT = "SW855"
+    NOT_FOR_SERVERLESS = "SW856"
+
     # What a container can be opened to, and where its image and model data lie.
     SSM_ACCESS = "SW860"
     NOT_EMBEDDED = "SW861"

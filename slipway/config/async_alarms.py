@@ -20,6 +20,7 @@ from slipway.config.alarm_kinds import (
     MetricGroup,
     Watch,
 )
+from slipway.config.serverless_alarms import SERVERLESS_REQUESTS, SERVERLESS_WATCHES
 
 ASYNC_REQUESTS = MetricGroup("Requests of a queue", "AWS/SageMaker", "notBreaching")
 QUEUE = MetricGroup("Queue", "AWS/SageMaker", "notBreaching", of_variant=False)
@@ -75,14 +76,18 @@ ASYNC_WATCHES: Mapping[str, Watch | None] = {
 
 Every other alarm reads the same metrics as in real time.
 """
+_OF_MODES = {"async": ASYNC_WATCHES, "serverless": SERVERLESS_WATCHES}
 
 
-def watch_of(kind: AlarmKind, *, is_async: bool) -> Watch | None:
-    """Returns what an alarm watches; None if the endpoint has no data for the alarm."""
-    if not is_async:
-        return None if kind.watch.group is QUEUE else kind.watch
-    if kind.field in ASYNC_WATCHES:
-        return ASYNC_WATCHES[kind.field]
-    if kind.watch.group is REQUESTS:
+def watch_of(kind: AlarmKind, mode: str) -> Watch | None:
+    """Returns what an alarm watches; None if an endpoint of the mode has no data for it."""
+    if mode != "serverless" and kind.watch.group is SERVERLESS_REQUESTS:
+        return None
+    if mode != "async" and kind.watch.group is QUEUE:
+        return None
+    others = _OF_MODES.get(mode, {})
+    if kind.field in others:
+        return others[kind.field]
+    if mode == "async" and kind.watch.group is REQUESTS:
         return replace(kind.watch, group=ASYNC_REQUESTS)
     return kind.watch

@@ -44,6 +44,13 @@ CORE_DUMP: Final[Paths] = {
 }
 """Fields of `endpoint.core_dump` that a variant of an endpoint configuration has."""
 
+SERVERLESS_FIELDS: Final[Paths] = {
+    "memory_size_mb": ("ServerlessConfig", "MemorySizeInMB"),
+    "max_concurrency": ("ServerlessConfig", "MaxConcurrency"),
+    "provisioned_concurrency": ("ServerlessConfig", "ProvisionedConcurrency"),
+}
+"""Fields of `endpoint.serverless` that a variant of an endpoint configuration has."""
+
 METRICS: Final[Paths] = {
     "enhanced": ("EnableEnhancedMetrics",),
     "publish_frequency_seconds": ("MetricPublishFrequencyInSeconds",),
@@ -104,8 +111,10 @@ COMPONENT_TIMEOUTS: Final[Paths] = {
 
 
 def instance_types_of(variant: Raw) -> tuple[str, ...]:
-    """Returns the instance types of a configuration's variant, the preferred one first."""
+    """Returns the instance types of a configuration's variant; none of a serverless one."""
     pool = sorted(variant.get("InstancePools", ()), key=lambda item: item["Priority"])
+    if "ServerlessConfig" in variant:
+        return ()
     return tuple(item["InstanceType"] for item in pool) or (variant["InstanceType"],)
 
 

@@ -12,6 +12,7 @@ from slipway.deployed.fields import instance_types_of
 from slipway.planning.artifact_place import artifact_label
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.families import FAMILIES
+from slipway.planning.placements import SERVERLESS
 
 _ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/[^?]*$")
 
@@ -130,6 +131,8 @@ def mode_of(config: Raw) -> str:
     """Returns the mode of an endpoint configuration, as `endpoint.mode` has it."""
     if "AsyncInferenceConfig" in config:
         return "async"
+    if "ServerlessConfig" in config["ProductionVariants"][0]:
+        return SERVERLESS
     return SCALE_TO_ZERO if hosts_components(config) else "realtime"
 
 

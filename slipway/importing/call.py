@@ -37,7 +37,7 @@ _REASONS: Mapping[str, str] = {
     "change the clients over.",
     "data_capture_config": "see `endpoint.data_capture` in the reference.",
     "async_inference_config": "see `endpoint.async_inference` in the reference.",
-    "serverless_inference_config": "Slipway deploys to instances only.",
+    "serverless_inference_config": "see `endpoint.serverless` in the reference.",
     "resources": "Slipway deploys to an endpoint of the model's own, without inference components.",
     "managed_instance_scaling": "see `autoscaling` in the reference.",
 }

@@ -33,6 +33,7 @@ from slipway.planning.bill import bill_of
 from slipway.planning.cost import Fleet as PaidFleet
 from slipway.planning.cost import estimate_cost
 from slipway.planning.described_alarms import scales, watches
+from slipway.planning.placements import SERVERLESS
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 
@@ -167,6 +168,11 @@ class _Live:
     def variants(self) -> Sequence[Raw]:
         found: Sequence[Raw] = self.described.get("ProductionVariants", [])
         return found
+
+    @property
+    def is_serverless(self) -> bool:
+        """Returns whether AWS runs it on no instances of the account."""
+        return any("CurrentServerlessConfig" in each for each in self.variants)
 
     @property
     def watched(self) -> list[Watched]:
@@ -312,7 +318,9 @@ def _row(
         is_trouble=is_failed or status == "Failed" or gone is not None,
         reason=f"its {gone} was deleted" if gone else "",
         serves_files=None if plan is None or gone else _serves(live.served, plan),
-        instances=f"{count} x {', '.join(types) or 'unknown'}",
+        instances=(
+            SERVERLESS if live.is_serverless else f"{count} x {', '.join(types) or 'unknown'}"
+        ),
         usd_per_month=usd,
         usd_known_per_month=usd_known,
     )
@@ -342,6 +350,8 @@ def _cost(
     for each in () if is_guest else live.variants:
         types = live.types.get(each["VariantName"], ())
         count = each.get("CurrentInstanceCount", 0)
+        if live.is_serverless:
+            types, count = (SERVERLESS,), 1  # of an unknown price
         running.append(PaidFleet((_first(types),), count, count, count, size))
     cost = estimate_cost(running, region)
     if plan is None:

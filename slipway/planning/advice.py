@@ -84,6 +84,8 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
     config = subject.deployment.config
     if (copies := config.endpoint.copies) is not None and copies.smallest_count:
         return
+    if config.endpoint.capacity is not None:
+        return
     if config.endpoint.mode == SCALE_TO_ZERO:
         absent = "copy" if copies is not None and copies.min_instance_count else "instance"
         yield PlanWarning(

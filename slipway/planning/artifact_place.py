@@ -19,6 +19,8 @@ COMPILE_ROLE_ARN = "compile-role-arn"
 
 FOUNDATION_ID = "foundation"
 SHARED_ARTIFACTS = "artifacts/"
+MODEL_ARCHIVE = "model.tar.gz"
+"""Name of the only file of an artifact for a serverless endpoint."""
 # In the artifact bucket; SageMaker makes a folder there for each job. The foundation lets the job's
 # role write there only, and deletes what lies there after a while.
 OUTPUT_PREFIX = "compile/"

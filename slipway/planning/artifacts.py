@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from slipway.codes.code import Code
 from slipway.config.names import CI, ENVIRONMENTS_FILE
 from slipway.errors import Kind, Problem
-from slipway.planning.artifact_place import ArtifactPlace, artifact_place
+from slipway.planning.artifact_place import MODEL_ARCHIVE, ArtifactPlace, artifact_place
 from slipway.planning.deployment import Deployment
 from slipway.planning.lock import Lock, LockedPart, is_current
 from slipway.planning.plan import ArtifactPlan
@@ -79,8 +79,13 @@ def parts(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> Par
 
 def _as_served(part: ArtifactPlan, deployment: Deployment) -> ArtifactPlan:
     """Returns model data with what SageMaker is told of it."""
-    accepts = deployment.config.artifacts.accept_eula
-    return replace(part, object_name=deployment.model_data_object, accepts_eula=accepts)
+    packed = deployment.packs_archive
+    return replace(
+        part,
+        object_name=MODEL_ARCHIVE if packed else deployment.model_data_object,
+        is_archive=packed,
+        accepts_eula=deployment.config.artifacts.accept_eula,
+    )
 
 
 def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:

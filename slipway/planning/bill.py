@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from slipway.config.alarm_kinds import Watch
+from slipway.config.async_alarms import watch_of
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.facts.prices import Price, service_price, volume_price_per_gb_month
@@ -194,9 +195,9 @@ def _alarm_metrics(plan: DeploymentPlan) -> tuple[int, int]:
     CloudWatch bills each metric of an alarm's formula.
     """
     config, scaling, component = plan.config, plan.config.autoscaling, plan.component
-    watches: list[Watch] = [
-        kind.watch for kind in ALARM_KINDS.values() if config.alarms.threshold(kind) is not None
-    ]
+    there = [each for each in ALARM_KINDS.values() if config.alarms.threshold(each) is not None]
+    found = (watch_of(kind, config.endpoint.mode) for kind in there)
+    watches: list[Watch] = [watch for watch in found if watch is not None]
     if plan.rollout is not None:
         watches += [ALARM_KINDS[name].watch for name in new_fleet_alarms(config)]
     if plan.at_max_capacity is not None:

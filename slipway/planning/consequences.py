@@ -196,6 +196,8 @@ def fleet_of(plan: DeploymentPlan, changed: Mapping[str, Setting]) -> str:
 
 
 def _of_variant(variant: VariantPlan, plan: DeploymentPlan, *, is_other_type: bool) -> str:
+    if variant.serverless is not None:
+        return "new containers start with the next requests, in the same concurrency"
     scaling = None if variant is plan.shadow else plan.config.autoscaling
     # An update keeps the number of instances that scaling chose.
     most = variant.instance_count if scaling is None else scaling.largest_count
@@ -254,6 +256,8 @@ def _of_endpoint(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
     yield from _flat("endpoint", plan.config.endpoint.model_dump(exclude=_DERIVED))
     yield "endpoint.data_capture.place", plan.capture and [plan.capture.uri, plan.capture.key]
     yield from _flat("endpoint.vpc", plan.vpc and vars(plan.vpc))
+    sized = plan.config.endpoint.capacity
+    yield from _flat("endpoint.serverless", sized and sized.model_dump())
     yield "endpoint.variants", [each.name for each in plan.every_variant]
     overriding = (each.instance_types for each in plan.overriding)
     yield "endpoint.model_overrides", [name for types in overriding for name in types]
@@ -265,7 +269,7 @@ def _of_endpoint(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
             yield "endpoint.max_instance_count", plan.max_instance_count
     for variant in plan.every_variant:
         fields = dict(vars(variant), instances=variant.instance_types)
-        for name in ("name", "instance_types", "gpu_count", "own"):
+        for name in ("name", "instance_types", "gpu_count", "own", "serverless"):
             del fields[name]
         if variant is plan.shadow:
             share = 100 * fields.pop("weight")

@@ -25,7 +25,7 @@ from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
 from slipway.planning.compiling import CPU, CompilePlan, no_target
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.memory_estimate import Layout, MemoryEstimate
-from slipway.planning.placements import Placement, placements_of
+from slipway.planning.placements import SERVERLESS, Placement, placements_of
 from slipway.planning.plan import ImageBase, ImagePlan, NeuronPlacement, PartitionPlan
 from slipway.planning.texts import TextProtocol
 
@@ -69,6 +69,8 @@ class Deployment(ABC):
     environment: Environment
     variant: str | None = None
 
+    runs_serverless: ClassVar[bool] = False
+    """Whether the container may run on a processor alone, and so on a serverless endpoint."""
     needs_accelerator: ClassVar[bool] = True
     """Whether the family's own rules refuse a type without an accelerator that it can use."""
     runs_on_arm: ClassVar[bool] = False
@@ -327,6 +329,14 @@ class Deployment(ABC):
         return None
 
     @property
+    def packs_archive(self) -> bool:
+        """Returns whether the files are packed: serverless endpoints take no plain ones.
+
+        Source: ModelDataSource of ContainerDefinition in botocore 1.44.5.
+        """
+        return self.config.endpoint.mode == SERVERLESS
+
+    @property
     def artifact_source(self) -> Section | None:
         """Returns the section that names the artifact's files; None without one."""
         artifacts = self.config.artifacts
@@ -410,7 +420,7 @@ class Deployment(ABC):
 
         The types, and the type that compiles, share one target: rules see to that.
         """
-        if self.environment.is_local:
+        if self.environment.is_local or self.config.endpoint.mode == SERVERLESS:
             return CPU
         compiling = self.config.artifacts.compile
         hosts = [instance_types()[compiling.instance]] if compiling else []

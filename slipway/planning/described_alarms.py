@@ -21,7 +21,7 @@ def watches(alarm: Mapping[str, Any], endpoint_name: str) -> bool:
 def kind_of(alarm: Mapping[str, Any]) -> AlarmKind | None:
     """Returns the row of the table of alarms that reads the metrics of an alarm, or None."""
     for kind in ALARM_KINDS.values():
-        watches = (watch_of(kind, is_async=is_async) for is_async in (False, True))
+        watches = (watch_of(kind, mode) for mode in ("realtime", "async", "serverless"))
         if any(watch is not None and _reads(alarm, watch) for watch in watches):
             return kind
     return None

@@ -146,6 +146,8 @@ def inputs(deployment: Deployment) -> dict[str, Any]:
         found["source"]["allow_patterns"] = ["*.json", "*.model", "*.safetensors", "*.txt"]
     if deployment.deploys_release and deployment.config.artifacts.weights is not None:
         found["serving"] = deployment.settings_in_artifact
+    if deployment.packs_archive:
+        found["archive"] = True
     return found
 
 
@@ -157,6 +159,8 @@ def _first_inputs(deployment: Deployment) -> dict[str, Any]:
         "family": config.model.family,
         "source": inputs(deployment)["source"],
     }
+    if deployment.packs_archive:
+        found["archive"] = True
     if deployment.deploys_release and sources.weights is not None:
         found["compile"] = sources.compile.model_dump(mode="json") if sources.compile else None
         found |= deployment.settings_in_older_locks

@@ -10,6 +10,8 @@ from slipway.facts.instances import InstanceFacts, instance_types
 
 # SageMaker's console gives a single variant this name.
 DEFAULT_VARIANT_NAME = "AllTraffic"
+SERVERLESS = "serverless"
+"""The mode without instances, and what messages call the machine that a container runs on."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ def placements_of(config: ModelConfig, *, every_type: bool = False) -> tuple[Pla
         config: the config.
         every_type: whether fallback types with a model of their own are returned too.
     """
+    if config.endpoint.mode == SERVERLESS:
+        return (Placement(("endpoint", "mode"), DEFAULT_VARIANT_NAME, _serverless(config)),)
     instances = instance_types()
     left_out = frozenset[str]() if every_type else config.endpoint.overridden
     is_own = [has_own_model(variant) for _, _, variant in variants_of(config)]
@@ -61,6 +65,13 @@ def placements_of(config: ModelConfig, *, every_type: bool = False) -> tuple[Pla
             if not index or instance_type not in left_out
         ]
     return tuple(dict.fromkeys(placements))
+
+
+def _serverless(config: ModelConfig) -> InstanceFacts:
+    """Returns what is known of the machines that AWS runs a serverless container on."""
+    sized = config.endpoint.serverless
+    memory_gib = None if sized is None else sized.memory_size_mb / 1024
+    return InstanceFacts(SERVERLESS, None, memory_gib, "x86_64", None, True, None)
 
 
 def variants_of(config: ModelConfig) -> Iterator[tuple[FieldPath, str, Variant | None]]:

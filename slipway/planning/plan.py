@@ -10,6 +10,7 @@ from slipway.config.environments import Environment
 from slipway.config.load import Default
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.rollout import Rollout
+from slipway.config.sections.serverless import Serverless
 from slipway.planning.artifact_place import (
     ArtifactPlace,
     artifact_label,
@@ -20,6 +21,7 @@ from slipway.planning.capture import CapturePlace, capture_place
 from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory_estimate import MemoryEstimate
+from slipway.planning.placements import SERVERLESS
 from slipway.planning.vpc import VpcPlan, vpc_plan
 
 # Of a base's digest, in the tags of the images on it.
@@ -103,6 +105,7 @@ class ArtifactPlan:
         root: beginning of its keys: empty, or `models/NAME/` for an isolated model.
         object_name: the one file that is the model data; None for all of them.
         accepts_eula: whether SageMaker is told that the licence is accepted.
+        is_archive: whether it is one archive with the files, as a serverless endpoint needs it.
     """
 
     bucket: str
@@ -113,6 +116,7 @@ class ArtifactPlan:
     published: bool
     root: str = ""
     object_name: str | None = None
+    is_archive: bool = False
     accepts_eula: bool = False
 
     @property
@@ -226,13 +230,14 @@ class VariantPlan:
     Args:
         name: VariantName.
         weight: its share of the requests, relative to the other variants' weights.
-        instance_types: in order of preference.
+        instance_types: in order of preference; none if it is serverless.
         instance_count: number of instances at creation.
         model_data_download_timeout_seconds: time to download the artifact.
         container_startup_health_check_timeout_seconds: time until /ping answers 200.
         inference_ami_version: host image; None for SageMaker's choice.
         gpu_count: GPUs of one instance, the same for every type of the pool; 0 without any.
         own: the variant's own model; None for the endpoint's.
+        serverless: memory and concurrency, in place of any instance; None with instances.
     """
 
     name: str
@@ -244,11 +249,19 @@ class VariantPlan:
     inference_ami_version: str | None
     gpu_count: int
     own: ServedModel | None = None
+    serverless: Serverless | None = None
+
+    @property
+    def machines(self) -> str:
+        """Returns what the variant runs on, in words."""
+        if self.serverless is not None:
+            return self.serverless.summary
+        return f"{self.instance_count} x {', or '.join(self.instance_types)}"
 
     @property
     def instance_type(self) -> str:
         """Returns the preferred type."""
-        return self.instance_types[0]
+        return self.instance_types[0] if self.instance_types else SERVERLESS
 
 
 @dataclass(frozen=True)

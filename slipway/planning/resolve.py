@@ -24,7 +24,7 @@ from slipway.planning.images import image_plan, inference_ami
 from slipway.planning.lock import Lock
 from slipway.planning.memory import estimate
 from slipway.planning.partial import found_by
-from slipway.planning.placements import variants_of
+from slipway.planning.placements import SERVERLESS, variants_of
 from slipway.planning.plan import (
     DeploymentPlan,
     GuestPlan,
@@ -32,7 +32,7 @@ from slipway.planning.plan import (
     VariantPlan,
     most_instances,
 )
-from slipway.planning.rules import RULES, adapters
+from slipway.planning.rules import RULES, adapters, serverless
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
 Owns = Mapping[str, DeploymentPlan | None]
@@ -126,7 +126,9 @@ def known_problems(deployment: Deployment) -> list[Problem]:
             return found_by(adapters.RULES, deployment)
     found: list[Problem] = []
     with contextlib.suppress(UnknownValueError):  # the container
-        found += FAMILIES[deployment.container].problems(deployment)
+        found += serverless.container_problems(deployment)
+        if not found:
+            found += FAMILIES[deployment.container].problems(deployment)
     found += found_by(RULES, deployment)
     return list(dict.fromkeys(found))
 
@@ -201,12 +203,14 @@ def _variant(
         return replace(alone.variants[0], name=name, weight=weight, own=alone.served)
     endpoint = deployment.config.endpoint
     types = (section.instances if section else None) or endpoint.instances
-    own = deployment.instances_of(name)
+    own, sized = deployment.instances_of(name), endpoint.capacity
     return VariantPlan(
         name=name,
         weight=weight,
-        instance_types=types,
-        instance_count=max(
+        instance_types=() if sized else types,
+        instance_count=0
+        if sized
+        else max(
             (section.instance_count if section else None) or endpoint.instance_count,
             endpoint.copies.min_instance_count if endpoint.copies else 0,
         ),
@@ -214,6 +218,7 @@ def _variant(
         container_startup_health_check_timeout_seconds=startup_timeout_seconds(deployment),
         inference_ami_version=inference_ami(deployment, own),
         gpu_count=own[0].gpu_count,
+        serverless=sized,
     )
 
 
@@ -275,6 +280,10 @@ def _fleet(
 
 def _fixed_fleet(variant: VariantPlan, config: ModelConfig) -> Fleet:
     count = variant.instance_count
+    if (sized := variant.serverless) is not None:
+        warm = sized.provisioned_concurrency or 0
+        # No source has the prices: whatever runs costs an unknown sum.
+        return Fleet((SERVERLESS,), warm, 1, sized.max_concurrency)
     return Fleet(
         variant.instance_types,
         minimum_count=count,

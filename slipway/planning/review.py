@@ -163,10 +163,7 @@ def _fleet(plan: DeploymentPlan) -> str:
         return f"an adapter in the copies of {plan.host}"
     if plan.host is not None:
         return f"copies on the endpoint of {plan.host}"
-    return " and ".join(
-        f"{each.instance_count} x {', or '.join(each.instance_types)}"
-        for each in plan.every_variant
-    )
+    return " and ".join(each.machines for each in plan.every_variant)
 
 
 def _bill_changes(before: Bill | None, after: Bill | None) -> tuple[BillChange, ...]:

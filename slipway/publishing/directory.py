@@ -7,12 +7,14 @@ the manifest's.
 """
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
+from slipway.publishing.archive import pack
 from slipway.publishing.batches import Folder, Upload
 from slipway.publishing.file_set import Select, directory_files
 from slipway.publishing.hashes import KnownHashes, hash_each
@@ -32,6 +34,7 @@ def publish_directory(
     *,
     root: Path | None = None,
     select: Select | None = None,
+    packs: bool = False,
 ) -> tuple[Manifest, int]:
     """Publishes every file of a directory as one artifact.
 
@@ -47,6 +50,7 @@ def publish_directory(
         root: the project, which keeps the hashes for the next publish; None for files that no
             other publish reads.
         select: returns the files that are published, or refuses them, before they are hashed.
+        packs: whether one archive of the files is published in their place.
 
     Returns:
         What the artifact holds, and how many bytes were sent.
@@ -65,7 +69,14 @@ def publish_directory(
     snapshot = Snapshot.of(directory, shown_as, checked)
     if snapshot.empty:
         progress.note(f"S3 keeps no empty folders. {shown_as} has: {named(snapshot.empty)}")
-    sent_bytes = publish_files(snapshot, snapshot.manifest, store, access, progress)
+    with tempfile.TemporaryDirectory(prefix="slipway-archive-") as temporary:
+        if packs:
+            names = [entry.path for entry in snapshot.manifest.entries]
+            pack(directory, names, Path(temporary))
+            if changed := snapshot.changed(names):
+                raise UserError([_changing(snapshot, changed)])
+            snapshot = Snapshot.of(Path(temporary), shown_as)
+        sent_bytes = publish_files(snapshot, snapshot.manifest, store, access, progress)
     return snapshot.manifest, sent_bytes
 
 

@@ -368,6 +368,7 @@ def _publish_files(
         progress,
         root=project.root,
         select=lambda files: _require_object(require_whole(files, needs, source.field), deployment),
+        packs=deployment.packs_archive,
     )
     return part(manifest, source=path, target=source.target), sent
 

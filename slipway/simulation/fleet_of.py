@@ -105,6 +105,8 @@ def _not_simulated(plan: DeploymentPlan) -> Iterator[tuple[str, FieldPath]]:
             "how busy a GPU is does not follow from service times",
             ("autoscaling", "target_gpu_utilization_percent"),
         )
+    if plan.config.endpoint.capacity is not None:
+        yield "a serverless endpoint", ("endpoint", "mode")
     if plan.config.endpoint.prefix_routing is not None:
         yield "routing by prefix", ("endpoint", "prefix_routing")
     if len(plan.variants) > 1:

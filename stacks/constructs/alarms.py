@@ -47,7 +47,6 @@ class VariantAlarms(Construct):
         self._plan, self._variant_name = plan, variant.name
         self._config_name = config_name
         settings = plan.config.alarms
-        is_async = plan.config.endpoint.queue is not None
         subject = plan.stack_name
         if len(plan.variants) > 1:
             subject += f", {variant.name}"
@@ -57,7 +56,7 @@ class VariantAlarms(Construct):
         self.every: list[cloudwatch.CfnAlarm] = []
         for name in names:
             kind = ALARM_KINDS[name]
-            watch = watch_of(kind, is_async=is_async)
+            watch = watch_of(kind, plan.config.endpoint.mode)
             threshold = settings.metric_threshold(kind, variant.gpu_count)
             if threshold is None or watch is None:
                 continue

@@ -10,6 +10,7 @@ from constructs import Construct
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
 from slipway.config.async_alarms import ASYNC_REQUESTS, QUEUE
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
+from slipway.config.serverless_alarms import CONCURRENCY
 from slipway.planning.plan import DeploymentPlan
 from slipway.stacks.constructs.alarms import PERIOD_SECONDS, VariantAlarms, metric_dimensions
 
@@ -27,6 +28,8 @@ _REALTIME: Sequence[_Line] = (
 )  # fmt: skip
 _WITHOUT_COPY: _Line = ("NoCapacityInvocationFailures", "Sum", "no copy")
 _TIMES: Sequence[_Line] = (("ModelLatency", "p50", "p50"), ("ModelLatency", "p99", "p99"))
+_SETUP: _Line = ("ModelSetupTime", "p99", "p99 (microseconds)")
+_CONCURRENCY: _Line = (CONCURRENCY, "Maximum", "in use")
 _OVERHEAD: _Line = ("OverheadLatency", "p99", "SageMaker's share, p99")
 _MACHINES: Sequence[_Line] = (
     ("CPUUtilization", "Maximum", "CPU"), ("MemoryUtilization", "Maximum", "memory"),
@@ -90,6 +93,13 @@ class EndpointDashboard(Construct):
         counted = (*requests, _WITHOUT_COPY) if has_copies else requests
         yield "Requests", _lines(namespace, subjects, counted)
         yield "Time to answer (microseconds)", _lines(namespace, subjects, times)
+        if plan.config.endpoint.capacity is not None:
+            # No machine is anybody's, and AWS measures the use of memory alone.
+            yield "Start of containers", _lines(namespace, subjects, [_SETUP])
+            yield "Share of the concurrency", _lines(namespace, subjects, [_CONCURRENCY])
+            machines = [*self._subjects(MACHINES)]
+            yield "Memory (%)", _lines(MACHINES.namespace, machines, _MACHINES[1:2])
+            return
         yield ("Copies" if has_copies else "Instances"), [*self._sizes()]
         if is_async:
             backlog = ("ApproximateBacklogSize", "Average", "requests")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_logs as logs
@@ -77,7 +78,7 @@ class HostedModel(Construct):
                 image=served.image.uri,
                 image_config=_image_config(served.image),
                 environment=dict(sorted(served.container_environment.items())),
-                model_data_source=_model_data(served.artifact),
+                **_model_data(served.artifact),
             ),
             vpc_config=self._surroundings.vpc,
         )
@@ -178,19 +179,20 @@ class HostedEndpoint(HostedModel):
         self.endpoint.add_resource_dependency(self.log_group)
 
 
-def _model_data(artifact: ArtifactPlan) -> sagemaker.CfnModel.ModelDataSourceProperty:
-    return sagemaker.CfnModel.ModelDataSourceProperty(
-        s3_data_source=sagemaker.CfnModel.S3DataSourceProperty(
-            s3_uri=artifact.data_uri,
-            s3_data_type="S3Prefix" if artifact.object_name is None else "S3Object",
-            compression_type="Gzip" if artifact.data_uri.endswith(".tar.gz") else "None",
-            model_access_config=(
-                sagemaker.CfnModel.ModelAccessConfigProperty(accept_eula=True)
-                if artifact.accepts_eula
-                else None
-            ),
-        )
+def _model_data(artifact: ArtifactPlan) -> dict[str, Any]:
+    if artifact.is_archive:
+        return {"model_data_url": artifact.data_uri}
+    source = sagemaker.CfnModel.S3DataSourceProperty(
+        s3_uri=artifact.data_uri,
+        s3_data_type="S3Prefix" if artifact.object_name is None else "S3Object",
+        compression_type="Gzip" if artifact.data_uri.endswith(".tar.gz") else "None",
+        model_access_config=(
+            sagemaker.CfnModel.ModelAccessConfigProperty(accept_eula=True)
+            if artifact.accepts_eula
+            else None
+        ),
     )
+    return {"model_data_source": sagemaker.CfnModel.ModelDataSourceProperty(s3_data_source=source)}
 
 
 def _image_config(image: ImagePlan) -> sagemaker.CfnModel.ImageConfigProperty | None:

@@ -23,6 +23,17 @@ def production_variant(
     """
     settings = plan.config.endpoint
     is_of_copies = plan.component is not None
+    if (sized := variant.serverless) is not None:
+        return _Of.ProductionVariantProperty(
+            variant_name=variant.name,
+            model_name=model.attr_model_name,
+            initial_variant_weight=variant.weight,
+            serverless_config=_Of.ServerlessConfigProperty(
+                memory_size_in_mb=sized.memory_size_mb,
+                max_concurrency=sized.max_concurrency,
+                provisioned_concurrency=sized.provisioned_concurrency,
+            ),
+        )
     pools = _instance_pools(variant, overrides)
     return _Of.ProductionVariantProperty(
         variant_name=variant.name,

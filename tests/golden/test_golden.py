@@ -50,7 +50,8 @@ TEMPLATES = [name for name in STACKS if name not in WITHOUT_TEMPLATE]
 PLANS = (
     "async", "custom-image", "data-capture", "guest", "instance-pool", "lmi-partition",
     "neuron-latency", "pool-of-two-engines", "scale-to-zero-vpc", "scale-to-zero-warm",
-    "schedules", "shadow", "tensorrt-v100", "triton-tensorrt", "variants-of-two-models",
+    "schedules", "serverless", "shadow", "tensorrt-v100", "triton-tensorrt",
+    "variants-of-two-models",
 )  # fmt: skip
 PLAN_AS_JSON = "lmi-partition"
 

@@ -76,7 +76,7 @@ IMPORT_EACH = "Import each of them with `--call`: its image, its model data and 
     ("change", "message", "remedy", "others"),
     [
         (serverless, "the variant primary of the endpoint chat-old is serverless",
-         "Slipway deploys to instances only. Choose a type, and import the model with `--call`.",
+         "Import the model with `--call`, and set `endpoint.serverless` yourself.",
          ["ServerlessConfig.MemorySizeInMB=4096: no field of the config says it",
           "ServerlessConfig.MaxConcurrency=10: no field of the config says it"]),
         (components, "the endpoint chat-old hosts inference components: llama, qwen",

@@ -1,7 +1,9 @@
 """Every golden template of the local environment deploys, answers and leaves nothing."""
 
+import io
 import json
 import sys
+import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from slipway.access import Access
+from slipway.cli.status import status_rows
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
@@ -41,12 +44,11 @@ _FIRST = (
 _REPEATED = {"autoscaling", "fixed-count", "scale-to-zero"}
 # `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py`, `test_execution_role.py` and
 # `test_shared_endpoint.py` deploy these: with a network, keys, a queue, a role, a host. The guide
-# docs/guides/variants.md deploys two models, which no import makes one config of. A test below has
-# the pool of two engines.
+# docs/guides/variants.md deploys two models, which no import makes one config of. Nor does an import
+# make one of the pool of two engines, or of a serverless endpoint: tests below deploy these.
 _OF_OTHER_TESTS = {
     "async", "async-from-zero", "execution-role", "guest", "host", "pool-of-two-engines",
-    "scale-to-zero-vpc",
-    "variants-of-two-models", "volume-key", "vpc",
+    "scale-to-zero-vpc", "serverless", "variants-of-two-models", "volume-key", "vpc",
 }  # fmt: skip
 
 
@@ -165,3 +167,35 @@ def test_without_its_first_type_a_pool_starts_the_engine_of_the_next(
         "artifact of ml.g5.2xlarge",
     ]
     assert stacks.delete(plan.endpoint_name) == "DELETE_COMPLETE"
+
+
+def test_a_serverless_stack(stacks: Stacks, tmp_path: Path) -> None:
+    template = (GOLDEN / "templates" / "serverless.json").read_text("utf-8")
+    publish_functions(stacks, json.loads(template))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("config.json"), io.BytesIO())
+    stacks.client("s3").put_object(
+        Bucket=LOCAL.artifact_bucket,
+        Key=f"artifacts/{DIGEST}/files/model.tar.gz",
+        Body=packed.getvalue(),
+    )
+    name, plan = "serverless-local", make_plan("serverless", tmp_path)
+    assert stacks.create(name, template) == "CREATE_COMPLETE"
+    answer = stacks.client("sagemaker-runtime").invoke_endpoint(EndpointName=name, Body=b"ping")
+    assert answer["Body"].read() == b"ping"
+    status = find_status(name, access_of(stacks), plan=plan, log_line_count=0)
+    assert (status.troubles(), status.differences) == ([], ())
+    rows = dict(status_rows(status, None, None))
+    assert rows["serverless"] == "3072 MB, 10 requests at most, 1 container kept started"
+    larger = plan.config.endpoint.serverless.model_copy(update={"memory_size_mb": 4096})
+    endpoint = plan.config.endpoint.model_copy(update={"serverless": larger})
+    config = plan.config.model_copy(update={"endpoint": endpoint})
+    changed = find_status(
+        name, access_of(stacks), plan=replace(plan, config=config), log_line_count=0
+    )
+    assert [str(each.setting) for each in changed.differences] == [
+        "endpoint.serverless.memory_size_mb"
+    ]
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert find_leftovers("serverless", LOCAL, access_of(stacks)) == []

@@ -45,6 +45,12 @@ _SCHEDULE = {
 _LINEAR = {"rollout.strategy": "linear", "rollout.step_percent": 25}
 _COMPONENT = {"max_copies": 2, "target_concurrent_requests_per_copy": 5}
 _SLEEPING = {"mode": "scale_to_zero", "instance_count": 1}
+_SERVERLESS = _OPEN | {
+    **dict.fromkeys(("instances", "instance_count")),
+    "model_data_download_timeout_seconds": None,
+    "container_startup_health_check_timeout_seconds": None, "mode": "serverless",
+    "serverless": {"memory_size_mb": 2048, "max_concurrency": 5},
+}  # fmt: skip
 _OF_COPIES = {"name": "a", "at": "cron(0 8 ? * * *)", "min_copies": 1, "max_copies": 4}
 _VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
 _OVERRIDING = {
@@ -100,6 +106,7 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
     ),
     "variants": (LOCAL, {"endpoint": {"variants": _VARIANTS}}),
     "overriding": (PRODUCTION, {"endpoint": _OVERRIDING}),
+    "serverless": (LOCAL, {"endpoint": _SERVERLESS}),
     "async": (LOCAL, {"endpoint": {"mode": "async", "async_inference": _QUEUE}}),
     "guarded": (LOCAL, {"rollout": {"rollback_alarms": ["server_error_rate"]}}),
     "s3": (
@@ -433,6 +440,10 @@ CHANGES: Mapping[str, Change] = {
     "endpoint.model_overrides.serving": Change("template", "overriding", {"max_batch_size": 4}),
     "endpoint.model_overrides.model": Change("plan", "overriding", {"parameters": 774030080}),
     "endpoint.model_overrides.artifacts": Change("refused", "overriding", {"isolated": True}),
+    **_changes(
+        "template", "serverless", "endpoint.serverless.",
+        memory_size_mb=4096, max_concurrency=9, provisioned_concurrency=1,
+    ),
     "endpoint.mode": Change(
         "template", "tensorrt", "async", along={"endpoint.async_inference": _QUEUE}
     ),
@@ -540,11 +551,13 @@ CHANGES: Mapping[str, Change] = {
     **_changes(
         "template", "tensorrt", "alarms.",
         **{
-            kind.field: 9 for kind in ALARM_KINDS.values() if watch_of(kind, is_async=False)
+            kind.field: 9 for kind in ALARM_KINDS.values() if watch_of(kind, "realtime")
         },
         evaluation_periods_minutes=9,
     ),
     "alarms.oldest_request_seconds": Change("template", "async", 9),
+    "alarms.model_setup_p99_milliseconds": Change("template", "serverless", 9),
+    "alarms.concurrency_utilization_percent": Change("template", "serverless", 9),
     "alarms.at_max_capacity": Change("template", "scaled", True),
     "rollout.strategy": Change(
         "template", "guarded", "canary", along={"rollout.step_percent": 50}
@@ -586,6 +599,8 @@ def content_of(base: str) -> tuple[Environment, dict[str, Any]]:
         # Another container has other fields: nothing of the old one's is left.
         kept = {} if name == "serving" else content.get(name, {})
         content[name] = {**kept, **section}
+    for key in [key for key, value in content["endpoint"].items() if value is None]:
+        del content["endpoint"][key]
     return environment, content
 
 

@@ -19,6 +19,7 @@ from slipway.config.alarm_kinds import MACHINES, REQUESTS
 from slipway.config.async_alarms import ASYNC_REQUESTS, QUEUE, watch_of
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import ALARM_KINDS, Alarms
+from slipway.config.serverless_alarms import SERVERLESS_REQUESTS
 from tools.reference.tables import meaning, table
 
 
@@ -129,13 +130,13 @@ def _alarms() -> str:
 def _watched_metrics() -> dict[str, str]:
     """Returns the table of each group of metrics, by the group's title."""
     by_mode = (
-        watch_of(kind, is_async=is_async)
-        for is_async in (False, True)
+        watch_of(kind, mode)
+        for mode in ("realtime", "async", "serverless")
         for kind in ALARM_KINDS.values()
     )
     watches = [watch for watch in (*by_mode, *CAPACITY_WATCHES.values()) if watch is not None]
     found = {}
-    for group in (REQUESTS, MACHINES, ASYNC_REQUESTS, QUEUE):
+    for group in (REQUESTS, MACHINES, ASYNC_REQUESTS, QUEUE, SERVERLESS_REQUESTS):
         rows = [
             (f"`{each.name}`", watch.construct_id, each.unit, each.statistic, each.meaning)
             for watch in watches

@@ -24,6 +24,7 @@ from slipway.embedded_aws.hosting.fleets.fleet import Fleet
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
 from slipway.embedded_aws.hosting.fleets.rollback_alarms import watch
 from slipway.embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
+from slipway.embedded_aws.hosting.fleets.serverless import ServerlessCopy, ServerlessVariant
 from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
 from slipway.embedded_aws.hosting.resources.component_variants import hosts_components
 from slipway.embedded_aws.hosting.resources.endpoint_configs import choices
@@ -205,7 +206,8 @@ class Endpoints:
             [self._variant(caller, endpoint_name, config, each) for each in variants]
             for variants in (declared, config.parameters.get("ShadowProductionVariants", ()))
         )
-        return Fleet(config, production, now(), shadows[0] if shadows else None)
+        shadow = next((each for each in shadows if isinstance(each, RunningVariant)), None)
+        return Fleet(config, production, now(), shadow)
 
     def _running(self, region: str) -> Counter[str]:
         return running_instances(self._records.all(region))
@@ -216,18 +218,34 @@ class Endpoints:
         endpoint_name: str,
         config: Declared,
         declared: Mapping[str, Any],
-    ) -> RunningVariant:
+    ) -> RunningVariant | ServerlessVariant:
         model_names = dict(choices(declared))
         chosen = available_type(list(model_names), self._context.without_capacity)
-        return RunningVariant(
-            self._context,
-            region=caller.region,
-            endpoint_name=endpoint_name,
-            config_name=config.name,
-            declared=declared,
-            model=self._models.get(caller, model_names[chosen]).parameters,
-            volume_key=config.parameters.get("KmsKeyId"),
+        given: dict[str, Any] = {
+            "region": caller.region,
+            "endpoint_name": endpoint_name,
+            "config_name": config.name,
+            "model": self._models.get(caller, model_names[chosen]).parameters,
+            "volume_key": config.parameters.get("KmsKeyId"),
+        }
+        if "ServerlessConfig" not in declared:
+            return RunningVariant(self._context, declared=declared, **given)
+        return ServerlessVariant(
+            declared,
+            config.name,
+            lambda variant, of_copy: ServerlessCopy(
+                variant, self._context, declared=of_copy, **given
+            ),
         )
+
+    def stop_idle(self) -> None:
+        """Stops containers of serverless endpoints that had no request for some time."""
+        for endpoint in self._records.all():
+            with endpoint.lock:
+                variants = [each for fleet in endpoint.fleets() for each in fleet.serverless]
+                idle = [copy for variant in variants for copy in variant.take_idle()]
+            for copy in idle:
+                copy.stop()
 
     def _scaling(self, region: str) -> Any:
         return self._context.clients.client("application-autoscaling", region)
@@ -247,6 +265,11 @@ class Endpoints:
 
     def _check_hosting(self, endpoint: Endpoint, live: Fleet, wanted: Fleet) -> None:
         """Refuses an update that would take the instances from the endpoint's components."""
+        if wanted.serverless and not live.serverless:
+            # AWS's guide says that this is a ValidationError; its words are not public.
+            raise ValidationError(
+                f"Cannot update the instances of endpoint {endpoint.name} to serverless."
+            )
         if bool(live.groups) != bool(wanted.groups):
             raise ValidationError(
                 "The embedded AWS does not emulate an update between variants with models and "
@@ -264,7 +287,7 @@ class Endpoints:
         if name not in live.every_variant:
             raise ValidationError(f'The endpoint "{endpoint.arn}" has no variant named "{name}".')
         if "ServerlessUpdateConfig" in change:
-            raise ValidationError("The embedded AWS does not emulate serverless inference.")
+            raise ValidationError("The embedded AWS does not emulate ServerlessUpdateConfig.")
         if "DesiredInstanceCount" in change and name in live.groups:
             raise ValidationError(
                 f'The embedded AWS does not emulate DesiredInstanceCount of variant "{name}": its '

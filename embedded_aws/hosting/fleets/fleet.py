@@ -11,6 +11,7 @@ from typing import Any
 from slipway.embedded_aws.hosting.fleets.capacity import NO_CAPACITY
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
 from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
+from slipway.embedded_aws.hosting.fleets.serverless import ServerlessVariant
 from slipway.embedded_aws.hosting.fleets.variant import Variant, VariantStartError
 from slipway.embedded_aws.hosting.resources.async_settings import AsyncSettings
 from slipway.embedded_aws.hosting.resources.records import Declared
@@ -63,9 +64,15 @@ class Fleet:
         return {name: each for name, each in found if isinstance(each, InstanceGroup)}
 
     @property
+    def serverless(self) -> list[ServerlessVariant]:
+        """Returns the serverless variant, if it is one."""
+        return [each for each in self.variants.values() if isinstance(each, ServerlessVariant)]
+
+    @property
     def containers(self) -> list[RunningVariant]:
-        """Returns the variants that have a container of their own."""
-        return [each for each in self.every_variant.values() if isinstance(each, RunningVariant)]
+        """Returns the variants that have a container of their own, and serverless containers."""
+        found = [each for each in self.every_variant.values() if isinstance(each, RunningVariant)]
+        return [*found, *(copy for each in self.serverless for copy in each.copies)]
 
     @property
     def instance_count(self) -> int:
@@ -81,6 +88,8 @@ class Fleet:
         """Returns the number of instances by type; of a part of the fleet, rounded up."""
         found: Counter[str] = Counter()
         for variant in self.every_variant.values():
+            if isinstance(variant, ServerlessVariant):
+                continue
             found[variant.instance_type] += math.ceil(round(part * variant.instance_count, 6))
         return found
 
@@ -139,7 +148,11 @@ class Fleet:
                 variant.weight = live.weight
 
     def choose(self, variant_name: str | None) -> RunningVariant | None:
-        """Returns the variant of a request: the named one, or one by weight; None without one."""
+        """Returns the variant of a request: the named one, or one by weight; None without one.
+
+        Raises:
+            ThrottledError: it is serverless, and takes no further request.
+        """
         if variant_name is not None:
             chosen = self.variants.get(variant_name)
         else:
@@ -147,6 +160,8 @@ class Fleet:
             weights = [variant.weight for variant in variants]
             # S311: used for routing, not for cryptography.
             chosen = random.choices(variants, weights)[0] if sum(weights) > 0 else None  # noqa: S311
+        if isinstance(chosen, ServerlessVariant):
+            return chosen.take()
         return chosen if isinstance(chosen, RunningVariant) else None
 
     def describe(self) -> dict[str, Any]:
@@ -176,6 +191,8 @@ class Fleet:
 
     def _describe(self, variant: Variant) -> dict[str, Any]:
         declared = variant.declared
+        sized = declared.get("ServerlessConfig")
+        count = variant.instance_count if sized is None else None
         images = [
             {"SpecifiedImage": image, "ResolvedImage": image, "ResolutionTime": self.started}
             for image in variant.images
@@ -194,8 +211,10 @@ class Fleet:
             "DeployedImages": images or None,
             "CurrentWeight": variant.weight,
             "DesiredWeight": variant.weight,
-            "CurrentInstanceCount": variant.instance_count,
-            "DesiredInstanceCount": variant.instance_count,
+            "CurrentInstanceCount": count,
+            "DesiredInstanceCount": count,
+            "CurrentServerlessConfig": sized,
+            "DesiredServerlessConfig": sized,
             "RoutingConfig": declared.get("RoutingConfig"),
             "ManagedInstanceScaling": declared.get("ManagedInstanceScaling"),
             "CapacityReservationConfig": declared.get("CapacityReservationConfig"),

@@ -112,7 +112,10 @@ class MachineSampler:
             return values
         own = _descendants(ancestor, processes)
         memory_bytes = sum(process.memory_bytes for process in own.values())
-        values["MemoryUtilization"] = 100.0 * memory_bytes / _memory_bytes()
+        of_bytes = variant.memory_bytes or _memory_bytes()
+        values["MemoryUtilization"] = 100.0 * memory_bytes / of_bytes
+        if variant.memory_bytes is not None:
+            return {"MemoryUtilization": values["MemoryUtilization"]}  # AWS publishes no more
         cpu = {number: process.cpu_seconds for number, process in own.items()}
         before = self._before.get(variant.home)
         self._before[variant.home] = (now, cpu)

@@ -104,12 +104,15 @@ class RunningVariant(Variant):
         keeps_model: whether that instance keeps the model data for its next copy.
 
     Attributes:
+        memory_bytes: main memory of a serverless container; None for an instance.
         role: ARN of the model's execution role.
         attached: what the role has in the account: an interface and a grant.
         home: the directory that stands for the instance's disk.
         source: instance and container, as metrics name them.
         connections: connections to the container; valid once `start` returned.
     """
+
+    memory_bytes: int | None = None
 
     def __init__(
         self,
@@ -228,6 +231,13 @@ class RunningVariant(Variant):
         with self._idle:
             most, self._most_in_flight = self._most_in_flight, self._in_flight
         return most
+
+    def wake(self) -> None:
+        """Does nothing: it is started."""
+
+    def own_metrics(self) -> dict[str, float]:
+        """Returns the metrics of a request that a serverless variant has alone: none."""
+        return {}
 
     def enter(self) -> None:
         """Counts a request in."""

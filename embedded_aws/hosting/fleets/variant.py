@@ -41,7 +41,8 @@ class Variant:
         self.instance_type = available_type(instance_types(declared), without_capacity)
         self.has_capacity = self.instance_type not in without_capacity
         self.weight = float(declared["InitialVariantWeight"])
-        self.instance_count = int(declared["InitialInstanceCount"])
+        # A serverless variant counts as one instance in steps of an update.
+        self.instance_count = int(declared.get("InitialInstanceCount", 1))
 
     def start(self) -> None:
         """Brings the variant into service; raises `VariantStartError` if it cannot."""

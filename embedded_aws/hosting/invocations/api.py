@@ -35,6 +35,8 @@ from slipway.embedded_aws.hosting.fleets.connections import (
 )
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, Entered
 from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
+from slipway.embedded_aws.hosting.fleets.serverless import ThrottledError
+from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
 from slipway.embedded_aws.hosting.invocations import event_stream
 from slipway.embedded_aws.hosting.invocations.component_targets import enter_component
 from slipway.embedded_aws.hosting.invocations.errors import (
@@ -282,6 +284,11 @@ class _Invocation:
             InvocationError: there is no such answer.
         """
         variant = self.entered.variant
+        try:
+            variant.wake()
+        except VariantStartError as error:
+            raise self._model_error(500, str(error)) from error
+        self.sent = time.perf_counter()
         if not variant.is_healthy:
             raise InvocationError(503, "ServiceUnavailable", {"Message": _NO_INSTANCE})
         with self._named_errors():
@@ -328,6 +335,7 @@ class _Invocation:
         if self.stream is not None:
             self.stream.close()
         variant = self.entered.variant
+        own_metrics = variant.own_metrics()
         variant.leave()
         if self.entered.adapter is not None:
             self.entered.adapter.leave()
@@ -349,6 +357,7 @@ class _Invocation:
                 model_seconds,
                 overhead_seconds=now - self.begun - model_seconds,
                 published=self.entered.metrics,
+                serverless=own_metrics,
             )
         )
 
@@ -368,7 +377,11 @@ class _Invocation:
 
 def _enter(endpoint: Endpoint | None, name: str, target: str | None) -> Entered:
     """Chooses the variant of a request; `target` is TargetVariant."""
-    entered = endpoint.enter(target) if endpoint is not None else None
+    try:
+        entered = endpoint.enter(target) if endpoint is not None else None
+    except ThrottledError:
+        # The message is null: https://github.com/opensearch-project/ml-commons/issues/2429
+        raise InvocationError(400, "ThrottlingException", {"message": None}) from None
     if entered is not None:
         return entered
     if endpoint is not None and endpoint.live is not None and target is not None:

@@ -13,6 +13,7 @@ from slipway.embedded_aws.hosting.resources.component_variants import (
 )
 from slipway.embedded_aws.hosting.resources.records import Declared, DeclaredResources, Records
 from slipway.embedded_aws.hosting.resources.refusals import refuse
+from slipway.embedded_aws.hosting.resources.serverless import check_serverless
 from slipway.embedded_aws.hosting.resources.tags import Tags
 from slipway.embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
@@ -22,7 +23,6 @@ _UNSUPPORTED = {
     "CrossRegionTrafficConfig": "traffic across regions",
 }
 _UNSUPPORTED_VARIANT = {
-    "ServerlessConfig": "serverless inference",
     "AcceleratorType": "elastic inference",
     "CoreDumpConfig": "core dumps",
     "EnableSSMAccess": "SSM access",
@@ -76,16 +76,21 @@ class EndpointConfigs(DeclaredResources):
             raise ValidationError(f'Duplicate variant name "{repeated}".')
         check_hosting(self._clients, caller, parameters, self._refused)
         for variant in (*variants, *shadows):
-            self._check_variant(caller, variant)
+            self._check_variant(caller, variant, parameters)
         weighted = {"ProductionVariants": _weighted(variants)}
         if shadows:
             weighted["ShadowProductionVariants"] = _weighted(shadows)
         return self.store(caller, {**parameters, **weighted})
 
-    def _check_variant(self, caller: Caller, variant: Mapping[str, Any]) -> None:
+    def _check_variant(
+        self, caller: Caller, variant: Mapping[str, Any], parameters: Mapping[str, Any]
+    ) -> None:
         name = variant["VariantName"]
         refuse(variant, _UNSUPPORTED_VARIANT)
         _check_routing(name, variant.get("RoutingConfig", {}))
+        if "ServerlessConfig" in variant:
+            check_serverless(parameters, variant, self._models.get(caller, variant["ModelName"]))
+            return
         if ("InstanceType" in variant) == ("InstancePools" in variant):
             raise ValidationError(
                 f'Variant "{name}" needs either an InstanceType or InstancePools.'
@@ -182,6 +187,8 @@ def choices(variant: Mapping[str, Any]) -> list[tuple[str, str]]:
     The name is empty in a variant that hosts inference components.
     """
     model_name: str = variant.get("ModelName", "")
+    if "ServerlessConfig" in variant:
+        return [("serverless", model_name)]
     if "InstanceType" in variant:
         return [(variant["InstanceType"], model_name)]
     pools = sorted(variant["InstancePools"], key=lambda pool: int(pool["Priority"]))

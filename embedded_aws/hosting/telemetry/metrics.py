@@ -38,6 +38,7 @@ _RETENTION_SECONDS = 15 * 86_400
 _UNITS = {
     "ModelLatency": "Microseconds",
     "OverheadLatency": "Microseconds",
+    "ModelSetupTime": "Microseconds",
     "ConcurrentRequestsPerCopy": "Count",
     "CPUUtilization": "Percent",
     "DiskUtilization": "Percent",
@@ -125,6 +126,7 @@ class Invocation:
         model_seconds: time until the container had answered.
         overhead_seconds: the rest of the request's time here.
         published: which metrics are published, and how often.
+        serverless: further values of a serverless variant; empty for any other.
     """
 
     owner: MetricOwner
@@ -133,12 +135,13 @@ class Invocation:
     model_seconds: float
     overhead_seconds: float
     published: PublishedMetrics = _DEFAULT
+    serverless: Mapping[str, float] = field(default_factory=dict)
 
     def values(self) -> dict[str, float]:
         """Returns the metrics' values for this request."""
         of_component = self.owner.component_name is not None
         share = "InvocationsPerCopy" if of_component else "InvocationsPerInstance"
-        return {
+        found = {
             "Invocations": 1.0,
             share: 1.0 / max(self.instance_count, 1),
             "Invocation4XXErrors": float(400 <= self.status < 500),
@@ -147,6 +150,10 @@ class Invocation:
             "ModelLatency": self.model_seconds * 1e6,
             "OverheadLatency": self.overhead_seconds * 1e6,
         }
+        if self.serverless:
+            # https://docs.aws.amazon.com/sagemaker/latest/dg/serverless-endpoints-monitoring.html
+            del found[share], found["InvocationModelErrors"]
+        return {**found, **self.serverless}
 
 
 # Owner, metric, beginning of the period, length of the period.

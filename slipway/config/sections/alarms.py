@@ -8,6 +8,7 @@ from pydantic import Field
 from slipway.config.alarm_kinds import MACHINES, REQUESTS, AlarmKind, Formula, Metric, Watch
 from slipway.config.async_alarms import QUEUE
 from slipway.config.sections.base import Section
+from slipway.config.serverless_alarms import CONCURRENCY, SERVERLESS_REQUESTS
 
 _CLIENT_ERRORS = "Requests that the container answered 4XX."
 _INVOCATIONS = Metric(
@@ -229,6 +230,52 @@ class Alarms(Section):
         description="The alarm is raised when a request has been in the queue for longer. Only "
         "with `mode: async`, whose requests expire after 21,600 seconds.",
         examples=[900],
+    )
+    model_setup_p99_milliseconds: Annotated[
+        int | None,
+        Watch(
+            "ModelSetup",
+            "99th percentile of the time that a serverless container takes to start, in "
+            "microseconds",
+            SERVERLESS_REQUESTS,
+            (
+                Metric(
+                    "ModelSetupTime",
+                    "Microseconds",
+                    "p99",
+                    "Time until a new container is ready for a request.",
+                ),
+            ),
+        ),
+    ] = Field(
+        None,
+        gt=0,
+        le=180_000,
+        description="The alarm is raised when the 99th percentile of a container's start is above "
+        "this. Only with `mode: serverless`, whose containers have 180 seconds.",
+        examples=[20_000],
+    )
+    concurrency_utilization_percent: Annotated[
+        float | None,
+        Watch(
+            "Concurrency",
+            "requests at a time as a share of the most that are allowed, in percent",
+            SERVERLESS_REQUESTS,
+            (
+                Metric(
+                    CONCURRENCY, "None", "Maximum", "Share of `max_concurrency` in use.", "share"
+                ),
+            ),
+            (Formula("used", "100 * share", "Concurrency in use (%)"),),
+        ),
+    ] = Field(
+        None,
+        gt=0,
+        lt=100,
+        allow_inf_nan=False,
+        description="The alarm is raised when more of `max_concurrency` is in use. At 100 % AWS "
+        "refuses requests. Only with `mode: serverless`.",
+        examples=[80],
     )
     at_max_capacity: bool = Field(
         False,

@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from slipway.config.sections.base import (
     InstanceType,
@@ -16,6 +17,7 @@ from slipway.config.sections.base import (
 from slipway.config.sections.keys import KeyArn
 from slipway.config.sections.routing import PrefixRouting
 from slipway.config.sections.scale_to_zero import ScaleToZero
+from slipway.config.sections.serverless import Serverless
 from slipway.s3_address import S3Address
 
 SHADOW_VARIANT_NAME = "Shadow"
@@ -299,12 +301,20 @@ class Vpc(Section):
 class Endpoint(Section):
     """The machines that SageMaker runs, and how requests reach them."""
 
+    mode: Literal["realtime", "async", "scale_to_zero", "serverless"] = Field(
+        "realtime",
+        description="How requests reach the container, and whether the fleet may shrink to "
+        "zero instances. With `serverless` there are no instances.",
+        examples=["realtime"],
+    )
     instances: tuple[InstanceType, ...] = Field(
+        (),
         min_length=1,
         max_length=5,
         strict=False,
+        validate_default=True,
         description="Instance types in order of preference. SageMaker takes the next type "
-        "where AWS has no capacity of the one before it.",
+        "where AWS has no capacity of the one before it. Needed in each mode but `serverless`.",
         examples=[["ml.g4dn.xlarge"]],
     )
     model_overrides: tuple[ModelOverride, ...] = Field(
@@ -363,16 +373,11 @@ class Endpoint(Section):
         "NVMe disks.",
         examples=[30],
     )
-    mode: Literal["realtime", "async", "scale_to_zero"] = Field(
-        "realtime",
-        description="How requests reach the container, and whether the fleet may shrink to "
-        "zero instances.",
-        examples=["realtime"],
-    )
     async_inference: AsyncInference | None = Field(None, description="Needed with `mode: async`.")
     scale_to_zero: ScaleToZero | None = Field(
         None, description="Needed with `mode: scale_to_zero`."
     )
+    serverless: Serverless | None = Field(None, description="Needed with `mode: serverless`.")
     variants: tuple[Variant, ...] = Field(
         (),
         max_length=10,
@@ -459,6 +464,21 @@ class Endpoint(Section):
         "alarms. The first three of an account cost nothing, and each further one costs money.",
         examples=[False],
     )
+
+    @field_validator("instances", mode="wrap")
+    @classmethod
+    def _needed(cls, value: Any, check: Any, info: ValidationInfo) -> Any:
+        """Takes no instances only where nobody names any for a serverless endpoint."""
+        if value != ():
+            return check(value)
+        if info.data.get("mode") == "serverless":
+            return value
+        raise PydanticCustomError("missing", "Field required")
+
+    @property
+    def capacity(self) -> Serverless | None:
+        """Returns memory and concurrency of a serverless endpoint; None in another mode."""
+        return self.serverless if self.mode == "serverless" else None
 
     @property
     def overridden(self) -> frozenset[str]:

@@ -97,7 +97,7 @@ def _same_kind(alarm: Raw) -> AlarmKind | None:
 
 def _both(kind: AlarmKind) -> list[Watch]:
     """Returns what an alarm watches of a realtime and of an asynchronous endpoint."""
-    found = (watch_of(kind, is_async=is_async) for is_async in (False, True))
+    found = (watch_of(kind, mode) for mode in ("realtime", "async"))
     return [each for each in found if each is not None]
 
 

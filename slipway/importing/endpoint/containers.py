@@ -54,8 +54,7 @@ def refuse_other_forms(described: Described, found: Findings) -> None:
         if "ServerlessConfig" in variant:
             found.refuse(
                 f"{name} is serverless",
-                "Slipway deploys to instances only. Choose a type, and import the model with "
-                "`--call`.",
+                "Import the model with `--call`, and set `endpoint.serverless` yourself.",
             )
         elif not variant.get("ModelName") and not described.components:
             found.refuse(

@@ -25,6 +25,7 @@ from slipway.deployed.fields import (
     METRICS,
     PREFIX_ROUTING,
     QUEUE,
+    SERVERLESS_FIELDS,
     VARIANT,
     instance_types_of,
 )
@@ -173,7 +174,7 @@ def _planned(plan: DeploymentPlan) -> _Settings:
 
 def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
     settings, scaling = plan.config.endpoint, plan.config.autoscaling
-    is_fixed = scaling is None and plan.component is None
+    is_fixed = scaling is None and plan.component is None and variant.serverless is None
     endpoint: _Settings = {
         "instances": list(variant.instance_types),
         # Where the endpoint scales, its size is not the file's.
@@ -182,10 +183,12 @@ def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
     }
     # The rest of `VARIANT` belongs to each variant, or to the whole plan. What is off is not told.
     for name in VARIANT:
-        if name not in endpoint:
+        if name not in endpoint and variant.serverless is None:
             endpoint[name] = getattr(variant, name, getattr(settings, name, None)) or None
     for section in ("prefix_routing", "core_dump"):
         endpoint |= _section(section, dict(getattr(settings, section) or ()))
+    sized = settings.capacity and settings.capacity.model_dump(exclude_none=True)
+    endpoint |= _section("serverless", sized or {})
     found = _section("endpoint", endpoint) | _section("alarms", _planned_alarms(plan))
     if scaling is not None:
         found |= _section("autoscaling", _planned_scaling(scaling, variant))
@@ -282,6 +285,7 @@ def _config(config: Raw, plan: DeploymentPlan, weights: Mapping[str, float]) -> 
     found: _Settings = {}
     for item in variants:
         endpoint = {"instances": list(instance_types_of(item)), **Answer(item).fields(VARIANT)}
+        found |= _section("endpoint.serverless", Answer(item).fields(SERVERLESS_FIELDS))
         if plan.config.autoscaling is not None or plan.component is not None:
             endpoint.pop("instance_count", None)
         endpoint.pop("weight", None)

@@ -4,7 +4,7 @@ After a failed update SageMaker continues to serve the old configuration and cal
 only the comparison shows this. Nothing here changes anything.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -46,7 +46,10 @@ _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting"
 
 @dataclass(frozen=True)
 class Variant:
-    """A live production variant and its scaling bounds; counts are instances."""
+    """A live production variant and its scaling bounds; counts are instances.
+
+    `serverless` is its ServerlessConfig; None with instances.
+    """
 
     name: str
     instance_types: tuple[str, ...]
@@ -54,6 +57,7 @@ class Variant:
     desired_instance_count: int
     min_instance_count: int | None
     max_instance_count: int | None
+    serverless: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -415,6 +419,7 @@ def _endpoint(
                 instance_types=types.get(variant, ()),
                 current_instance_count=item.get("CurrentInstanceCount", 0),
                 desired_instance_count=item.get("DesiredInstanceCount", 0),
+                serverless=item.get("CurrentServerlessConfig"),
                 min_instance_count=low,
                 max_instance_count=high,
             )

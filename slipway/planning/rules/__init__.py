@@ -26,6 +26,7 @@ from slipway.planning.rules import (
     rollouts,
     routing,
     schedules,
+    serverless,
     serving,
     shadows,
     sizes,
@@ -61,4 +62,5 @@ RULES: tuple[Rule, ...] = (
     *routing.RULES,
     *shadows.RULES,
     *asynchronous.RULES,
+    *serverless.RULES,
 )

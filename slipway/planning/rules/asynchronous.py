@@ -52,7 +52,7 @@ def alarms_have_data(deployment: Deployment) -> Iterator[Problem]:
     """Refuses alarms on metrics that an endpoint of this mode never publishes."""
     mode, alarms = deployment.config.endpoint.mode, deployment.config.alarms
     for kind in ALARM_KINDS.values():
-        if alarms.threshold(kind) is None or watch_of(kind, is_async=mode == ASYNC) is not None:
+        if alarms.threshold(kind) is None or watch_of(kind, mode) is not None:
             continue
         yield problem(
             Code.ALARM_OF_MODE,

@@ -25,6 +25,8 @@ _TARGETS = (
     "target_backlog_per_instance",
     "target_gpu_utilization_percent",
 )
+# Modes whose section has the mode's name.
+_NAMED_ALIKE = ("scale_to_zero", "serverless")
 
 
 def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
@@ -259,7 +261,7 @@ def burstable_types_do_not_scale(deployment: Deployment) -> Iterator[Problem]:
 def mode_has_its_section(deployment: Deployment) -> Iterator[Problem]:
     """Each mode but realtime has settings of its own, and no other mode reads them."""
     endpoint = deployment.config.endpoint
-    for mode, name in (("async", "async_inference"), ("scale_to_zero", "scale_to_zero")):
+    for mode, name in (("async", "async_inference"), *((each, each) for each in _NAMED_ALIKE)):
         section = getattr(endpoint, name)
         if endpoint.mode == mode and section is None:
             yield problem(

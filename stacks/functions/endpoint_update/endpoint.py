@@ -260,5 +260,6 @@ def _types(config: Mapping[str, Any]) -> dict[str, list[str]]:
     for variant in config["ProductionVariants"]:
         pools = sorted(variant.get("InstancePools", []), key=lambda pool: int(pool["Priority"]))
         types = [pool["InstanceType"] for pool in pools]
-        found[variant["VariantName"]] = types or [variant["InstanceType"]]
+        # A serverless variant has none.
+        found[variant["VariantName"]] = types or [variant.get("InstanceType", "")]
     return found

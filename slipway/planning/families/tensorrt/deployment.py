@@ -23,6 +23,7 @@ class TensorRT(Deployment):
     """A deployment of Slipway's TensorRT container."""
 
     needs_compiled_model = True
+    runs_serverless = True
 
     @property
     def serving(self) -> TensorRTServing:
@@ -37,8 +38,11 @@ class TensorRT(Deployment):
 
     @property
     def computes_on_cpu(self) -> bool:
-        """Returns whether an encoder's graph runs on processors: no type has an accelerator."""
-        return self.serves_encoder and all(
+        """Returns whether a graph runs on processors: no type has an accelerator.
+
+        On instances it is an encoder's. A serverless endpoint has nothing but processors.
+        """
+        return (self.serves_encoder or self.packs_archive) and all(
             each.accelerator_known and each.accelerator is None for each in self.instances
         )
 
