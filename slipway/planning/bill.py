@@ -152,7 +152,11 @@ def bill_of(
             yield item("captured data in S3", None, "GB and month", "storage_gb_month")
         # AWS charges for them too, and no source here has the price.
         yield Item("traffic out of AWS", None, "GB", None, None)
-        if plan.host is None and plan.cost.volumes is None:
+        if plan.config.endpoint.capacity is not None:
+            # No source here has these prices either.
+            yield Item("serverless, of requests", None, "GB-second", None, None)
+            yield Item("serverless, kept started", None, "GB-second", None, None)
+        elif plan.host is None and plan.cost.volumes is None:
             volume = volume_price_per_gb_month(plan.environment.region)
             name, usd = "EBS volumes, if the type has them", volume.usd if volume else None
             yield Item(name, None, "GB and month", usd, None)

@@ -48,6 +48,8 @@ def performance_of(
     """
     if plan.host is not None or (plan.component and plan.component.copies_per_instance > 1):
         return Known(None, None, "", ("nothing is known of copies that share an instance",))
+    if plan.config.endpoint.capacity is not None:
+        return Known(None, None, "", ("nothing is known of serverless endpoints",))
     if len(plan.every_variant) > 1:
         return Known(None, None, "", ("nothing is known of several variants",))
     reasons = [] if measurement is None else list(measurement.differences(plan))

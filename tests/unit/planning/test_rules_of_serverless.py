@@ -4,9 +4,12 @@ import pytest
 from pydantic import ValidationError
 
 from slipway.config.sections.endpoint import Endpoint
+from slipway.planning.cost import UsdPerMonth
 from slipway.planning.families import deployment_of
 from slipway.planning.resolve import known_problems
 from slipway.planning.rules import serverless
+from slipway.sizing.performance import performance_of
+from tests.support.golden_cases import make_plan
 from tests.support.projects import LOCAL, NETWORKED, model_config
 from tests.unit.planning.models import BERT, neuron
 from tests.unit.planning.rule_findings import findings, refused_fields
@@ -71,6 +74,13 @@ def test_several_variants_and_a_shadow_are_refused():
     assert refused_fields(rule, endpoint=BARE | variants) == ["endpoint.variants"]
     shadow = {"shadow": {"sampling_percent": 50}, "volume_key_arn": None}
     assert refused_fields(rule, endpoint=BARE | shadow) == ["endpoint.shadow"]
+
+
+def test_nothing_is_guessed_of_its_cost(tmp_path):
+    plan = make_plan("serverless", tmp_path)
+    assert plan.cost.instances == UsdPerMonth(None, None, None)
+    assert plan.cost.unknown == ("serverless",)
+    assert performance_of(plan, None).reasons == ("nothing is known of serverless endpoints",)
 
 
 def test_gpt2_and_images_of_ones_own_need_no_gpu():
