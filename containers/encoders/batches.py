@@ -49,7 +49,8 @@ def fitting(buckets: Sequence[int], most: int, *, has_free_rows: bool) -> list[i
     row costs its padded length, shorter inputs wait for their own bucket too.
 
     Args:
-        buckets: the bucket of each waiting input, in the order of the queue.
+        buckets: the bucket of each waiting input, or any number that only inputs of about one
+            length share, in the order of the queue.
         most: largest number of inputs to choose.
         has_free_rows: whether the graph computes all of its rows, however few are used.
 

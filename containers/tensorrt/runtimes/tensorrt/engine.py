@@ -119,14 +119,14 @@ def _float_type(metadata: EngineMetadata) -> trt.DataType:
 def open_engine(
     model_dir: Path,
     contract: EngineContract,
-    graph_sha256: str,
+    graph_sha256: str | None,
 ) -> Engine:
     """Opens an engine, or builds it from the graph beside it if the file is damaged.
 
     Args:
         model_dir: holds the engine.
         contract: what the engine must be.
-        graph_sha256: digest of the graph that it was built from.
+        graph_sha256: digest of the graph that it was built from; None where no graph is kept.
 
     Raises:
         ModelLoadError: the engine can be neither opened nor built, or is not the engine of the
@@ -188,12 +188,14 @@ def check_logits(engine: Engine, context: trt.IExecutionContext, metadata: Engin
 def _rebuild(
     model_dir: Path,
     contract: EngineContract,
-    graph_sha256: str,
+    graph_sha256: str | None,
     runtime: trt.Runtime,
     reason: str,
 ) -> trt.ICudaEngine:
     """Returns an engine built from the graph, in memory only, since the directory is read-only."""
     problem = f"{contract.file} is damaged: TensorRT cannot open it ({reason})"
+    if graph_sha256 is None:
+        raise ModelLoadError(f"{problem}; {REMEDY}")
     graph = model_dir / contract.graph
     if not graph.is_file():
         raise ModelLoadError(
