@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,3 +76,56 @@ def test_nvidias_builder_takes_the_graph_with_a_profile_for_each_bucket(tmp_path
         parsed = builder.ParsedGraph(tmp_path / "model.onnx")
         assert set(tensors(parsed.network, "output")) == {"start_logits", "end_logits"}
         assert builder.build_engine(tmp_path / "model.onnx", profiles).plan.nbytes > 0
+
+
+@pytest.mark.builder
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize(
+    ("family", "task"), [("Bert", "question-answering"), ("Roberta", "embeddings")]
+)
+def test_compiling_for_a_gpu_builds_an_engine_of_the_fp16_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str, task: str
+) -> None:
+    """Every stage of a job but the check of the GPU; see `rtx_builder` for what is NVIDIA's."""
+    rtx = load("tensorrt_rtx_bindings", group="builder")
+    load("torch", group="torch")
+    from containers.encoders.compile.checkpoint import read_checkpoint
+    from containers.tensorrt.compile import encoder_worker
+    from containers.tensorrt.compile.encoder_job import Hyperparameters
+    from containers.tensorrt.compile.job import Job as CompileJob
+    from containers.tensorrt.engine_metadata import Gpu
+    from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
+    from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder
+
+    weights, scratch = tmp_path / "weights", tmp_path / "scratch"
+    save_checkpoint(weights, family, task)
+    scratch.mkdir()
+    asked = Hyperparameters(
+        target="sm86", task=task, batch_size=2, sequence_lengths=(16, 32), dtype="fp16"
+    )
+    checkpoint, problems = read_checkpoint(weights, asked)
+    assert checkpoint is not None, problems
+    build, products = encoder_worker.build_plans, set()
+    with rtx_engine_builder() as builder, building_for("SM86"):
+
+        def build_plans(directory: Path, engines: Any) -> str:
+            network = builder.ParsedGraph(directory / "model.onnx").network
+            layers = [network.get_layer(number) for number in range(network.num_layers)]
+            kind = rtx.LayerType.MATRIX_MULTIPLY
+            products.update(each.get_output(0).dtype for each in layers if each.type == kind)
+            return build(directory, engines)
+
+        monkeypatch.setattr(encoder_worker, "build_plans", build_plans)
+        job = CompileJob(asked, checkpoint)
+        encoder_worker.compile_checkpoint(job, Gpu("NVIDIA A10G", "sm86"), scratch)
+
+    assert products == {rtx.DataType.HALF}
+    assert {path.name for path in scratch.iterdir()} == {
+        "config.json", "tokenizer.json", ENCODER_FILE, "model.engine", "timing.cache",
+    }  # fmt: skip
+    manifest = read_manifest(scratch)
+    assert (manifest.target, manifest.runtime, manifest.dtype) == ("sm86", "tensorrt", "fp16")
+    assert manifest.graphs == {16: "model.engine", 32: "model.engine"}
+    assert manifest.versions["tensorrt"] == rtx.__version__
