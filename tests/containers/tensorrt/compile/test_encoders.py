@@ -9,10 +9,13 @@ import pytest
 
 from containers.encoders.manifest import ENCODER_FILE, read_manifest
 from containers.encoders.settings import EncoderSettings
+from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.settings import NeuronSettings
 from containers.tensorrt.compile.command import run
 from containers.tensorrt.encoder_predictor import SessionPredictor
 from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
 from tests.containers.neuron.compile.jobs import write_checkpoint_files
+from tests.containers.tensorrt.test_encoders import answer
 from tests.support.compile_jobs import Job
 from tests.support.groups import TORCH_MARKS, load
 
@@ -24,6 +27,33 @@ HYPERPARAMETERS = {
     "dtype": "fp32",
 }
 QUESTION = {"inputs": {"question": "Who wrote it?", "context": "Ada Lovelace wrote the program."}}
+
+TEXTS = ["Who wrote it?", "Ada Lovelace wrote the first program.", "It."]
+BODIES = {
+    "question-answering": {
+        "inputs": [{"question": TEXTS[0], "context": text} for text in TEXTS[1:]],
+        "parameters": {"top_k": 2},
+    },
+    "sequence-classification": {"inputs": TEXTS, "parameters": {"top_k": 3}},
+    "token-classification": {"inputs": TEXTS},
+    "embeddings": {"inputs": TEXTS},
+}
+# Of scores from 0 to 1, and of embeddings with numbers of about 1. Float32 rounds at 6e-8, and two
+# layers of 16 numbers add up less than a hundred roundings; answers that differ do so by 1e-2.
+TOLERANCE = 1e-5
+
+
+def assert_close(found: Any, wanted: Any) -> None:
+    """Compares answers: numbers within the tolerance, and all else exactly."""
+    if isinstance(wanted, float):
+        assert found == pytest.approx(wanted, abs=TOLERANCE)
+    elif isinstance(wanted, list | dict):
+        keys = range(len(wanted)) if isinstance(wanted, list) else wanted
+        assert len(found) == len(wanted)
+        for key in keys:
+            assert_close(found[key], wanted[key])
+    else:
+        assert found == wanted
 
 
 @pytest.fixture
@@ -59,6 +89,51 @@ class TestWithTorch:
         served.load(job.model)
         rows = served.parse(json.dumps(QUESTION).encode())
         assert json.loads(served.render(served.predict(rows)))["answer"]
+
+    @pytest.mark.parametrize(("task", "body"), BODIES.items())
+    def test_both_containers_and_transformers_give_the_same_answers(
+        self, tmp_path: Path, task: str, body: Any
+    ) -> None:
+        """One published directory, in the Neuron container and in this one, and its model."""
+        import torch
+
+        from containers.encoders.compile.checkpoint import read_checkpoint
+        from containers.encoders.compile.modules import EncoderModule
+        from containers.tensorrt.compile.encoder_job import Hyperparameters
+        from containers.tensorrt.compile.encoder_worker import compile_checkpoint
+        from containers.tensorrt.compile.job import Job as CompileJob
+        from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
+
+        weights, published = tmp_path / "weights", tmp_path / "published"
+        model = save_checkpoint(weights, "Bert", task)
+        published.mkdir()
+        asked = Hyperparameters("cpu", task, 2, (16, 32), "fp32")
+        checkpoint, problems = read_checkpoint(weights, asked)
+        assert checkpoint is not None, problems
+        compile_checkpoint(CompileJob(asked, checkpoint), None, published)
+        manifest = read_manifest(published)
+
+        class Transformers:
+            def run(self, inputs: Any) -> Any:
+                module = EncoderModule(model, task, manifest.inputs)
+                with torch.no_grad():
+                    found = module(*(torch.from_numpy(inputs[name]) for name in manifest.inputs))
+                return dict(zip(manifest.outputs, (each.numpy() for each in found), strict=True))
+
+        settings = TensorRTSettings(GenerationSettings(), EncoderSettings())
+        ours, reference = (SessionPredictor(settings, max_batch_size=2) for _ in range(2))
+        neuron = NeuronPredictor(NeuronSettings(workers=1), max_batch_size=2)
+        try:
+            for served in (ours, reference, neuron):
+                served.load(published)
+            reference._session = Transformers()
+            found = answer(ours, body, most=2)
+            # Neuron's back end for the CPU runs the same graph in the same batches.
+            assert answer(neuron, body, most=2) == found
+            # Each text alone, without another's padding.
+            assert_close(found, answer(reference, body, most=1))
+        finally:
+            neuron.close()
 
 
 @pytest.mark.builder
