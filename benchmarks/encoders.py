@@ -69,6 +69,10 @@ def start_server(system: System, directory: Path, folder: Path) -> LoopbackServe
     """Starts a server of a model."""
     size = _MAX_BATCH_SIZE if system is System.SLIPWAY else 1
     settings = {**shared_settings(directory), "SLIPWAY_MAX_BATCH_SIZE": str(size)}
+    if system is System.TRANSFORMERS:
+        # Threads that wait do not spin, as in the container. Otherwise the driver, or another
+        # program on these cores, would slow PyTorch down several times.
+        settings["OMP_WAIT_POLICY"] = "PASSIVE"
     return start_container(PROGRAMS[system], folder / f"{directory.name}-{system}.log", settings)
 
 

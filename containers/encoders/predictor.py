@@ -43,7 +43,7 @@ _TASKS: Final[Mapping[str, Callable[[TaskSetting], Task[Any]]]] = {
     EMBEDDINGS: Embeddings,
 }
 # A graph of any length pads a batch to its longest row, so rows of about one length share a batch.
-# With 16 clients and BERT-base, 7 % of the positions are padding, against 22 % with whole buckets.
+# See benchmarks/README.md: a smaller share of padding gains more than larger batches do.
 _COLUMNS_PADDED_AT_MOST: Final = 16
 # In units of about ten microseconds, see `Task.values_to_render`.
 _MOST_VALUES_RENDERED_AT_ONCE: Final = 100

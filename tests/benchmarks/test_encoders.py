@@ -1,0 +1,33 @@
+"""The benchmark of encoders: its order and its verdict. It measures real servers by hand only."""
+
+import pytest
+
+from benchmarks.encoders import PROGRAMS, System, lines
+from benchmarks.load import LoadResult
+from benchmarks.neuron.design import SAMPLE
+from benchmarks.trials import Trial
+
+
+@pytest.mark.parametrize(
+    ("times", "verdict"),
+    [
+        ((2.1, 2.2, 2.3), "at least 2: met"),
+        ((1.8, 2.2, 2.3), "at least 2: met by the medians only"),
+        ((1.5, 1.6, 2.3), "at least 2: not met"),
+    ],
+)
+def test_a_verdict_compares_slipway_with_transformers(
+    times: tuple[float, ...], verdict: str
+) -> None:
+    def load(seconds: float) -> LoadResult:
+        return LoadResult(((seconds,),) * 16, (seconds,) * 16, (), 0.0, seconds)
+
+    trials = [
+        Trial(system, number, load(1.6 / (faster if system is System.SLIPWAY else 1.0)))
+        for number, faster in enumerate(times, start=1)
+        for system in System
+    ]
+    *rates, last = lines(SAMPLE, trials, seed=1)
+    assert last.endswith(verdict)
+    assert rates[0].startswith("the sample, `transformers`, one request at a time: 10.00 requests/s")
+    assert len(rates) == len(PROGRAMS) == len(System)
