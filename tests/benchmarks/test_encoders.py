@@ -29,5 +29,7 @@ def test_a_verdict_compares_slipway_with_transformers(
     ]
     *rates, last = lines(SAMPLE, trials, seed=1)
     assert last.endswith(verdict)
-    assert rates[0].startswith("the sample, `transformers`, one request at a time: 10.00 requests/s")
+    assert rates[0].startswith(
+        "the sample, `transformers`, one request at a time: 10.00 requests/s"
+    )
     assert len(rates) == len(PROGRAMS) == len(System)
