@@ -39,7 +39,7 @@ BODIES = {
     "embeddings": {"inputs": TEXTS},
 }
 # Of scores from 0 to 1, and of embeddings with numbers of about 1. Float32 rounds at 6e-8, and two
-# layers of 16 numbers add up less than a hundred roundings; answers that differ do so by 1e-2.
+# layers of 16 numbers add up less than a hundred roundings.
 TOLERANCE = 1e-5
 
 
