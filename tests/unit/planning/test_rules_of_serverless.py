@@ -90,3 +90,10 @@ def test_gpt2_and_images_of_ones_own_need_no_gpu():
     image = f"{LOCAL.account}.dkr.ecr.{LOCAL.region}.amazonaws.com/team/search:1"
     serving = {"container": "custom", "image_uri": image}
     assert {code for code, _ in found(endpoint=BARE, serving=serving)} == instances
+
+
+def test_settings_of_plain_model_data_are_refused():
+    rule = serverless.files_can_be_packed
+    assert refused_fields(rule, endpoint=BARE, artifacts=RELEASE | {"accept_eula": True}) == [
+        "artifacts.accept_eula"
+    ]
