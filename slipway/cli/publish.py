@@ -261,6 +261,11 @@ def _print(result: Published, name: str, project: Project, environment: Environm
     elif result.weights_digest is not None:
         why = ", as the embedded AWS has no accelerator" if environment.is_local else ""
         typer.echo(f"Compiled for {result.target}{why}, by {result.source}.")
+    if (found := result.accuracy) is not None:
+        typer.echo(
+            f"In int8 the model chooses {found['equal_tokens']} of {found['tokens']} tokens as in "
+            f"fp32; a logit differs by up to {found['largest_logit_difference']:g}."
+        )
     typer.echo(f"Artifact {result.digest}")
     if result.image is not None:
         copied = human_size(result.image.copied_bytes)

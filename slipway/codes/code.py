@@ -378,3 +378,8 @@ class Code(StrEnum):
     NOT_EMBEDDED = "SW861"
     PRIVATE_REGISTRY = "SW862"
     MODEL_DATA_OBJECT = "SW863"
+
+    # Quantised weights.
+    INT8_ON_GPU = "SW870"
+    INT8_ENCODER = "SW871"
+    INT8_ACCURACY = "SW872"

@@ -95,7 +95,7 @@ def engine_hyperparameters(serving: EngineServing, target: str | None) -> dict[s
         target: what the artifact runs on; None if no source knows.
     """
     return {
-        "dtype": "fp32" if target == CPU else serving.dtype,
+        "dtype": "fp32" if target == CPU and serving.dtype != "int8" else serving.dtype,
         "max_batch_size": str(serving.max_batch_size),
         "max_input_tokens": str(serving.max_input_tokens),
         "max_new_tokens": str(serving.max_new_tokens),

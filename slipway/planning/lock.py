@@ -15,12 +15,26 @@ from slipway.config.sections.base import Section
 from slipway.planning.deployment import Deployment
 
 
+class Accuracy(Section):
+    """How a quantised model compares with fp32, along the greedy tokens of fp32.
+
+    Args:
+        tokens: Number of tokens compared.
+        equal_tokens: Tokens that the quantised model would choose too.
+        largest_logit_difference: Of all steps and tokens of the vocabulary.
+    """
+
+    tokens: int = Field(gt=0)
+    equal_tokens: int = Field(ge=0)
+    largest_logit_difference: float
+
+
 class LockedPart(Section):
     """One published part of an artifact.
 
     `source` says where it came from: a directory of the project, `s3://...`, or `OWNER/NAME@COMMIT`
     of the Hugging Face Hub. For compiled files it is the training job. `target` is what it runs on,
-    or `any`. `compiler` is there only where Slipway compiled it.
+    or `any`. `compiler` is there only where Slipway compiled it, and `accuracy` where it quantised.
     """
 
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -29,6 +43,7 @@ class LockedPart(Section):
     source: str
     target: str
     compiler: str | None = None
+    accuracy: Accuracy | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class LockedArtifact(Section):

@@ -11,8 +11,9 @@ from slipway.planning.artifacts import published_part
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.lock import LockedPart
 from slipway.planning.plan import DeploymentPlan
+from slipway.publishing.file_set import FileSet
 from slipway.publishing.objects import ObjectPrefix, objects_under, publish_objects
-from slipway.publishing.packaging import Inspection, Package, publish_package
+from slipway.publishing.packaging import ACCURACY_FILE, Inspection, Package, publish_package
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.store import ArtifactStore
@@ -35,7 +36,7 @@ def publish_compiled(
 
     It can be stopped at any moment: a job that was started goes on, and the next run takes over.
 
-    `inspect` refuses a job's output that must not be published.
+    `inspect` refuses a job's output that must not be published, and returns its accuracy.
 
     Returns:
         The lock's part, and how many bytes moved into the artifact.
@@ -75,12 +76,19 @@ def publish_compiled(
             return False
 
     name, uri = TrainingJobs(access, progress).finish(job, holds_output)
-    if inspect is not None:
-        inspect(s3, name, uri)
-    manifest, copied = publish_objects(s3, ObjectPrefix(uri), store, progress)
+    accuracy = inspect(s3, name, uri) if inspect is not None else None
+    manifest, copied = publish_objects(
+        s3, ObjectPrefix(uri), store, progress, select=None if accuracy is None else _without_report
+    )
     made = part(manifest, source=f"training job {name}", target=plan.target, compiler=plan.compiler)
+    made = made.model_copy(update={"accuracy": accuracy})
     store.remember(recipe, made)
     return made, sent + copied
+
+
+def _without_report(files: FileSet) -> FileSet:
+    """Leaves out what was measured, so that the same input gives the same digest anywhere."""
+    return files.only(files.sizes_bytes.keys() - {ACCURACY_FILE})
 
 
 def _job_key(recipe: Recipe, environment: Environment, place: ArtifactPlace) -> str:

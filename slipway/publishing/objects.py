@@ -24,6 +24,9 @@ from slipway.publishing.stored import StoredObject, listed, sha256_of
 # S3 copies at most 5 GiB at once, and a part at a time is slow: parts of this size, ten together.
 COPY = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=64 << 20)
 
+# Larger than any text that a job writes, and far smaller than weights.
+_LARGEST_TEXT_BYTES = 16 << 20
+
 
 @dataclass(frozen=True)
 class ObjectPrefix:
@@ -142,6 +145,22 @@ def file_set(client: Any, prefix: ObjectPrefix, objects: Sequence[StoredObject])
 
     sizes_bytes = {path: item.size_bytes for path, item in found.items()}
     return FileSet(prefix.uri.rstrip("/"), sizes_bytes, read)
+
+
+def read_text(client: Any, prefix: ObjectPrefix, path: str) -> str:
+    """Returns the text of an object that a job wrote; raises `UserError` if it cannot be read."""
+    key = f"{prefix.key_prefix}{path}"
+    try:
+        body: bytes = client.get_object(Bucket=prefix.bucket, Key=key)["Body"].read(
+            _LARGEST_TEXT_BYTES
+        )
+    except (BotoCoreError, ClientError) as error:
+        raise UserError.of(
+            Code.JOB_OUTPUT,
+            f"{prefix.uri}{path} could not be read: {error}",
+            "Use credentials that may read the artifact bucket, then run the command again.",
+        ) from None
+    return body.decode("utf-8", "replace")
 
 
 def _copy(

@@ -14,7 +14,7 @@ from typing import Any
 from slipway.access import Access
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.deployment import Deployment
-from slipway.planning.lock import LockedPart
+from slipway.planning.lock import Accuracy, LockedPart
 from slipway.publishing.directory import publish_files
 from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS, FileSet
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
@@ -22,8 +22,12 @@ from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import part
 
-# Told the S3 client, the job's name and the address of what it wrote.
-Inspection = Callable[[Any, str, str], None]
+ACCURACY_FILE = "accuracy.json"
+"""What a job that quantises writes beside the model: the fields of `Accuracy`."""
+
+# Told the S3 client, the job's name and the address of what it wrote. Returns the accuracy if the
+# job quantised.
+Inspection = Callable[[Any, str, str], Accuracy | None]
 
 
 @dataclass(frozen=True)

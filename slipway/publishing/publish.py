@@ -1,6 +1,6 @@
 """Publishes a model's artifact: its files, or what is compiled from its weights; then the lock."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -62,6 +62,7 @@ class Published:
         parts: what the container loads in place of the weights; None where it loads those.
         promoted_from: the environment that it was copied from; None where it was published.
         image: the container's image, if it was promoted too.
+        accuracy: how quantised weights compare with fp32, see `Accuracy`.
     """
 
     digest: str
@@ -75,6 +76,7 @@ class Published:
     parts: PublishedParts | None = None
     promoted_from: str | None = None
     image: PromotedImage | None = None
+    accuracy: Mapping[str, float] | None = None
 
 
 def publish(
@@ -186,6 +188,7 @@ def record(
         lock_changed=_write_lock(project, deployment, locked),
         parts=_parts(locked),
         promoted_from=promoted_from,
+        accuracy=model_data.accuracy.model_dump() if model_data.accuracy else None,
     )
 
 

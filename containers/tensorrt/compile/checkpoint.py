@@ -1,6 +1,7 @@
 """Checks of a checkpoint's files, in seconds, before torch is loaded and memory is used."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -111,4 +112,5 @@ def prepare(paths: JobPaths) -> Job[Hyperparameters, Checkpoint]:
     Raises:
         CompileError: the message holds all problems with both.
     """
-    return Job(*checked_input(paths, read_hyperparameters, read_checkpoint))
+    read = partial(read_hyperparameters, takes_int8=True)
+    return Job(*checked_input(paths, read, read_checkpoint))

@@ -29,19 +29,19 @@ class Hyperparameters(EngineLimits):
     Attributes:
         target: "cpu", ONNX graphs for ONNX Runtime, or a compute capability ("sm86"), engines for
             that GPU.
-        dtype: type of an engine's weights, cache and logits.
+        dtype: type of an engine's weights, cache and logits; "int8" quantises a graph's weights.
         keep_graph: whether the graph that an engine was built from stays beside it. An engine that
             cannot be opened can then be built again.
     """
 
     target: str
-    dtype: Literal["fp16", "fp32"] = "fp16"
+    dtype: Literal["fp16", "fp32", "int8"] = "fp16"
     keep_graph: bool = False
 
     @property
     def precision(self) -> Literal["fp16", "fp32"]:
         """Returns the precision of weights, cache and logits; always fp32 on the CPU."""
-        return "fp32" if self.target == CPU_TARGET else self.dtype
+        return "fp16" if self.target != CPU_TARGET and self.dtype == "fp16" else "fp32"
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,14 @@ def read_target(reader: HyperparameterReader) -> str:
     return reader.text("target", _TARGET, 'cpu, or a compute capability such as "sm86"')
 
 
-def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None, list[str]]:
+def read_hyperparameters(
+    input_config_dir: Path, *, takes_int8: bool = False
+) -> tuple[Hyperparameters | None, list[str]]:
     """Reads hyperparameters.json.
+
+    Args:
+        input_config_dir: the job's folder.
+        takes_int8: whether the job can quantise weights for the target "cpu".
 
     Returns:
         The hyperparameters, or None if there is a problem; and every problem.
@@ -75,7 +81,10 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
     if isinstance(reader, str):
         return None, [reader]
     target = read_target(reader)
-    dtype = reader.text("dtype", re.compile("fp16|fp32"), "fp16 or fp32", default="fp16")
+    dtypes: tuple[Literal["fp16", "fp32", "int8"], ...] = ("fp16", "fp32")
+    if takes_int8 and target == CPU_TARGET:
+        dtypes += ("int8",)
+    dtype = reader.text("dtype", re.compile("|".join(dtypes)), " or ".join(dtypes), default="fp16")
     keep_graph = reader.text(
         "keep_graph", re.compile("true|false"), "true or false", default="false"
     )
@@ -84,7 +93,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
         max_batch_size=reader.whole_number("max_batch_size", _LARGEST_BATCH),
         max_input_tokens=reader.whole_number("max_input_tokens", MOST_TOKENS),
         max_new_tokens=reader.whole_number("max_new_tokens", MOST_TOKENS),
-        dtype="fp32" if dtype == "fp32" else "fp16",
+        dtype=next((each for each in dtypes if each == dtype), "fp16"),
         keep_graph=keep_graph == "true",
     )
     problems = reader.finish(Hyperparameters)

@@ -5,11 +5,13 @@ failure.
 """
 
 import gc
+import json
 import os
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from containers.jobs.checkpoint_files import tokenizer_problem
 from containers.jobs.child import run_process
@@ -28,6 +30,9 @@ from containers.tensorrt.compile.stages import (
 from containers.tensorrt.engine_metadata import ENGINE_FILE, Gpu, candidate_count
 from containers.tensorrt.model_directory import GRAPH_FILE
 
+# Publishing reads this file, and does not publish it: the digest depends on the model alone.
+ACCURACY_FILE: Final = "accuracy.json"
+
 
 def main(scratch: Path, environ: Mapping[str, str]) -> int:
     """Compiles into `scratch`; returns the exit code of the process."""
@@ -45,10 +50,14 @@ def compile_checkpoint(
     from containers.tensorrt.compile import model as torch_model
     from containers.tensorrt.export.gpt2 import export_gpt2_step
     from containers.tensorrt.export.graph_files import ExportError
+    from containers.tensorrt.export.int8 import quantize_step_graph
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
     with stage("load_checkpoint") as fields:
         model = torch_model.load_model(checkpoint, asked.precision)
+        if asked.dtype == "int8":
+            # Its products cost ONNX Runtime less on a processor, and are not exported as SDPA.
+            model.set_attn_implementation("eager")
         fields["checkpoint_bytes"] = checkpoint.weight_bytes
         fields["parameters"] = sum(weights.numel() for weights in model.parameters())
     with stage("write_configs"):
@@ -73,6 +82,14 @@ def compile_checkpoint(
             parity = torch_model.verify(graph, model, checkpoint.config)
             fields["tokens_compared"] = parity.tokens
             fields["largest_logit_difference"] = parity.largest_logit_difference
+        if asked.dtype == "int8":
+            with stage("quantize_graph") as fields:
+                fields["products"] = quantize_step_graph(graph)
+                fields["bytes"] = sizes(scratch.glob(f"{GRAPH_FILE}*"))
+            with stage("measure_accuracy") as fields:
+                accuracy = torch_model.measure_accuracy(graph, model, checkpoint.config, tokenizer)
+                fields |= accuracy
+                (scratch / ACCURACY_FILE).write_text(json.dumps(accuracy) + "\n", encoding="utf-8")
     except ExportError as error:
         raise CompileError(str(error)) from error
     if gpu is not None:

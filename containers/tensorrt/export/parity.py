@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -123,6 +124,20 @@ def check_t5_graphs(
     return _compare(decoder_path, start, HALF_T5_LOGIT_TOLERANCE, model, prompts, new_tokens)
 
 
+def compare_quantized(
+    path: Path, model: GPT2LMHeadModel, prompts: Sequence[Sequence[int]], new_tokens: int
+) -> Parity:
+    """Compares a quantised graph with its model as `check_step_graph` does, without a tolerance.
+
+    Raises:
+        ParityError: A logit is no number.
+    """
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    start = partial(start_step_graph, session)
+    found = _compare_steps(path, start, math.inf, model, prompts, new_tokens, math.inf)
+    return Parity(len(prompts), *found)
+
+
 def _open(path: Path, model: PreTrainedModel) -> onnxruntime.InferenceSession:
     """Loads a graph; checks that it is well formed and of the model's precision."""
     try:
@@ -168,6 +183,7 @@ def _compare_steps(
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],
     new_tokens: int,
+    tolerance: float = LOGIT_TOLERANCE,
 ) -> tuple[int, int, float]:
     """Compares one batch; returns its tokens, its ties and the largest difference of a logit."""
     is_encoder_decoder = model.config.is_encoder_decoder
@@ -201,7 +217,7 @@ def _compare_steps(
         if model.dtype == torch.float16:
             tolerances = half_tolerance * np.abs(expected).max(axis=-1)
         else:
-            tolerances = np.full(len(prompts), LOGIT_TOLERANCE)
+            tolerances = np.full(len(prompts), tolerance)
         within = differences <= tolerances  # false for NaN
         if not within.all():
             row = int(within.argmin())

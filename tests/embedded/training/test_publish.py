@@ -329,3 +329,22 @@ def test_a_config_that_breaks_a_rule_moves_nothing(publishing: Publishing):
         "ml.g5.xlarge has NVIDIA A10G (sm86); the endpoint's ml.g4dn.xlarge has NVIDIA T4 (sm75)"
     )
     assert len(publishing.objects(EMBEDDED, "")) == before
+
+
+def test_what_int8_costs_is_in_the_lock_and_in_no_file(publishing: Publishing):
+    publishing.edit_config("  container: tensorrt\n", "  container: tensorrt\n  dtype: int8\n")
+    publishing.edit_config("instances: [ml.g4dn.xlarge]", "instances: [ml.c7i.2xlarge]")
+    accuracy = {"tokens": 480, "equal_tokens": 477, "largest_logit_difference": 0.77}
+    publishing.write(**{"accuracy.json": json.dumps(accuracy).encode()})
+    result = publishing.run()
+    compiled = publishing.locked().compiled
+    assert compiled is not None
+    assert compiled.accuracy is not None
+    assert compiled.accuracy.model_dump() == result.accuracy == accuracy
+    files = publishing.verify(compiled.digest)
+    assert "accuracy.json" not in files
+    told = json.loads(files["told.json"])["config"]["hyperparameters.json"]
+    assert (told["dtype"], told["target"]) == ("int8", "cpu")
+    # The job is not repeated, and what it measured is still known.
+    again = publishing.run()
+    assert (again.accuracy, again.lock_changed, len(publishing.jobs())) == (accuracy, False, 1)

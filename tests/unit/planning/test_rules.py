@@ -7,32 +7,73 @@ import pytest
 
 from slipway.config.environments import Environment
 from slipway.facts.instances import Accelerator, instance_types
+from slipway.planning.families import deployment_of
 from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.rules import RULES, capacity, compiling, hardware, names, serving
-from tests.support.projects import LOCAL, PRODUCTION
+from tests.support.projects import LOCAL, PRODUCTION, model_config
 from tests.unit.planning.rule_findings import findings, on, refused_fields, scaling
 
 
 @pytest.mark.parametrize(
-    ("name", "what_it_has"),
+    ("name", "what_it_has", "instead"),
     [
-        ("ml.c5.xlarge", "no accelerator"),
-        ("ml.inf2.24xlarge", "6 x AWS Inferentia2"),
-        ("ml.dl1.24xlarge", "8 x Habana Gaudi HL-205"),
+        (
+            "ml.c5.xlarge",
+            "no accelerator",
+            " Or let GPT-2 run on processors with `dtype: int8` or `dtype: fp32`.",
+        ),
+        ("ml.inf2.24xlarge", "6 x AWS Inferentia2", ""),
+        ("ml.dl1.24xlarge", "8 x Habana Gaudi HL-205", ""),
     ],
 )
 @pytest.mark.parametrize("environment", [LOCAL, PRODUCTION], ids=lambda item: item.name)
-def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, environment):
+def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, instead, environment):
     assert findings(tensorrt.needs_nvidia_gpu, environment, endpoint=on(name)) == [
         (
             "endpoint.instances[0]",
             f"{name} has {what_it_has}; the container `tensorrt` needs an NVIDIA GPU",
             "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
-            "sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).",
+            f"sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).{instead}",
         )
     ]
     # One thing is wrong, not two.
     assert findings(compiling.engine_fits_gpu, environment, endpoint=on(name)) == []
+
+
+GENERATION = {"container": "tensorrt", "max_input_tokens": 8, "max_new_tokens": 8,
+              "default_new_tokens": 8}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["int8", "fp32"])
+def test_gpt2_runs_on_processors_in_the_precision_that_is_asked(dtype):
+    config = model_config(serving=GENERATION | {"dtype": dtype}, endpoint=on("ml.c7i.2xlarge"))
+    deployment = deployment_of(config, PRODUCTION)
+    for rule in (tensorrt.needs_nvidia_gpu, tensorrt.int8_runs_on_processors):
+        assert list(rule(deployment)) == []
+    assert (deployment.compile_target, deployment.settings_in_artifact["dtype"]) == ("cpu", dtype)
+
+
+def test_int8_is_refused_by_name_on_a_gpu_and_for_an_encoder():
+    rule = tensorrt.int8_runs_on_processors
+    serving = GENERATION | {"dtype": "int8"}
+    assert findings(rule, PRODUCTION, serving=serving, endpoint=on("ml.g4dn.xlarge")) == [
+        (
+            "serving.dtype",
+            "`dtype: int8` is for processors, and ml.g4dn.xlarge has NVIDIA T4 (sm75)",
+            "Write `dtype: fp16`, or choose types without an accelerator, for example "
+            "`ml.c7i.2xlarge`.",
+        )
+    ]
+    encoder = {"container": "tensorrt", "dtype": "int8", "task": "embeddings"}
+    bert = {"model": {"family": "bert"}, "serving": encoder | {"sequence_length": 8}}
+    assert findings(rule, PRODUCTION, **bert, endpoint=on("ml.c7i.2xlarge")) == [
+        (
+            "serving.dtype",
+            "`dtype: int8` quantises GPT-2 alone, and this model is an encoder",
+            "Write `dtype: fp32`, in which an encoder runs on processors, or `dtype: fp16` for a "
+            "GPU.",
+        )
+    ]
 
 
 @pytest.mark.parametrize("family", ["t5", "llama"])

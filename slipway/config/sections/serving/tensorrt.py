@@ -51,8 +51,11 @@ class TensorRTServing(Section):
         description="Largest number of sequences in one batch of an encoder.",
         examples=[6],
     )
-    dtype: Literal["fp32", "fp16"] = Field(
-        "fp16", description="Precision of the engine's weights and cache.", examples=["fp16"]
+    dtype: Literal["fp32", "fp16", "int8"] = Field(
+        "fp16",
+        description="Precision of the engine's weights and cache. On processors, GPT-2 runs in "
+        "`fp32`, or with weights in `int8`, which publishing compares with fp32.",
+        examples=["fp16"],
     )
     tensorrt_version: Literal["10.4", "10.13"] | None = Field(
         None,

@@ -40,9 +40,11 @@ class TensorRT(Deployment):
     def computes_on_cpu(self) -> bool:
         """Returns whether a graph runs on processors: no type has an accelerator.
 
-        On instances it is an encoder's. A serverless endpoint has nothing but processors.
+        GPT-2's default, fp16, is for GPUs, so that a config that says nothing else gets a GPU. A
+        serverless endpoint has nothing but processors.
         """
-        return (self.serves_encoder or self.packs_archive) and all(
+        asks = self.serves_encoder or self.packs_archive or self.serving.dtype != "fp16"
+        return asks and all(
             each.accelerator_known and each.accelerator is None for each in self.instances
         )
 

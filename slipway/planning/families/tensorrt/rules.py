@@ -71,11 +71,13 @@ def needs_nvidia_gpu(trt: TensorRT) -> Iterator[Problem]:
         if not instance.accelerator_known or (accelerator and accelerator.is_nvidia_gpu):
             continue
         has = f"{accelerator.count} x {accelerator.product}" if accelerator else "no accelerator"
+        instead = " Or let GPT-2 run on processors with `dtype: int8` or `dtype: fp32`."
         yield problem(
             Code.NVIDIA_GPU,
             f"{instance.name} has {has}; the container `tensorrt` needs an NVIDIA GPU",
             "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
-            "sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).",
+            "sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86)."
+            f"{'' if accelerator or trt.serves_encoder else instead}",
             placement.field,
         )
 
@@ -147,7 +149,31 @@ def cpu_runs_graph(trt: TensorRT) -> Iterator[Problem]:
         )
 
 
+def int8_runs_on_processors(trt: TensorRT) -> Iterator[Problem]:
+    """Refuses int8 where it would have no effect: in an engine, and in an encoder's graph."""
+    if trt.serving.dtype != "int8":
+        return
+    if trt.serves_encoder:
+        yield problem(
+            Code.INT8_ENCODER,
+            "`dtype: int8` quantises GPT-2 alone, and this model is an encoder",
+            "Write `dtype: fp32`, in which an encoder runs on processors, or `dtype: fp16` for a "
+            "GPU.",
+            ("serving", "dtype"),
+        )
+        return
+    for gpu in [each for each in trt.instances if each.accelerator is not None][:1]:
+        yield problem(
+            Code.INT8_ON_GPU,
+            f"`dtype: int8` is for processors, and {gpu.name} has {gpu.accelerator_title}",
+            "Write `dtype: fp16`, or choose types without an accelerator, for example "
+            "`ml.c7i.2xlarge`.",
+            ("serving", "dtype"),
+        )
+
+
 RULES = (
+    int8_runs_on_processors,
     model_can_be_served,
     settings_fit_family,
     cpu_runs_graph,

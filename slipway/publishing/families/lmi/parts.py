@@ -9,20 +9,17 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.facts.lmi.partition import PartitionMethod
 from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.partitioning import PROPERTIES_FILE
-from slipway.publishing.objects import ObjectPrefix, objects_under
+from slipway.planning.lock import Accuracy
+from slipway.publishing.objects import ObjectPrefix, objects_under, read_text
 from slipway.publishing.packaging import Inspection
 from slipway.publishing.training import LOG_GROUP
 
 _FIELD = ("artifacts", "compile")
-# Larger than any list of parts, and far smaller than a part.
-_LARGEST_TEXT_BYTES = 16 << 20
 
 
 def parts_inspection(lmi: Lmi) -> Inspection:
@@ -32,7 +29,7 @@ def parts_inspection(lmi: Lmi) -> Inspection:
     published = lmi.properties("s3://bucket/")
     degree = found.setup.serving.tensor_parallel_degree
 
-    def inspect(client: Any, job: str, uri: str) -> None:
+    def inspect(client: Any, job: str, uri: str) -> Accuracy | None:
         problems = [
             Problem(
                 Code.JOB_OUTPUT,
@@ -46,6 +43,7 @@ def parts_inspection(lmi: Lmi) -> Inspection:
         ]
         if problems:
             raise UserError(problems)
+        return None
 
     return inspect
 
@@ -68,10 +66,12 @@ def _faults(
         yield f"ended well, and what it wrote lacks {', '.join(missing)}"
         return
     if method.writes:
-        written = written_properties(_text(client, prefix, PROPERTIES_FILE))
+        written = written_properties(read_text(client, prefix, PROPERTIES_FILE))
         yield from differences(written, published, method.writes)
     if method.index is not None:
-        yield from index_faults(_text(client, prefix, method.index), method.index, paths, degree)
+        yield from index_faults(
+            read_text(client, prefix, method.index), method.index, paths, degree
+        )
 
 
 def written_properties(text: str) -> dict[str, str]:
@@ -122,18 +122,3 @@ def index_faults(text: str, name: str, paths: Collection[str], degree: int) -> I
     lost = sorted(str(each) for each in parts if each not in paths)
     if lost:
         yield f"wrote {name} with parts that are not there: {', '.join(lost)}"
-
-
-def _text(client: Any, prefix: ObjectPrefix, path: str) -> str:
-    key = f"{prefix.key_prefix}{path}"
-    try:
-        body: bytes = client.get_object(Bucket=prefix.bucket, Key=key)["Body"].read(
-            _LARGEST_TEXT_BYTES
-        )
-    except (BotoCoreError, ClientError) as error:
-        raise UserError.of(
-            Code.JOB_OUTPUT,
-            f"{prefix.uri}{path} could not be read: {error}",
-            "Use credentials that may read the artifact bucket, then run the command again.",
-        ) from None
-    return body.decode("utf-8", "replace")

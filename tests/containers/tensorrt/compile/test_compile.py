@@ -1,6 +1,7 @@
 """A real checkpoint becomes a model directory that the container serves."""
 
 import importlib.metadata
+import json
 import signal
 from pathlib import Path
 
@@ -93,3 +94,20 @@ def test_stopped_in_a_stage(job: Job) -> None:
     until_gone(worker)
     assert job.model_files == []
     assert not (job.output / "failure").exists()
+
+
+def test_int8_weights_are_measured_and_served(job: Job) -> None:
+    keep_one_layer(job.weights)
+    job.set_hyperparameters(dtype="int8")
+    assert job.run() == 0
+    assert {"accuracy.json", "model.onnx"} < set(job.model_files)
+    (quantized,) = (each for each in job.named("stage_finished") if "products" in each)
+    assert quantized["products"] == 5  # of the layer, and the output head's
+    accuracy = json.loads((job.model / "accuracy.json").read_text())
+    assert accuracy["tokens"] == 480
+    assert 0.9 * 480 < accuracy["equal_tokens"] <= 480
+    assert 0 < accuracy["largest_logit_difference"] < 2
+    # Of the one layer that is left, later tokens are nearly ties.
+    body = {"inputs": list(PROMPTS), "parameters": {"max_new_tokens": 1}}
+    answers = [each["generated_text"] for each in answer(loaded(job.model), body)]
+    assert answers == generated(job.weights, PROMPTS, 1)
