@@ -12,7 +12,7 @@ from benchmarks.estimates import Verdict
 from benchmarks.load import LoadResult
 from benchmarks.overhead import Cost, Program
 from benchmarks.program import ROOT
-from benchmarks.tensorrt import session, step
+from benchmarks.tensorrt import session
 from benchmarks.tensorrt.calibration import (
     CONCURRENCY,
     Calibration,
@@ -354,12 +354,3 @@ def test_what_would_take_too_long_is_warmed_up_and_left_out(tmp_path, model_dire
     assert seconds > 0
     assert {trial.cell.system for trial in found.trials} == {System.SLIPWAY}
     assert found.agreement == Agreement(texts=2, same=2)
-
-
-@pytest.mark.size("all")
-def test_the_step_of_a_batch_that_stays_full_is_measured(model_directory):
-    found = step.measure(model_directory, SAMPLE, rows=3, tokens=60, threads=1)
-    assert (found["rows"], found["model"]) == (3, "gpt2-autocomplete")
-    # Each step makes a token for each row, and never fewer.
-    assert 60 <= found["tokens"] < 60 + 6
-    assert found["processor_milliseconds_per_token"] > 0
