@@ -3,7 +3,7 @@
     python -m benchmarks.load < {"port": ..., "load": {...}}
 
 The driver's cost is then not in the server's process or in the benchmark's.
-`slipway.benchmarking.load` describes the two loops, and what their throughput means.
+`slipway.benchmarking.load` describes the loop, and what its throughput means.
 """
 
 from collections import Counter
@@ -15,16 +15,8 @@ from urllib.parse import urlsplit
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import answer_call, call_module
-from slipway.benchmarking.arrivals import poisson_arrivals
 from slipway.benchmarking.connections import Connection, LoadError
-from slipway.benchmarking.load import (
-    ClosedLoad,
-    Load,
-    OpenLoad,
-    Sample,
-    run_load,
-)
-from slipway.benchmarking.signed import SignedRequests
+from slipway.benchmarking.load import ClosedLoad, Load, run_load
 
 # For starting the process and for ending what is under way.
 _SPARE_SECONDS = 60.0
@@ -44,23 +36,6 @@ class LoadSpecification:
     requests: int = 1
     seconds: float = 0.0
     keep_up: bool = True
-    timeout_seconds: float = 60.0
-
-
-@dataclass(frozen=True)
-class OpenLoadSpecification:
-    """One load of the open loop; see `OpenLoad`.
-
-    The arrivals are a Poisson process. Those of `seconds` count, and those of the warm-up before
-    them do not.
-    """
-
-    bodies: Sequence[str]
-    requests_per_second: float
-    connections: int
-    seconds: float
-    warm_up_seconds: float = 0.0
-    seed: int = 1
     timeout_seconds: float = 60.0
 
 
@@ -102,31 +77,6 @@ class LoadResult:
         return [latency for client in self.latencies_seconds for latency in client]
 
 
-@dataclass(frozen=True)
-class OpenLoadResult:
-    """The measurements of a load of the open loop.
-
-    Args:
-        latencies_seconds: of the requests that count, in the order of their arrivals: from the
-            arrival to having read the last byte of the answer.
-        late_seconds: from the arrival of each of these requests to sending it.
-        seconds: from the first arrival that counts to the last answer to one that counts.
-        answers: number of all answers, also to requests of the warm-up.
-        driver_processor_seconds: processor time of the driver's process.
-    """
-
-    latencies_seconds: Sequence[float]
-    late_seconds: Sequence[float]
-    seconds: float
-    answers: int
-    driver_processor_seconds: float
-
-    @property
-    def requests_per_second(self) -> float:
-        """Returns the rate of answers to requests that count."""
-        return len(self.latencies_seconds) / self.seconds
-
-
 def drive_through(
     connect: Callable[[], Connection],
     specification: LoadSpecification,
@@ -136,7 +86,11 @@ def drive_through(
     given = asdict(specification)
     given.pop("timeout_seconds")
     bodies = [body.encode() for body in given.pop("bodies")]
-    load = _run(Load(ClosedLoad(bodies, **given), connect, request))
+    load = Load(ClosedLoad(bodies, **given), connect, request)
+    try:
+        run_load(load.run())
+    except LoadError as error:
+        raise BenchmarkError(str(error)) from None
     counted = [[each for each in client if each.counts] for client in load.samples]
     answers: Counter[tuple[int, bytes]] = Counter()
     for client in load.samples:
@@ -151,33 +105,6 @@ def drive_through(
         driver_processor_seconds=load.processor_seconds,
         seconds=max(client[-1].ended_at for client in load.samples)
         - min(client[0].sent_at for client in load.samples),
-    )
-
-
-def drive_open_through(
-    connect: Callable[[], Connection],
-    given: OpenLoadSpecification,
-    request: Callable[[bytes], bytes] = bytes,
-) -> OpenLoadResult:
-    """Drives a load of the open loop from this process."""
-    end = given.warm_up_seconds + given.seconds
-    arrivals = poisson_arrivals(given.requests_per_second, end, given.seed)
-    bodies = [body.encode() for body in given.bodies]
-    load = _run(
-        Load(OpenLoad(bodies, arrivals, given.connections, given.warm_up_seconds), connect, request)
-    )
-    samples = [each for client in load.samples for each in client]
-    counted: list[Sample] = sorted(
-        (each for each in samples if each.counts), key=lambda each: each.intended_at
-    )
-    if not counted:
-        raise BenchmarkError("no request arrived after the warm-up: raise the seconds")
-    return OpenLoadResult(
-        latencies_seconds=tuple(each.latency_seconds for each in counted),
-        late_seconds=tuple(each.late_seconds for each in counted),
-        seconds=max(each.ended_at for each in counted) - counted[0].intended_at,
-        answers=len(samples),
-        driver_processor_seconds=load.processor_seconds,
     )
 
 
@@ -197,24 +124,6 @@ def drive(port: int, specification: LoadSpecification) -> LoadResult:
     url = f"http://127.0.0.1:{port}"
     connect = partial(Connection, url, specification.timeout_seconds)
     return drive_through(connect, specification, plain_requests(url))
-
-
-def drive_signed(
-    requests: SignedRequests, load: LoadSpecification | OpenLoadSpecification
-) -> LoadResult | OpenLoadResult:
-    """Drives a load from this process, with signed requests."""
-    connect = partial(Connection, requests.url, load.timeout_seconds)
-    if isinstance(load, OpenLoadSpecification):
-        return drive_open_through(connect, load, requests.of)
-    return drive_through(connect, load, requests.of)
-
-
-def _run(load: Load) -> Load:
-    try:
-        run_load(load.run())
-    except LoadError as error:
-        raise BenchmarkError(str(error)) from None
-    return load
 
 
 def drive_from_own_process(port: int, specification: LoadSpecification) -> LoadResult:

@@ -18,64 +18,48 @@ from typing import Any, Final
 
 from botocore.credentials import ReadOnlyCredentials
 
-from benchmarks.estimates import latencies_of
-from benchmarks.load import LoadResult, LoadSpecification, drive_signed
+from benchmarks.load import LoadSpecification, drive_through
 from benchmarks.program import ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
 from benchmarks.servers import idle_server
-from benchmarks.shared_load import drive_in_processes, shared_out
+from benchmarks.summary import pooled_latencies
+from slipway.benchmarking.connections import Connection
+from slipway.benchmarking.self_test import DELAY_MILLISECONDS
 from slipway.benchmarking.signed import SignedRequests
 
-DELAY_MILLISECONDS: Final = 50.0
 # Connections -> least share of the ideal rate.
 GOALS: Final = {64: 0.95, 128: 0.90}
 MOST_P99_RATIO: Final = 1.10
 
-_WARM_UP_SECONDS: Final = 1.0
 _BODIES: Final = tuple(json.dumps({"inputs": f"request {number}"}) for number in range(64))
 
 
-def drive_stub(load: LoadSpecification, port: int) -> LoadResult:
-    """Drives the load of one process against the server on a port."""
-    requests = SignedRequests(
-        f"http://127.0.0.1:{port}/endpoints/stub/invocations",
-        "us-east-1",
-        lambda: ReadOnlyCredentials("AKIDEXAMPLE", "example", None),
-    )
-    found = drive_signed(requests, load)
-    assert isinstance(found, LoadResult)  # noqa: S101  # of the closed loop
-    return found
-
-
-def measure(connections: int, processes: int, seconds: float) -> dict[str, Any]:
+def measure(connections: int, seconds: float) -> dict[str, Any]:
     """Returns the rate, its share of the ideal, and the driver's processor time for a request."""
+    load = LoadSpecification(_BODIES, connections, warm_up_seconds=1.0, seconds=seconds)
     with (
         tempfile.TemporaryDirectory() as folder,
         idle_server(Path(folder) / "log", DELAY_MILLISECONDS) as server,
     ):
-        loads = [
-            LoadSpecification(
-                bodies=_BODIES, clients=share, warm_up_seconds=_WARM_UP_SECONDS, seconds=seconds
-            )
-            for share in shared_out(connections, processes)
-        ]
-        found = drive_in_processes(partial(drive_stub, port=server.port), loads)
-    rate = sum(load.requests_per_second for load in found)
+        url = f"http://127.0.0.1:{server.port}/endpoints/stub/invocations"
+        credentials = ReadOnlyCredentials("AKIDEXAMPLE", "example", None)
+        requests = SignedRequests(url, "us-east-1", lambda: credentials)
+        found = drive_through(partial(Connection, url, load.timeout_seconds), load, requests.of)
+    answers = sum(count for *_, count in found.answers)
+    p99 = pooled_latencies([found]).p99 * MILLISECONDS
     ideal = connections / DELAY_MILLISECONDS * MILLISECONDS
-    answers = sum(count for load in found for *_, count in load.answers)
-    used = sum(load.driver_processor_seconds for load in found)
-    p99 = latencies_of([each for load in found for each in load.all_latencies_seconds]).p99
     return {
         "loop": "closed",
         "connections": connections,
-        "processes": len(loads),
-        "requests_per_second": round(rate, 1),
-        "share_of_ideal": round(rate / ideal, 3),
+        "requests_per_second": round(found.requests_per_second, 1),
+        "share_of_ideal": round(found.requests_per_second / ideal, 3),
         "goal": GOALS.get(connections),
-        "p99_milliseconds": round(p99 * MILLISECONDS, 2),
-        "p99_over_delay": round(p99 * MILLISECONDS / DELAY_MILLISECONDS, 3),
+        "p99_milliseconds": round(p99, 2),
+        "p99_over_delay": round(p99 / DELAY_MILLISECONDS, 3),
         "p99_goal": MOST_P99_RATIO,
-        "processor_milliseconds_per_request": round(used / answers * MILLISECONDS, 3),
+        "processor_milliseconds_per_request": round(
+            found.driver_processor_seconds / answers * MILLISECONDS, 3
+        ),
     }
 
 
@@ -87,11 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--connections", type=positive, nargs="+", default=list(GOALS))
-    parser.add_argument("--processes", type=positive, default=1, help="of the driver")
     parser.add_argument("--seconds", type=positive, default=10, help="of each measurement")
     options = parser.parse_args(arguments)
-    found = [measure(each, options.processes, options.seconds) for each in options.connections]
-    print(json.dumps(found, indent=2))
+    print(json.dumps([measure(each, options.seconds) for each in options.connections], indent=2))
     return 0
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.neuron.endpoint import make_parser
 from benchmarks.program import ROOT
 from demo import copy_project
+from slipway.benchmarking.design import load_design
 from slipway.cli.main import main
 from slipway.project import Project
 from tests.support.page_commands import check_command
@@ -47,6 +47,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the configs in which the page's own have been made, by its own commands."""
     root = tmp_path_factory.mktemp("project")
     copy_project(root)
+    (root / "slipway").symlink_to(ROOT / "slipway")
     for line in COMMANDS:
         if line.startswith("sed "):
             subprocess.run(["/bin/sh", "-c", line], cwd=root, check=True, timeout=60)
@@ -54,7 +55,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_is_of_a_program_that_is_checked_here() -> None:
-    checked = {"sed", "slipway", "cdk", "python", "aws", "rm"}
+    checked = {"sed", "slipway", "cdk", "aws", "rm"}
     assert {shlex.split(line)[0] for line in COMMANDS} == checked
     # Nothing that looks like a command stands outside of what is checked.
     assert len(re.findall(r"^(?:slipway|cdk|aws|python|sed) ", PAGE, re.M)) + 1 == len(COMMANDS)
@@ -65,20 +66,20 @@ def test_slipway_and_cdk_take_it(line: str) -> None:
     check_command(line)
 
 
-def test_the_loads_are_taken_and_fit_the_configs(project: Path) -> None:
+def test_the_designs_are_valid_and_fit_the_configs(project: Path) -> None:
     loads = [
-        make_parser().parse_args(arguments)
-        for arguments in commands_of("python", "-m", "benchmarks.neuron.endpoint")
+        (model, load_design(project / design, project).design.factors)
+        for model, _, env, _, design in commands_of("slipway", "bench")
+        if env == "production"
     ]
-    assert sorted({load.name for load in loads}) == sorted(MEASURED)
-    for load in loads:
-        assert load.env == "production"
-        assert load.processes <= load.clients
+    assert {model for model, _ in loads} == set(MEASURED)
+    for model, factors in loads:
+        assert factors.concurrency is not None
         # With the second load of a section each request has six sentences.
-        config = (project / "model_configs" / f"{load.name}.yaml").read_text("utf-8")
-        if expected := re.search(r"expected_concurrency: (\d+)", config):
-            most = int(expected[1])
-            assert load.clients * load.sentences in (most, 1, 2)
+        config = (project / "model_configs" / f"{model}.yaml").read_text("utf-8")
+        expected = re.search(r"expected_concurrency: (\d+)", config)
+        most = int(expected[1]) if expected else 2
+        assert most in {clients * factors.batch[0] for clients in factors.concurrency}
 
 
 @pytest.mark.parametrize(("name", "published"), MEASURED.items())
@@ -111,7 +112,7 @@ def test_an_endpoint_is_published_deployed_loaded_destroyed_and_looked_for(name:
     own = [line for line in COMMANDS if name in shlex.split(line)]
     steps = [shlex.split(line)[:2] for line in own if not line.startswith(("sed", "slipway v"))]
     shown = [step for step in steps if step != ["slipway", "status"]]
-    loads = [["python", "-m"]] * shown.count(["python", "-m"])
+    loads = [["slipway", "bench"]] * shown.count(["slipway", "bench"])
     assert loads
     assert shown == [
         ["slipway", "publish"],

@@ -12,6 +12,7 @@ import pytest
 from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS, write_versions
 from tests.tools import neuron_rehearsal
 from tools.verify_neuron.__main__ import main
+from tools.verify_neuron.sentences import CONTEXT_WORDS, QUESTION_WORDS, WORDS, make_bodies
 
 ROOT = Path(__file__).parents[2]
 _CORES = {"inf1": 4, "inf2": 2}
@@ -132,3 +133,19 @@ def test_each_step_succeeds_on_an_instance(
     _, _, answered, _ = result["steps"]
     assert answered["outcome"] == "failed"
     assert all(f"{name}: 24 of 24 answers are wrong" in answered["detail"] for name in layouts)
+
+
+def test_a_sentence_takes_a_graph_for_128_tokens_and_fits_it() -> None:
+    # Of words that are one token each, with [CLS] and twice [SEP].
+    assert 64 < QUESTION_WORDS + CONTEXT_WORDS + 3 <= 128
+    bodies = make_bodies(6, seed=1)
+    assert bodies == make_bodies(6, seed=1)
+    assert len(set(bodies)) == len(bodies)
+    assert bodies != make_bodies(6, seed=2)
+    for body in bodies:
+        inputs = json.loads(body)["inputs"]
+        assert len(inputs) == 6
+        for each in inputs:
+            assert len(each["question"].split()) == QUESTION_WORDS
+            assert len(each["context"].split()) == CONTEXT_WORDS
+            assert set(f"{each['question']} {each['context']}".split()) <= set(WORDS)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Encoding, Tokenizer, models, pre_tokenizers, processors
 
-from benchmarks.neuron.endpoint import CONTEXT_WORDS, QUESTION_WORDS, WORDS
+from tools.verify_neuron.sentences import CONTEXT_WORDS, QUESTION_WORDS, WORDS
 
 TOLERANCE = 0.1
 """On a CPU, products in bf16 make 0.025 of difference in BERT-base, and a lost mask makes 0.7."""

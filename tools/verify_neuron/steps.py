@@ -15,7 +15,6 @@ from benchmarks.estimates import latencies_of
 from benchmarks.execution import run_timed
 from benchmarks.load import LoadResult, LoadSpecification, drive_from_own_process
 from benchmarks.neuron.design import BERT_BASE, BERT_SMALL
-from benchmarks.neuron.endpoint import make_bodies
 from benchmarks.program import ROOT
 from benchmarks.report import MILLISECONDS
 from benchmarks.servers import TIMEOUT_SECONDS
@@ -25,6 +24,7 @@ from tools.verification.runner import Finding, Order, answer
 from tools.verify_neuron import comparison
 from tools.verify_neuron.device import WORKER_PYTHON, find_device, worker_python
 from tools.verify_neuron.layouts import DTYPE, PUBLISHED, SEQUENCE_LENGTH, Layout, layouts_of
+from tools.verify_neuron.sentences import make_bodies
 
 _PROGRAM = ("-m", "containers.neuron")
 _MIB = 2**20

@@ -1,14 +1,11 @@
 """BERT's configs on the embedded AWS: the sample, on the CPU, in place of a real model."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from benchmarks.program import ROOT
 from tests.support.reduced_designs import measured
 from tests.support.workbench import SHIPPED, SHIPPED_MODELS, Workbench
 
@@ -55,43 +52,6 @@ def test_a_shipped_model_answers(deployed: Workbench, model: str) -> None:
     ]
     assert [answer["answer"] for answer in answers] == list(QUESTIONS.values())
     assert all(NOTES[a["start"] : a["end"]] == a["answer"] for a in answers)
-
-
-def load(bench: Workbench, model: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command that benchmarks/neuron.md measures endpoints with."""
-    command = (
-        sys.executable, "-m", "benchmarks.neuron.endpoint", model,
-        "--project", str(bench.project), *options,
-        "--processes", "2", "--seconds", "2", "--warm-up-seconds", "1",
-    )  # fmt: skip
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-
-
-@pytest.mark.parametrize(
-    ("loop", "options"),
-    [
-        ("closed", ["--clients", "3", "--sentences", "2"]),
-        ("open", ["--requests-per-second", "10", "--connections", "4"]),
-    ],
-)
-def test_an_endpoint_can_be_loaded(deployed: Workbench, loop: str, options: list[str]) -> None:
-    loaded = load(deployed, "bert-qa-inf2", *options)
-    assert loaded.returncode == 0, loaded.stderr
-    found = json.loads(loaded.stdout)
-    assert found["loop"] == loop
-    assert 0 < found["p50_milliseconds"] <= found["p95_milliseconds"] <= found["p99_milliseconds"]
-    if loop == "closed":
-        assert found["sentences_per_second"] > 0
-    else:
-        # Of two processes with 10 arrivals each on average.
-        assert 2 < found["requests"] < 60
-
-
-def test_an_endpoint_that_is_not_there_ends_the_load(deployed: Workbench) -> None:
-    absent = load(deployed, "bert-qa", "--clients", "3", "--sentences", "2")
-    assert absent.returncode == 1
-    assert "The load ended early: bert-qa-local: a request was answered with 400: " in absent.stderr
-    assert "Endpoint bert-qa-local of account 123456789012 not found" in absent.stderr
 
 
 def test_its_design_measures_it(deployed: Workbench) -> None:
