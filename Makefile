@@ -102,7 +102,7 @@ bench-tensorrt: export ## Time the TensorRT container on the CPU against the pub
 	@$(BIN)/python -m tools.pictures
 
 .PHONY: bench-lmi
-bench-lmi: export ## Time DJL Serving beside the serving core, and a prefix beside a tar.gz (10 minutes)
+bench-lmi: export versitygw ## Time DJL Serving beside the serving core, and a prefix beside a tar.gz (10 minutes)
 	@$(BIN)/python -m benchmarks.lmi $(BENCH_LMI_ARGS)
 	@$(BIN)/python -m tools.pictures
 

@@ -73,7 +73,8 @@ def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
         check_programs()
         check_disk(design, folder)
     run = Run((), _PACKAGES, options.command)
-    run.versions.update(program_versions())
+    if Part.WEIGHTS in design.parts:
+        run.versions.update(program_versions())
     serving = weights = None
     if djl_serving:
         run.versions.update({"DJL Serving": djl_serving.version, "Java": djl_serving.java})

@@ -156,10 +156,11 @@ class Design:
     def disk_bytes(self) -> int:
         """Returns the most disk space that the weights part needs at a time.
 
-        That is an archive with its extracted files, the blocks with their compressed forms, and a
-        tenth to spare.
+        That is the archives, the extracted files and their archive, and a file of each content,
+        with a tenth to spare.
         """
-        return round(1.1 * (2 * self.weights_bytes + 4 * self.block_bytes))
+        one_file = self.block_bytes * self.blocks_per_shard
+        return round(1.1 * (4 * self.weights_bytes + len(Content) * one_file))
 
     def serving_rounds(self) -> list[list[System]]:
         """Returns the servers in the order in which they are started."""

@@ -1,6 +1,7 @@
 """Fetches a checkpoint from the store to the disk, in the compared ways."""
 
 import contextlib
+import os
 import resource
 import subprocess
 import time
@@ -13,30 +14,16 @@ from benchmarks.execution import Timing, run_timed
 from benchmarks.installed import find_program, find_s5cmd
 from benchmarks.lmi.checkpoint import ARCHIVE, Checkpoint
 from benchmarks.lmi.design import Way
-from benchmarks.lmi.object_store import BUCKET, ObjectStore
-from benchmarks.machine import program_path
 from benchmarks.processes import kill_group, start_group
+from benchmarks.publish.storage import Storage, find_server
 
-_REGION = "us-east-1"
+BUCKET = "weights"
 _END_SECONDS = 300.0
 
 
-def client_variables(store: ObjectStore, home: Path) -> dict[str, str]:
-    """Returns the whole environment of the programs: only the search path is the user's."""
-    return {
-        "PATH": program_path(),
-        "HOME": str(home),
-        "LANG": "C.UTF-8",
-        "AWS_REGION": _REGION,
-        # Read by s5cmd; the store checks no signature.
-        "S3_ENDPOINT_URL": store.url,
-        "AWS_ACCESS_KEY_ID": "benchmark",
-        "AWS_SECRET_ACCESS_KEY": "benchmark",
-    }
-
-
 def check_programs() -> None:
-    """Checks that the programs that fetch and extract are installed."""
+    """Checks that the programs that serve, fetch and extract are installed."""
+    find_server(os.environ)
     find_s5cmd()
     for program in ("tar", "gzip"):
         _find(program)
@@ -46,7 +33,7 @@ def program_versions() -> dict[str, str]:
     """Returns the versions of those programs, as they print them."""
     commands = {"s5cmd": [find_s5cmd(), "version"]}
     commands |= {program: [_find(program), "--version"] for program in ("tar", "gzip")}
-    return {
+    return {"versitygw": find_server(os.environ).parent.name} | {
         program: subprocess.run(  # noqa: S603  # fixed arguments, no shell
             command, capture_output=True, text=True, check=True, timeout=_END_SECONDS
         )
@@ -67,7 +54,7 @@ def _find(program: str) -> str:
 def fetch(
     way: Way,
     checkpoint: Checkpoint,
-    store: ObjectStore,
+    store: Storage,
     folder: Path,
     variables: Mapping[str, str],
 ) -> Timing:
@@ -95,8 +82,7 @@ def _sync_command(checkpoint: Checkpoint, folder: Path) -> list[str]:
 def _copy_commands(checkpoint: Checkpoint, folder: Path) -> str:
     """Returns the lines that `slipway publish` would write, in the other direction."""
     return "".join(
-        f'cp --raw "s3://{BUCKET}/{file.key}" '
-        f'"{folder / file.key.removeprefix(checkpoint.prefix)}"\n'
+        f'cp --raw "s3://{BUCKET}/{checkpoint.prefix}{file.name}" "{folder / file.name}"\n'
         for file in checkpoint.files
     )
 
@@ -107,22 +93,22 @@ def _run(command: list[str], folder: Path, variables: Mapping[str, str]) -> Timi
 
 
 def _extract_while_it_arrives(
-    checkpoint: Checkpoint, store: ObjectStore, folder: Path, variables: Mapping[str, str]
+    checkpoint: Checkpoint, store: Storage, folder: Path, variables: Mapping[str, str]
 ) -> None:
     with _tar("-", folder, variables) as tar:
         pipe = cast(IO[bytes], tar.stdin)
         # tar may end before it has everything: its own message then says why.
         with contextlib.suppress(BrokenPipeError):
-            store.read(checkpoint.archive.key, pipe.write)
+            store.read(BUCKET, checkpoint.archive_key, pipe.write)
             pipe.close()
 
 
 def _store_and_extract(
-    checkpoint: Checkpoint, store: ObjectStore, folder: Path, variables: Mapping[str, str]
+    checkpoint: Checkpoint, store: Storage, folder: Path, variables: Mapping[str, str]
 ) -> None:
     archive = folder.with_name(ARCHIVE)
     with archive.open("wb") as file:
-        store.read(checkpoint.archive.key, file.write)
+        store.read(BUCKET, checkpoint.archive_key, file.write)
     with _tar(str(archive), folder, variables):
         pass
 

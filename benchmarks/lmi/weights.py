@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing
 from benchmarks.lmi.checkpoint import Checkpoint, check_copy, make_checkpoint
 from benchmarks.lmi.design import Content, Design, Transfer
-from benchmarks.lmi.object_store import ObjectStore
-from benchmarks.lmi.transfers import client_variables, fetch
+from benchmarks.lmi.transfers import BUCKET, fetch
 from benchmarks.program import Say
+from benchmarks.publish.storage import Storage, find_server, opened_storage
 from benchmarks.trials import Trial, carry_out
 
 RAW_CONNECTIONS = (1, 8)
@@ -48,23 +49,24 @@ def check_disk(design: Design, folder: Path) -> None:
 
 def measure_weights(design: Design, folder: Path, say: Say) -> WeightsSession:
     """Carries out the rounds."""
-    say(f"making {design.weights_bytes / 1e9:g} GB of weights, from blocks")
-    checkpoints = {
-        content: make_checkpoint(design, content, folder / str(content)) for content in Content
-    }
-    objects = [each for found in checkpoints.values() for each in (*found.files, found.archive)]
-    disk = _write_to_the_disk(folder / "written", checkpoints[Content.RANDOM].block, design)
+    disk = _write_to_the_disk(folder / "written", design)
     say(f"the disk takes {disk / 1e9:.2f} GB/s")
-    variables = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONUNBUFFERED": "1"}
-    with ObjectStore(objects, folder / "store.log", variables) as store:
-        largest = checkpoints[Content.RANDOM].archive.key
+    storage_folder = folder / "storage"
+    storage_folder.mkdir()
+    with opened_storage(storage_folder, find_server(os.environ)) as store:
+        store.make_bucket(BUCKET)
+        say(f"making {design.weights_bytes / 1e9:g} GB of weights, from blocks")
+        checkpoints = {
+            content: make_checkpoint(design, content, store.folder_of(BUCKET))
+            for content in Content
+        }
         raw = {
-            connections: store.raw_bytes_per_second(largest, connections)
+            connections: _raw_bytes_per_second(store, checkpoints[Content.RANDOM], connections)
             for connections in RAW_CONNECTIONS
         }
         rates = ", ".join(f"{rate / 1e9:.2f} GB/s x{number}" for number, rate in raw.items())
         say(f"the local S3 gives {rates}")
-        client = client_variables(store, folder)
+        client = store.variables(folder)
         compared: set[Transfer] = set()
 
         def measure(transfer: Transfer) -> Timing:
@@ -81,19 +83,39 @@ def measure_weights(design: Design, folder: Path, say: Say) -> WeightsSession:
             lambda transfer, timing: f"{timing.seconds:5.2f} s  {transfer.key}",
             say,
         )
-    return WeightsSession(
-        trials=trials,
-        store_bytes_per_second=raw,
-        disk_bytes_per_second=disk,
-        weights_bytes=checkpoints[Content.RANDOM].size_bytes,
-        archive_bytes={content: found.archive.size_bytes for content, found in checkpoints.items()},
-    )
+        return WeightsSession(
+            trials=trials,
+            store_bytes_per_second=raw,
+            disk_bytes_per_second=disk,
+            weights_bytes=checkpoints[Content.RANDOM].size_bytes,
+            archive_bytes={
+                content: found.archive.stat().st_size for content, found in checkpoints.items()
+            },
+        )
+
+
+def _raw_bytes_per_second(store: Storage, checkpoint: Checkpoint, connections: int) -> float:
+    """Reads an archive over that many connections at once and throws it away."""
+    counts: list[int] = []
+    started_at = time.perf_counter()
+    with ThreadPoolExecutor(connections) as pool:
+        for reader in [
+            pool.submit(
+                store.read,
+                BUCKET,
+                checkpoint.archive_key,
+                lambda part: counts.append(len(part)),
+            )
+            for _ in range(connections)
+        ]:
+            reader.result()
+    return sum(counts) / (time.perf_counter() - started_at)
 
 
 def _fetch_and_check(
     transfer: Transfer,
     checkpoint: Checkpoint,
-    store: ObjectStore,
+    store: Storage,
     parent: Path,
     variables: Mapping[str, str],
     *,
@@ -113,9 +135,9 @@ def _fetch_and_check(
     return timing
 
 
-def _write_to_the_disk(path: Path, block: Path, design: Design) -> float:
+def _write_to_the_disk(path: Path, design: Design) -> float:
     """Writes half of the weights and waits until the disk has them; returns bytes per second."""
-    content = block.read_bytes()
+    content = os.urandom(design.block_bytes)
     blocks = design.blocks_per_shard * design.shards // 2
     started_at = time.perf_counter()
     with path.open("wb", buffering=0) as file:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tarfile
 from dataclasses import replace
-from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -16,29 +15,28 @@ from benchmarks.execution import Timing
 from benchmarks.lmi import transfers, weights
 from benchmarks.lmi.checkpoint import check_copy, make_checkpoint
 from benchmarks.lmi.design import TRANSFERS, Content, Design, Way, quick
-from benchmarks.lmi.object_store import BUCKET, ObjectStore
-from benchmarks.lmi.transfers import client_variables, fetch
+from benchmarks.lmi.transfers import BUCKET, fetch
 from benchmarks.lmi.weights import check_disk, measure_weights
 from benchmarks.program import ROOT
+from benchmarks.publish.storage import find_server, opened_storage
 from tests.support.waiting import eventually
 
-# Files of some pieces each, one of which is longer than what is read at a time.
+pytestmark = pytest.mark.versitygw
+
 DESIGN = replace(quick(Design()), block_bytes=51_200, blocks_per_shard=3, shards=2)
-VARIABLES = {"PATH": os.environ["PATH"]}
 _END_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("checkpoint") / "made"
-    return make_checkpoint(DESIGN, Content.FLOAT32, folder)
+def store(tmp_path_factory):
+    with opened_storage(tmp_path_factory.mktemp("store"), find_server(os.environ)) as store:
+        store.make_bucket(BUCKET)
+        yield store
 
 
 @pytest.fixture(scope="module")
-def store(checkpoint, tmp_path_factory):
-    log = tmp_path_factory.mktemp("store") / "log"
-    with ObjectStore((*checkpoint.files, checkpoint.archive), log, VARIABLES) as store:
-        yield store
+def checkpoint(store):
+    return make_checkpoint(DESIGN, Content.FLOAT32, store.folder_of(BUCKET))
 
 
 @pytest.fixture
@@ -52,22 +50,19 @@ def folder(tmp_path):
 FILTER: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 
 
-def content_of(stored) -> bytes:
-    return b"".join(piece.file.read_bytes() for piece in stored.pieces)
-
-
 def test_the_seed_makes_the_weights(checkpoint, tmp_path):
     again = make_checkpoint(DESIGN, checkpoint.content, tmp_path / "again")
-    assert again.block.read_bytes() == checkpoint.block.read_bytes()
+    assert [each.read_bytes() for each in again.files] == [
+        each.read_bytes() for each in checkpoint.files
+    ]
+    assert again.archive.read_bytes() == checkpoint.archive.read_bytes()
     assert checkpoint.size_bytes == DESIGN.weights_bytes + len('{"model_type": "t5"}\n')
     other = make_checkpoint(replace(DESIGN, seed=2), checkpoint.content, tmp_path / "other")
-    assert other.block.read_bytes() != checkpoint.block.read_bytes()
+    assert other.files[1].read_bytes() != checkpoint.files[1].read_bytes()
 
 
 def test_the_archive_is_one_that_python_reads_too(checkpoint, tmp_path):
-    path = tmp_path / "model.tar.gz"
-    path.write_bytes(content_of(checkpoint.archive))
-    with tarfile.open(path) as archive:
+    with tarfile.open(checkpoint.archive) as archive:
         names = archive.getnames()
         archive.extractall(tmp_path / "files", **FILTER)  # noqa: S202  # made by this test
     assert names == [
@@ -78,7 +73,7 @@ def test_the_archive_is_one_that_python_reads_too(checkpoint, tmp_path):
 
 @pytest.mark.parametrize("way", Way)
 def test_every_way_brings_every_byte(way, checkpoint, store, folder):
-    cost = fetch(way, checkpoint, store, folder, client_variables(store, folder.parent))
+    cost = fetch(way, checkpoint, store, folder, store.variables(folder.parent))
     check_copy(checkpoint, folder, bytes_too=True)
     assert cost.seconds > 0
     assert cost.processor_seconds > 0
@@ -95,7 +90,7 @@ def test_s5cmd_is_called_as_the_images_and_as_publishing_call_it(checkpoint, tmp
 
 
 def test_a_copy_that_differs_is_found(checkpoint, store, folder):
-    fetch(Way.SYNC, checkpoint, store, folder, client_variables(store, folder.parent))
+    fetch(Way.SYNC, checkpoint, store, folder, store.variables(folder.parent))
     shard = folder / "pytorch_model-00002-of-00002.bin"
     content = bytearray(shard.read_bytes())
     content[-1] ^= 1
@@ -108,55 +103,25 @@ def test_a_copy_that_differs_is_found(checkpoint, store, folder):
         check_copy(checkpoint, folder, bytes_too=False)
 
 
-@pytest.mark.parametrize(
-    ("asked", "status", "expected"),
-    [
-        (None, 200, (0, None)),
-        ("bytes=0-0", 206, (0, 1)),
-        # Over the end of a piece, and beyond the end of all.
-        ("bytes=51190-51209", 206, (51190, 51210)),
-        ("bytes=102400-999999999", 206, (102400, None)),
-        ("bytes=102400-", 206, (102400, None)),
-        ("bytes=-5", 416, None),
-        ("bytes=999999999-", 416, None),
-    ],
-)
-def test_the_store_gives_the_part_that_is_asked_for(asked, status, expected, checkpoint, store):
-    stored = checkpoint.files[1]
-    connection = HTTPConnection("127.0.0.1", store.port, timeout=10)
-    headers = {} if asked is None else {"Range": asked}
-    connection.request("GET", f"/{BUCKET}/{stored.key}", headers=headers)
-    response = connection.getresponse()
-    body = response.read()
-    connection.close()
-    assert response.status == status
-    if expected is None:
-        assert b"<Code>InvalidRange</Code>" in body
-    else:
-        first, end = expected
-        assert body == content_of(stored)[first:end]
-
-
 def test_an_object_that_is_not_there_is_reported(store):
-    with pytest.raises(BenchmarkError, match="reading from the local S3 failed: nothing was answ"):
-        store.raw_bytes_per_second("nothing", 2)
+    with pytest.raises(BenchmarkError, match=r"nothing cannot be read from the local S3: .*404"):
+        store.read(BUCKET, "nothing", lambda _part: None)
 
 
 @pytest.mark.parametrize("way", [Way.STREAMED, Way.STORED])
-def test_a_damaged_archive_ends_with_what_tar_says(way, checkpoint, folder, tmp_path):
-    archive = checkpoint.archive
-    first, *others = archive.pieces
-    damaged = replace(checkpoint, archive=replace(archive, pieces=(*others, first)))
-    with (
-        ObjectStore((damaged.archive,), tmp_path / "log", VARIABLES) as store,
-        pytest.raises(BenchmarkError, match=r"`tar` ended with exit code \d+\n.*tar"),
-    ):
-        fetch(way, damaged, store, folder, client_variables(store, tmp_path))
+def test_a_damaged_archive_ends_with_what_tar_says(way, checkpoint, store, folder):
+    whole = checkpoint.archive.read_bytes()
+    checkpoint.archive.write_bytes(whole[700:])
+    try:
+        with pytest.raises(BenchmarkError, match=r"`tar` ended with exit code \d+\n\ngzip: "):
+            fetch(way, checkpoint, store, folder, store.variables(folder.parent))
+    finally:
+        checkpoint.archive.write_bytes(whole)
 
 
-def test_a_prefix_that_is_empty_is_found_though_s5cmd_sync_ends_well(checkpoint, folder, tmp_path):
-    with ObjectStore((), tmp_path / "log", VARIABLES) as store:
-        fetch(Way.SYNC, checkpoint, store, folder, client_variables(store, tmp_path))
+def test_a_prefix_that_is_empty_is_found_though_s5cmd_sync_ends_well(checkpoint, store, folder):
+    empty = replace(checkpoint, content=Content.RANDOM)
+    fetch(Way.SYNC, empty, store, folder, store.variables(folder.parent))
     with pytest.raises(BenchmarkError, match=r"^what arrived is \{\}, and what was stored is "):
         check_copy(checkpoint, folder, bytes_too=False)
 
