@@ -1,7 +1,7 @@
 """How well constants predict rows that they were not fitted to."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from statistics import median
@@ -52,20 +52,19 @@ def predict_held_out(rows: Sequence[Row]) -> list[Prediction]:
 
 def predict_each_pair(rows: Sequence[Row]) -> list[Prediction]:
     """Returns every row, as the rows of all other pairs predict it."""
-    found = []
-    for pair in pairs_of(rows):
-        constants = fit([row for row in rows if row.pair != pair])
-        own = [row for row in rows if row.pair == pair]
-        found += [Prediction(row, predicted_seconds(row, constants)) for row in own]
-    return found
+    return _predict_each(rows, lambda row: row.pair)
 
 
 def predict_each_model(rows: Sequence[Row]) -> list[Prediction]:
     """Returns every row, as the rows of all other models predict it."""
+    return _predict_each(rows, lambda row: row.model)
+
+
+def _predict_each(rows: Sequence[Row], group: Callable[[Row], Any]) -> list[Prediction]:
     found = []
-    for model in sorted({row.model for row in rows}):
-        constants = fit([row for row in rows if row.model != model])
-        own = [row for row in rows if row.model == model]
+    for each in sorted({group(row) for row in rows}):
+        constants = fit([row for row in rows if group(row) != each])
+        own = [row for row in rows if group(row) == each]
         found += [Prediction(row, predicted_seconds(row, constants)) for row in own]
     return found
 
