@@ -18,7 +18,6 @@ class Verdict(StrEnum):
     MET = "met"
     """By all of the interval."""
     MET_BY_MEDIANS = "met by the medians only"
-    MET_BY_MEDIAN = "met by the median only"
     MISSED = "not met"
     NOT_MEASURED = "not measured"
 

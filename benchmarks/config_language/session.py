@@ -10,13 +10,11 @@ from benchmarks.config_language.design import Task
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import run_timed
 from benchmarks.program import ROOT, Say
+from benchmarks.readings import Readings
 from benchmarks.trials import Trial, carry_out, shuffled
 
 PROBE = Path(__file__).with_name("probe.py")
 _LEFT_OUT = ("AWS_", "PYDANTIC_", "PYTHON", "SLIPWAY_")
-
-Readings = Mapping[str, float]
-"""The readings of one process by name, in seconds or bytes."""
 
 
 def probe_variables(environ: Mapping[str, str]) -> dict[str, str]:

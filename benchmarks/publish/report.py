@@ -1,11 +1,10 @@
 """Computes rates, ratios and verdicts from trials, and makes a page of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from benchmarks.estimates import at_least, at_most, spread
 from benchmarks.publish.design import (
     CELLS,
     GIGABYTE,
@@ -18,12 +17,10 @@ from benchmarks.publish.design import (
     Work,
 )
 from benchmarks.publish.tree import Measured
+from benchmarks.readings import cells_as_json, goal, goals_section
 from benchmarks.report import (
     Document,
-    estimated,
-    goals_line,
     result_page,
-    rounded,
     significant,
     table,
 )
@@ -34,50 +31,25 @@ from slipway.benchmarking.estimates import estimate_of_median, ratio_of_medians
 # Any: JSON.
 def result(trials: Sequence[Trial[Cell, Measured]], seed: int) -> dict[str, Any]:
     """Returns the goals and the cells; the same trials and seed give the same numbers."""
-    return {"goals": _goals(trials, seed), "cells": [_cell(cell, trials) for cell in CELLS]}
+    return {
+        "goals": list(_goals(trials, np.random.default_rng(seed))),
+        "cells": cells_as_json(CELLS, trials, vars),
+    }
 
 
-def _goals(trials: Sequence[Trial[Cell, Measured]], seed: int) -> list[dict[str, Any]]:
-    generator = np.random.default_rng(seed)
+def _goals(
+    trials: Sequence[Trial[Cell, Measured]], generator: np.random.Generator
+) -> Iterator[dict[str, Any]]:
     seconds = {cell: [each.seconds for each in results_of(trials, cell)] for cell in CELLS}
-    goals = []
     for work in Work:
         own = seconds[Cell(work, Way.PUBLISH)]
         if not work.is_upload:
-            found = estimate_of_median(own, generator)
-            verdict, limit = at_most(found, MOST_SECONDS), {"most_seconds": MOST_SECONDS}
-            goals.append(_goal(work, None, limit, rounded(found), verdict))
+            yield goal(work, estimate_of_median(own, generator), most=MOST_SECONDS, unit="s")
             continue
         for way, least in LEAST_RATIOS.items():
             # The same bytes: the ratio of the rates is the inverse ratio of the times.
             ratio = ratio_of_medians(seconds[Cell(work, way)], own, generator)
-            limit = {"least_ratio": least}
-            goals.append(_goal(work, way, limit, rounded(ratio), at_least(ratio, least)))
-    return goals
-
-
-def _goal(
-    work: Work, baseline: Way | None, limit: Mapping[str, float], found: object, verdict: str
-) -> dict[str, Any]:
-    return {"work": work, "baseline": baseline, **limit, "found": found, "verdict": verdict}
-
-
-def _cell(cell: Cell, trials: Sequence[Trial[Cell, Measured]]) -> dict[str, Any]:
-    own = [trial for trial in trials if trial.cell == cell]
-    return {
-        "work": cell.work,
-        "way": cell.way,
-        "seconds": rounded(spread(trial.result.seconds for trial in own)),
-        "peak_bytes": max(trial.result.peak_bytes for trial in own),
-        "trials": [
-            {
-                "round": trial.round,
-                "seconds": round(trial.result.seconds, 3),
-                "peak_bytes": trial.result.peak_bytes,
-            }
-            for trial in own
-        ],
-    }
+            yield goal(f"{work}: rate, in times of `{way}`", ratio, least=least)
 
 
 def page(document: Document) -> str:
@@ -91,22 +63,10 @@ def page(document: Document) -> str:
             significant(seconds["median"]),
             f"{significant(seconds['low'])} to {significant(seconds['high'])}",
             _rate(sizes, Work(cell["work"]), seconds["median"]),
-            significant(cell["peak_bytes"] / MEGABYTE),
+            significant(cell["readings"]["peak_bytes"]["high"] / MEGABYTE),
         ]
         for cell in document["cells"]
-        for seconds in [cell["seconds"]]
-    ]
-    goals = [
-        [
-            _named(sizes, goal["work"]),
-            f"rate / `{goal['baseline']}`" if goal["baseline"] else "seconds",
-            estimated(goal["found"]),
-            f"at least {goal['least_ratio']:g}"
-            if goal["baseline"]
-            else f"at most {goal['most_seconds']:g}",
-            goal["verdict"],
-        ]
-        for goal in document["goals"]
+        for seconds in [cell["readings"]["seconds"]]
     ]
     total = sizes[Work.PREFIX].total_bytes / GIGABYTE
     return result_page(
@@ -115,8 +75,7 @@ def page(document: Document) -> str:
         [
             "`slipway publish` beside `s5cmd cp` and `aws s3 sync`, to an S3 server on the same "
             "machine. No network and no AWS took part.",
-            goals_line(goal["verdict"] for goal in document["goals"]),
-            table(["files", "measured", "found", "goal", "verdict"], goals),
+            *goals_section(document["goals"], "95 % interval"),
             f"A publish that sends nothing may take {MOST_SECONDS:g} s, the start of the command "
             f"included. The large prefix has {total:g} GB, all of which has arrived without the "
             "manifest. Publishing lists it, finds nothing to send and writes manifest and lock.",

@@ -17,7 +17,7 @@ from benchmarks.config_language.configs import (
     write_project,
 )
 from benchmarks.config_language.design import Task, measures, tasks
-from benchmarks.config_language.report import result, verdict_line
+from benchmarks.config_language.report import page, result
 from benchmarks.config_language.session import measure, probe_variables, run_probe
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import Verdict
@@ -63,52 +63,48 @@ def document(*validate_seconds: float, configs: int = 1000, megabytes: float = 4
 
 
 def test_the_goals_are_about_a_thousand_configs():
-    goals = {measure.key: measure.goal for measure in measures(1000, ["tiny", "custom"])}
+    goals = {
+        f"{measure.task} {measure.reading}": measure.goal
+        for measure in measures(1000, ["tiny", "custom"])
+    }
     assert goals == {
         "validate task_seconds": 2.0,
-        "validate peak_memory_bytes": 150e6,
+        "validate peak_memory_bytes": 150.0,
         "validate process_seconds": None,
         "review process_seconds": 5.0,
         "review processor_seconds": None,
         "import import_seconds": 0.3,
         "validate import_seconds": None,
-        "plan tiny task_seconds": 0.05,
-        "plan custom task_seconds": 0.05,
+        "plan tiny task_seconds": 50,
+        "plan custom task_seconds": 50,
     }
     for configs, review_seconds in ((999, 5.0), (499, None)):
         smaller = [measure.goal for measure in measures(configs, ["tiny", "custom"])]
-        assert smaller == [None, None, None, review_seconds, None, 0.3, None, 0.05, 0.05]
+        assert smaller == [None, None, None, review_seconds, None, 0.3, None, 50, 50]
 
 
 @pytest.mark.parametrize(
     ("seconds", "verdict"),
     [
         ((1.0, 1.2, 1.9), Verdict.MET),
-        ((1.0, 1.2, 2.0), Verdict.MET_BY_MEDIAN),
-        ((1.0, 2.0, 2.1), Verdict.MISSED),
+        ((1.0, 1.2, 2.1), Verdict.MET_BY_MEDIANS),
+        ((1.0, 2.1, 2.2), Verdict.MISSED),
     ],
 )
-def test_a_goal_is_met_below_its_limit(seconds, verdict):
-    first, _, stated, *_ = document(*seconds)["measures"]
+def test_a_goal_is_met_within_its_limit(seconds, verdict):
+    first, _, stated, *_ = document(*seconds)["goals"]
     assert first["verdict"] == verdict
-    assert (first["median"], first["lowest"], first["highest"]) == (
-        seconds[1],
-        seconds[0],
-        seconds[2],
-    )
-    assert stated["verdict"] is None
+    assert first["found"] == {"value": seconds[1], "low": seconds[0], "high": seconds[2]}
+    assert (stated["verdict"], stated["limit"]) == (None, "none")
 
 
-def test_the_verdict_in_one_line():
-    assert verdict_line(document(1.0, 1.0, 1.0)) == "**All 6 goals met**, by every trial."
-    assert verdict_line(document(3.0, 3.0, 3.0, megabytes=150)) == (
-        "**4 of 6 goals met.** `slipway validate`, 1,000 configs, after the import: not met; "
-        "`slipway validate`, 1,000 configs: peak memory: not met."
-    )
-    assert verdict_line(document(1.0, configs=1)) == (
-        "**All 3 goals met**, by every trial. The goals of `slipway validate` are for 1,000 "
-        "configs, and were not measured."
-    )
+def test_the_page_counts_the_goals_and_has_their_units():
+    shown = page(document(3.0, 3.0, 3.0, megabytes=151))
+    assert "**4 of 6 goals met.** The others: 2 not met." in shown
+    assert ": peak memory | at most 150 MB | 151 MB | 151 to 151 | not met |" in shown
+    few = page(document(1.0, configs=1))
+    assert "**3 of 3 goals met.**" in few
+    assert "are for 1,000 configs, and were not measured." in few
 
 
 def test_the_committed_result_follows_from_its_trials():
@@ -118,17 +114,14 @@ def test_the_committed_result_follows_from_its_trials():
         for task in tasks(1000, [(each,) * 2 for each in given["design"]["templates"]])
     }
     trials = [
-        Trial(
-            keys[each["task"]],
-            each["round"],
-            {k: v for k, v in each.items() if k not in ("round", "task")},
-        )
-        for each in given["trials"]
+        Trial(keys[cell["task"]], each["round"], {k: v for k, v in each.items() if k != "round"})
+        for cell in given["cells"]
+        for each in cell["trials"]
     ]
     found = document_of(result(given["design"], trials))
-    assert found["measures"] == given["measures"]
-    assert found["trials"] == given["trials"]
-    assert shape(document(1.0)["measures"]) == shape(given["measures"])
+    assert found["goals"] == given["goals"]
+    assert found["cells"] == given["cells"]
+    assert shape(document(1.0)["goals"]) == shape(given["goals"])
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.control_plane.design import COMMANDS, GOAL_COMMAND, cells_of
-from benchmarks.control_plane.report import goal_line, page, result
+from benchmarks.control_plane.report import page, result
 from benchmarks.control_plane.workspace import SAMPLE, SizedProject, command_variables
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import Verdict
@@ -48,18 +48,17 @@ def test_a_command_line_names_the_model_everywhere_and_asks_nothing():
 def test_the_document_has_every_trial_of_every_cell_in_the_committed_form():
     found = document({1: (10.0,) * 3, 500: (11.0,) * 3})
     assert shape(found["cells"]) == shape(committed("control-plane")["cells"])
-    assert found["goal"].keys() == committed("control-plane")["goal"].keys()
     assert len(found["cells"]) == 2 * len(COMMANDS)
     assert found["cells"][1] == {
         "command": "cdk-deploy-selected",
         "typed": "cdk deploy NAME -c models=NAME",
         "form": "selected",
         "config_count": 500,
-        "median_seconds": 11.0,
-        "lowest_seconds": 11.0,
-        "highest_seconds": 11.0,
-        "median_processor_seconds": 5.5,
         "ratio": {"value": 1.1, "low": 1.1, "high": 1.1},
+        "readings": {
+            "seconds": {"median": 11.0, "low": 11.0, "high": 11.0},
+            "processor_seconds": {"median": 5.5, "low": 5.5, "high": 5.5},
+        },
         "trials": [
             {"round": number, "seconds": 11.0, "processor_seconds": 5.5} for number in (1, 2, 3)
         ],
@@ -82,22 +81,21 @@ def test_ratios_are_to_the_smallest_size():
 )
 def test_the_goal_is_of_the_largest_project_and_the_smallest(large, verdict):
     found = document({1: (10.0,) * 3, 10: (99.0,) * 3, 500: large})
-    assert found["goal"]["verdict"] == verdict
+    assert [each["verdict"] for each in found["goals"]] == [verdict]
 
 
 @pytest.mark.parametrize("sizes", [(1, 10), (10, 500), (500,), (1,)])
 def test_without_both_of_the_goals_sizes_there_is_no_verdict(sizes):
     found = document(dict.fromkeys(sizes, (1.0, 1.0)))
-    assert found["goal"]["verdict"] == Verdict.NOT_MEASURED
-    shown = ", ".join(map(str, sizes))
-    assert goal_line(found).startswith(f"**Goal not measured** (sizes: {shown}): `cdk deploy NAME")
+    [goal] = found["goals"]
+    assert (goal["found"], goal["verdict"]) == (None, Verdict.NOT_MEASURED)
+    assert "The others: 1 not measured." in page(found)
 
 
 def test_one_trial_has_no_interval_and_one_size_no_ratio():
-    assert "95 %" not in page(document({1: (10.0,), 500: (13.0,)}))
-    assert goal_line(document({1: (10.0,), 500: (13.0,)})).startswith(
-        "**Goal not met: 1.30 times** (one trial; 13.0 s against 10.0 s). "
-    )
+    shown = page(document({1: (10.0,), 500: (13.0,)}))
+    assert " | at most 1.2 | 1.30 | one trial | not met |" in shown
+    assert "| 10.00 | 13.00 | 1.30 (one trial) |" in shown
     assert "| command | 1 |\n| --- | ---: |\n" in page(document({1: (10.0,)}))
 
 

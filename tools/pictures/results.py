@@ -56,13 +56,9 @@ def _commands(results: dict[str, Any]) -> str:
     def series(words: str, classes: str) -> Iterator[Series]:
         for verb in ("deploy", "diff", "synth"):
             values = [
-                Value(
-                    cell["config_count"],
-                    cell["median_seconds"],
-                    cell["lowest_seconds"],
-                    cell["highest_seconds"],
-                )
+                Value(cell["config_count"], found["median"], found["low"], found["high"])
                 for cell in _matching(results["cells"], typed=f"cdk {verb} NAME{words}")
+                for found in [cell["readings"]["seconds"]]
             ]
             yield Series(verb, values, classes)
 
