@@ -21,6 +21,7 @@ from benchmarks.lmi.djl import MAX_BATCH_DELAY_MILLISECONDS
 from benchmarks.lmi.prompts import MAX_NEW_TOKENS, PROMPTS
 from benchmarks.lmi.serving import Life, ServingSession
 from benchmarks.lmi.weights import WeightsSession
+from benchmarks.readings import cells_as_json
 from benchmarks.report import (
     CLOSED_LOOP,
     Document,
@@ -134,8 +135,10 @@ def _life(order: int, trial: Trial[System, Life]) -> dict[str, Any]:
 
 
 def _weights_result(session: WeightsSession) -> dict[str, Any]:
-    costs = {transfer: results_of(session.trials, transfer) for transfer in TRANSFERS}
-    baseline = [cost.seconds for cost in costs[BASELINE]]
+    seconds = {
+        transfer: [cost.seconds for cost in results_of(session.trials, transfer)]
+        for transfer in TRANSFERS
+    }
     return {
         "weights_bytes": session.weights_bytes,
         "archive_bytes": session.archive_bytes,
@@ -144,26 +147,15 @@ def _weights_result(session: WeightsSession) -> dict[str, Any]:
             for connections, rate in session.store_bytes_per_second.items()
         ],
         "disk_bytes_per_second": round(session.disk_bytes_per_second),
-        "transfers": [
-            {
+        "transfers": cells_as_json(
+            TRANSFERS,
+            session.trials,
+            lambda transfer: {
                 "way": transfer.way,
                 "content": transfer.content,
-                "seconds": rounded(spread(cost.seconds for cost in own), _DIGITS),
-                "processor_seconds": round(median(cost.processor_seconds for cost in own), 3),
-                "times_of_baseline": _ratio([cost.seconds for cost in own], baseline),
-            }
-            for transfer, own in costs.items()
-        ],
-        "trials": [
-            {
-                "way": trial.cell.way,
-                "content": trial.cell.content,
-                "round": trial.round,
-                "order": order,
-                **rounded(trial.result, _DIGITS),
-            }
-            for order, trial in enumerate(session.trials, start=1)
-        ],
+                "times_of_baseline": _ratio(seconds[transfer], seconds[BASELINE]),
+            },
+        ),
     }
 
 
@@ -277,7 +269,7 @@ def _weights(document: Document) -> Iterator[str]:
     rows = []
     for each in weights["transfers"]:
         transfer = Transfer(Way(each["way"]), Content(each["content"]))
-        seconds = each["seconds"]["median"]
+        seconds = each["readings"]["seconds"]["median"]
         rows.append(
             [
                 transfer.way.label,
@@ -285,7 +277,7 @@ def _weights(document: Document) -> Iterator[str]:
                 f"{seconds:.2f}",
                 f"{size / seconds / _GIGABYTE:.2f}",
                 "" if transfer == BASELINE else _shown_ratio(each["times_of_baseline"]),
-                f"{each['processor_seconds']:.1f}",
+                f"{each['readings']['processor_seconds']['median']:.1f}",
             ]
         )
     store = ", ".join(

@@ -7,28 +7,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.driver import driver_as_list
-from benchmarks.estimates import Verdict, at_least
-from benchmarks.overhead import (
-    CONNECTIONS,
-    LONGEST_P50_SECONDS,
-    MOST_TIMES_THE_ECHO,
-    Costs,
-    overhead_as_json,
-    overhead_as_list,
-)
+from benchmarks.overhead import Costs, overhead_as_json, overhead_as_list, overhead_goals
+from benchmarks.readings import goal, goals_section
 from benchmarks.report import (
     CLOSED_LOOP,
-    MILLISECONDS,
     Document,
     capitalized,
     counted,
-    goals_line,
-    interval,
     interval_note,
     items,
     picture,
     result_page,
-    rounded,
     rounded_rate,
     significant,
     table,
@@ -53,25 +42,23 @@ def result(design: Design, sessions: Sequence[ModelSession], costs: Costs) -> di
     generator = np.random.default_rng(design.seed)
     return {
         "design": asdict(design),
-        "goals": [_goal(goal, sessions[0], generator) for goal in GOALS],
-        "overhead": overhead_as_json(costs, generator),
+        "goals": [
+            *(_goal(each, sessions[0], generator) for each in GOALS),
+            *overhead_goals(costs, generator),
+        ],
+        "overhead": overhead_as_json(costs),
         "models": [_model(design, session) for session in sessions],
     }
 
 
-def _goal(goal: Goal, session: ModelSession, generator: np.random.Generator) -> dict[str, Any]:
+def _goal(wanted: Goal, session: ModelSession, generator: np.random.Generator) -> dict[str, Any]:
     measured = {trial.cell.about: trial.cell for trial in session.trials}
-    ratio, verdict = None, Verdict.NOT_MEASURED
-    if {goal.fast, goal.baseline} <= measured.keys():
-        cell, baseline = measured[goal.fast], measured[goal.baseline]
+    ratio = None
+    if {wanted.fast, wanted.baseline} <= measured.keys():
+        cell, baseline = measured[wanted.fast], measured[wanted.baseline]
         ratio = throughput_ratio(session.trials, cell, baseline, generator)
-        verdict = at_least(ratio, goal.least)
-    return {
-        "goal": goal.title,
-        "least": goal.least,
-        "ratio": rounded(ratio) if ratio else None,
-        "verdict": verdict,
-    }
+    title = f"{capitalized(session.model.title)}: {wanted.title}"
+    return goal(title, ratio, least=wanted.least)
 
 
 def _model(design: Design, session: ModelSession) -> dict[str, Any]:
@@ -115,13 +102,9 @@ def page(document: Document) -> str:
     """Returns the page: the goals, and of each model a plot and a table for each workload."""
     design = document["design"]
     titles = {model["name"]: capitalized(model["title"]) for model in design["models"]}
-    overhead = document["overhead"]
-    verdicts = [goal["verdict"] for goal in document["goals"]]
-    verdicts += [overhead["p50_verdict"], overhead["processor_verdict"]]
-    starts = counted(len(overhead["lives"]) // 2, "start")
+    starts = counted(len(document["overhead"]["lives"]) // 2, "start")
     sections = [
-        goals_line(verdicts),
-        _goals(document, titles[design["models"][0]["name"]]),
+        *goals_section(document["goals"], "95 % interval"),
         f"{interval_note(design['trials'])} The stub has {starts}, each of which counts as a "
         "trial.",
     ]
@@ -148,7 +131,7 @@ def page(document: Document) -> str:
             *sections,
             "## The server and the load driver alone",
             f"Over a model that computes nothing, the medians of {starts} of each program:",
-            overhead_as_list(overhead),
+            overhead_as_list(document["overhead"]),
             "The load driver against a server that does nothing, including this server's time:",
             driver_as_list(document["driver"], "p99"),
         ],
@@ -159,35 +142,6 @@ def page(document: Document) -> str:
         f"Order, requests and random weights: seed {design['seed']}.",
         CLOSED_LOOP,
     )
-
-
-def _goals(document: Document, title: str) -> str:
-    rows = []
-    for goal in document["goals"]:
-        ratio = goal["ratio"]
-        found = [f"{ratio['value']:.2f}", interval(ratio)] if ratio else ["", ""]
-        least = f"at least {goal['least']:g}"
-        rows.append([f"{title}: {goal['goal']}", least, *found, goal["verdict"]])
-    overhead = document["overhead"]
-    p50, ratio = overhead["p50_milliseconds"], overhead["processor_ratio"]
-    rows += [
-        [
-            "The server over a stub model: p50 of a lone request",
-            f"under {LONGEST_P50_SECONDS * MILLISECONDS:g} ms",
-            f"{p50['value']:.2f} ms",
-            interval(p50),
-            overhead["p50_verdict"],
-        ],
-        [
-            f"The server over a stub model: processor time of a request with {CONNECTIONS} "
-            "connections, against uvicorn's echo",
-            f"at most {MOST_TIMES_THE_ECHO:g}",
-            f"{ratio['value']:.2f}",
-            interval(ratio),
-            overhead["processor_verdict"],
-        ],
-    ]
-    return table(["goal", "", "found", "95 % interval", ""], rows)
 
 
 def _workload(workload: Document, model: Document, title: str) -> Iterator[str]:

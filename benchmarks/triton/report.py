@@ -1,5 +1,6 @@
 """Computes throughputs, ratios and verdicts from trials, and makes a page of them."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import product
 from statistics import fmean
@@ -8,16 +9,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.driver import driver_as_list
-from benchmarks.estimates import at_least, at_most
+from benchmarks.readings import goal, goals_section
 from benchmarks.report import (
     CLOSED_LOOP,
     Document,
-    capitalized,
-    estimated,
-    goals_line,
     picture,
     result_page,
-    rounded,
     significant,
     table,
 )
@@ -45,10 +42,7 @@ def result(design: Design, session: Session) -> dict[str, Any]:
     generator = np.random.default_rng(design.seed)
     return {
         "design": asdict(design),
-        "goals": [
-            _goal(copies, baseline, least, session, generator)
-            for copies, (baseline, least) in product(COPIES, LEAST_THROUGHPUT_RATIOS.items())
-        ],
+        "goals": list(_goals(session, generator)),
         "tokens": list(map(token_count, QUERIES)),
         "answers_compared": session.answers,
         "cells": cells_as_json(
@@ -65,48 +59,21 @@ def result(design: Design, session: Session) -> dict[str, Any]:
     }
 
 
-def _goal(
-    copies: int, baseline: System, least: float, session: Session, generator: np.random.Generator
-) -> dict[str, Any]:
-    cell, other = (Cell(Server(each, copies), GOAL_CLIENTS) for each in (System.TRITON, baseline))
-    throughput = throughput_ratio(session.trials, cell, other, generator)
-    p99 = latency_ratio(session.trials, cell, other, "p99", generator)
-    return {
-        "baseline": baseline,
-        "copies": copies,
-        "clients": GOAL_CLIENTS,
-        "least_throughput_ratio": least,
-        "throughput_ratio": rounded(throughput),
-        "throughput_verdict": at_least(throughput, least),
-        "most_p99_ratio": MOST_P99_RATIO,
-        "p99_ratio": rounded(p99),
-        "p99_verdict": at_most(p99, MOST_P99_RATIO),
-    }
+def _goals(session: Session, generator: np.random.Generator) -> Iterator[dict[str, Any]]:
+    for copies, (baseline, least) in product(COPIES, LEAST_THROUGHPUT_RATIOS.items()):
+        cell, other = (
+            Cell(Server(each, copies), GOAL_CLIENTS) for each in (System.TRITON, baseline)
+        )
+        against = f"{copies} {'copy' if copies == 1 else 'copies'}, against {baseline.label}"
+        throughput = throughput_ratio(session.trials, cell, other, generator)
+        yield goal(f"requests/s of {against}", throughput, least=least)
+        p99 = latency_ratio(session.trials, cell, other, "p99", generator)
+        yield goal(f"p99 of {against}", p99, most=MOST_P99_RATIO)
 
 
 def page(document: Document) -> str:
     """Returns the page: the goals, every measurement, the load driver."""
-    tokens, goals = document["tokens"], document["goals"]
-    header = [
-        f"Slipway on Triton, {GOAL_CLIENTS} clients, against",
-        "ratio of requests/s",
-        "at least",
-        "",
-        f"ratio of p99: at most {MOST_P99_RATIO:g}",
-        "",
-    ]
-    rows = [
-        [
-            f"{capitalized(System(goal['baseline']).label)}, "
-            f"{goal['copies']} {'copy' if goal['copies'] == 1 else 'copies'}",
-            estimated(goal["throughput_ratio"]),
-            f"{goal['least_throughput_ratio']:g}",
-            goal["throughput_verdict"],
-            estimated(goal["p99_ratio"]),
-            goal["p99_verdict"],
-        ]
-        for goal in goals
-    ]
+    tokens = document["tokens"]
     cells = [
         [
             str(cell["clients"]),
@@ -124,11 +91,9 @@ def page(document: Document) -> str:
         [
             "No GPU took part. The page compares ways to serve the same small T5 on the CPU of one "
             "machine.",
-            goals_line(
-                goal[key] for goal in goals for key in ("throughput_verdict", "p99_verdict")
-            ),
-            table(header, rows),
-            "In brackets: the 95 % interval.",
+            *goals_section(document["goals"], "95 % interval"),
+            f"Slipway on Triton, {GOAL_CLIENTS} clients: the ratios to the same server without "
+            "batches, and to `generate` for each request on it.",
             *picture(
                 document, "benchmark-triton", "Requests per second of each server by its clients"
             ),

@@ -292,7 +292,7 @@ def _weights(results: dict[str, Any]) -> str:
         label = labels[transfer["way"]]
         if not is_prefix:
             label += f": {contents[transfer['content']]}"
-        rows.append(_bar(label, transfer["seconds"], " s", is_slipway=is_prefix))
+        rows.append(_bar(label, transfer["readings"]["seconds"], " s", is_slipway=is_prefix))
     return bars_picture(
         "Weights from a local S3: a prefix beside a tar.gz",
         "Seconds until 2 GB of weights are on the disk, by how they are fetched.",
