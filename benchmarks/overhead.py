@@ -151,11 +151,11 @@ def overhead_goals(costs: Costs, generator: np.random.Generator) -> Iterator[dic
         most=LONGEST_P50_MILLISECONDS,
         unit="ms",
     )
-    used = ([each.processor_seconds for each in program] for program in (slipway, echo))
+    used, echoed = ([each.processor_seconds for each in lives] for lives in (slipway, echo))
     yield goal(
         f"The server over a stub model: processor time of a request with {CONNECTIONS} "
         "connections, against uvicorn's echo",
-        ratio_of_medians(*used, generator),
+        ratio_of_medians(used, echoed, generator),
         most=MOST_TIMES_THE_ECHO,
     )
 
