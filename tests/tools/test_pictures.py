@@ -10,10 +10,10 @@ import pytest
 from slipway.operations.axis import axis_to
 from tools.pictures import FOLDER, pictures
 from tools.pictures.bars import Panel, Row, bars_picture
-from tools.pictures.demo import RECORDING
 from tools.pictures.lines import Series, Value, lines_picture
 from tools.pictures.style import CSS
 
+RECORDING = FOLDER.parents[1] / "tools" / "pictures" / "demo.txt"
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURES = sorted(FOLDER.glob("*.svg"))
 # Each ground, and the colours of the text that stands on it.

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from slipway.operations.axis import Axis, axis_to
 from tools.pictures.drawing import (
     MARGIN,
+    WIDTH,
     circle,
     classed,
-    document,
     interval,
     line,
-    notes,
     number,
+    plot,
     text,
 )
 
-_WIDTH = 752
 _ROW = 26
 _BAR = 14
 _GROUP_GAP = 10
@@ -83,10 +82,9 @@ def bars_picture(
     """
     parts, top = list[str](), float(MARGIN)
     for panel in panels:
-        drawn, top = _panel(panel, top, MARGIN + label_width, _WIDTH - MARGIN - value_width)
+        drawn, top = _panel(panel, top, MARGIN + label_width, WIDTH - MARGIN - value_width)
         parts += drawn
         top += _PANEL_GAP
-    written = notes(note, top - _PANEL_GAP + 14)
     values = " ".join(
         f"{panel.title} "
         + "; ".join(
@@ -97,12 +95,7 @@ def bars_picture(
         + "."
         for panel in panels
     )
-    return document(
-        title,
-        f"{description} {values}".replace("`", ""),
-        (_WIDTH, top - _PANEL_GAP + 14 + 18 * len(written) + 20),
-        [*parts, *written],
-    )
+    return plot(title, f"{description} {values}", parts, note, top - _PANEL_GAP + 14)
 
 
 def _panel(panel: Panel, top: float, left: float, right: float) -> tuple[list[str], float]:
@@ -150,4 +143,4 @@ def _row(row: Row, axis: Axis, middle: float, *, is_point: bool) -> list[str]:
         )
         # The interval has a rim, so that it stands out from the bar.
         parts += [line(low, high, "rim"), *interval(low, high, 4, "ink")]
-    return [*parts, text(_WIDTH - MARGIN, base, row.text, f"label end {row.tone}".rstrip())]
+    return [*parts, text(WIDTH - MARGIN, base, row.text, f"label end {row.tone}".rstrip())]

@@ -8,35 +8,34 @@ from xml.sax.saxutils import escape
 from tools.pictures.style import style
 
 MARGIN = 24
+WIDTH = 752
 
 
-def document(
-    title: str,
-    description: str,
-    size: tuple[float, float],
-    parts: Iterable[str],
-    more_style: str = "",
-) -> str:
+def plot(title: str, description: str, parts: Iterable[str], note: str, top: float) -> str:
     """Returns an SVG document.
 
     Args:
         title: what a screen reader says first.
         description: what a screen reader says of the content.
-        size: width and height in pixels.
         parts: the elements.
-        more_style: further CSS.
+        note: small text below the plot, in lines of the picture's width.
+        top: of the note.
     """
-    width, height = map(number, size)
-    words = textwrap.fill(escape(description), 100, initial_indent="    ", subsequent_indent="    ")
+    written = [
+        text(MARGIN, top + 12 + 18 * index, each, "label soft")
+        for index, each in enumerate(textwrap.wrap(note, 115))
+    ]
+    height = top + 18 * len(written) + 20
+    told = escape(description.replace("\n", " ").replace("`", ""))
+    words = textwrap.fill(told, 100, initial_indent="    ", subsequent_indent="    ")
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title desc">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{number(height)}" '
+        f'viewBox="0 0 {WIDTH} {number(height)}" role="img" aria-labelledby="title desc">',
         f'  <title id="title">{escape(title)}</title>',
         f'  <desc id="desc">\n{words}\n  </desc>',
-        f"{style()}{more_style}"
-        f'  <rect class="panel" x="0.5" y="0.5" width="{number(size[0] - 1)}" '
-        f'height="{number(size[1] - 1)}" rx="8"/>',
-        *(f"  {part}" for part in parts),
+        f'{style()}  <rect class="panel" x="0.5" y="0.5" width="{WIDTH - 1}" '
+        f'height="{number(height - 1)}" rx="8"/>',
+        *(f"  {part}" for part in (*parts, *written)),
         "</svg>\n",
     ]
     return "\n".join(lines)
@@ -71,12 +70,6 @@ def circle(centre: tuple[float, float], radius: float, classes: str) -> str:
     """Returns a disc."""
     x, y = map(number, centre)
     return f'<circle{classed(classes)} cx="{x}" cy="{y}" r="{number(radius)}"/>'
-
-
-def notes(words: str, top: float) -> list[str]:
-    """Returns small text below a plot, in lines of a picture's width."""
-    lines = enumerate(textwrap.wrap(words, 115))
-    return [text(MARGIN, top + 12 + 18 * index, each, "label soft") for index, each in lines]
 
 
 def classed(*classes: str) -> str:

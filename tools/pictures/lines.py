@@ -7,17 +7,16 @@ from benchmarks.report import significant
 from slipway.operations.axis import Axis, axis_to
 from tools.pictures.drawing import (
     MARGIN,
+    WIDTH,
     circle,
     classed,
-    document,
     interval,
     line,
-    notes,
     number,
+    plot,
     text,
 )
 
-_WIDTH = 752
 _GAP = 26
 _HEIGHT = 190  # of the axis
 _LABEL_HEIGHT = 15
@@ -81,7 +80,7 @@ def lines_picture(
     greatests = [
         max(each.high for one in series for each in one.values) for series in panels.values()
     ]
-    width = (_WIDTH - 2 * MARGIN - _GAP) / 2
+    width = (WIDTH - 2 * MARGIN - _GAP) / 2
     parts, top = list[str](), float(MARGIN)
     for index, (panel, series) in enumerate(panels.items()):
         left = MARGIN + index % 2 * (width + _GAP)
@@ -92,7 +91,6 @@ def lines_picture(
         parts += _panel(series, greatest, numbers_title, left, left + width - label_width, upper)
         if index % 2:
             top += 48 + _HEIGHT + 40 + _GAP
-    written = notes(note, top - _GAP + 12)
     values = " ".join(
         f"{panel}: {one.label}: "
         + ", ".join(f"{significant(each.value)} at {each.number}" for each in one.values)
@@ -100,12 +98,7 @@ def lines_picture(
         for panel, series in panels.items()
         for one in series
     )
-    return document(
-        title,
-        f"{description} {values}".replace("\n", " ").replace("`", ""),
-        (_WIDTH, top - _GAP + 12 + 18 * len(written) + 20),
-        [*parts, *written],
-    )
+    return plot(title, f"{description} {values}", parts, note, top - _GAP + 12)
 
 
 def _panel(

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tools.pictures.drawing import MARGIN, circle, document, line, notes, text
+from tools.pictures.drawing import MARGIN, WIDTH, circle, line, plot, text
 
-_WIDTH, _GAP, _SIDE = 752, 26, 300
+_GAP, _SIDE = 26, 300
 _TICKS = (1, 2, 5, 10, 20, 50)
 _LEAST, _MOST = 0.6, 70.0
 
@@ -43,7 +43,7 @@ def scatter_picture(
     parts, told = list[str](), [description]
     top = MARGIN + 48.0
     for index, (panel, points) in enumerate(panels.items()):
-        left = MARGIN + 34 + index * ((_WIDTH - 2 * MARGIN - _GAP) / 2 + _GAP)
+        left = MARGIN + 34 + index * ((WIDTH - 2 * MARGIN - _GAP) / 2 + _GAP)
         parts.append(text(left - 34, MARGIN + 12, panel, "title"))
         parts.append(text(left - 34, MARGIN + 32, y_title, "small soft"))
         parts += _axes(left, top, x_title)
@@ -55,9 +55,7 @@ def scatter_picture(
             told.append(
                 f"{name}: {len(own)} rows, {100 * min(own):+.0f} to {100 * max(own):+.0f} %."
             )
-    written = notes(note, top + _SIDE + 48)
-    size = (_WIDTH, top + _SIDE + 48 + 18 * len(written) + 20)
-    return document(title, " ".join(told), size, [*parts, *written])
+    return plot(title, " ".join(told), parts, note, top + _SIDE + 48)
 
 
 def _at(value: float) -> float:
