@@ -20,7 +20,7 @@ from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
 from tests.support.stacks import Stacks
 from tools.verify_aws import __main__ as program
-from tools.verify_aws import removal, stacks
+from tools.verify_aws import account as accounts
 from tools.verify_aws.commands import CommandError
 from tools.verify_aws.project import Target
 from tools.verify_aws.steps import STEPS
@@ -348,12 +348,12 @@ class Statuses:
 
 
 def awaited(access: Any, seconds: float) -> str | None:
-    return removal.await_stack(access, "stack", until=time.monotonic() + seconds)
+    return accounts.await_stack(access, "stack", until=time.monotonic() + seconds)
 
 
 def test_a_stack_that_still_changes_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A deployment that was interrupted goes on in CloudFormation."""
-    monkeypatch.setattr(stacks, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(accounts, "POLL_SECONDS", 0.01)
     assert awaited(Statuses("UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"), 60) == "UPDATE_COMPLETE"
     # A change set that nobody executed changes nothing.
     assert awaited(Statuses("REVIEW_IN_PROGRESS"), 60) == "REVIEW_IN_PROGRESS"

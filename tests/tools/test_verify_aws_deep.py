@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +15,25 @@ import pytest
 import yaml
 from botocore.exceptions import ClientError
 
+from slipway.deployed.served import Served
+from slipway.operations.deployment import Deployment
+from slipway.operations.status.differences import Difference
+from slipway.operations.status.report import EndpointStatus, Status
+from slipway.operations.status.rollback_causes import Trip
 from tests.support.waiting import eventually
 from tools import prose
-from tools.verify_aws import cost, stacks
-from tools.verify_aws.answers import Answer, is_aws, lines, quote
-from tools.verify_aws.commands import CommandError, Deployment, Session
-from tools.verify_aws.deep import run as questions
-from tools.verify_aws.deep.queue import Queue
-from tools.verify_aws.deep.updates import Updates
-from tools.verify_aws.deep.watch import Watch, awaited
-from tools.verify_aws.project import Deep, Target, write_project
-from tools.verify_aws.report import CheckError, Report
-from tools.verify_aws.steps import STEPS
+from tools.verify_aws import account as accounts
+from tools.verify_aws import cost, questions, steps
+from tools.verify_aws.account import awaited
+from tools.verify_aws.commands import CheckError, CommandError, Session
+from tools.verify_aws.project import Target, write_project
+from tools.verify_aws.questions import Questions
+from tools.verify_aws.report import Answer, Report, quote
+from tools.verify_aws.steps import STEPS, ask_all, render_answers
+from tools.verify_aws.watch import Watch
 
 ACCOUNT = "123456789012"
-TARGET = Target(ACCOUNT, "us-east-1", "ml.m5.large", deep=Deep("ml.m5.xlarge"))
+TARGET = Target(ACCOUNT, "us-east-1", "ml.m5.large", other_type="ml.m5.xlarge")
 AWS, EMBEDDED = "https://sts.us-east-1.amazonaws.com", "http://127.0.0.1:4566"
 ENDPOINT, AFTER = "HostingEndpointD164256E", "EndpointUpdateAfter0A1B2C3D"
 STARTED = datetime(2026, 11, 28, 12, tzinfo=UTC)
@@ -40,12 +45,30 @@ class Account:
     def __init__(self) -> None:
         self.config, self.status, self.reason = "config-1", "InService", ""
         self.streams = ["AllTraffic/i-1"]
-        self.policy_name, self.policy_arn, self.known_arn, self.value = "p-1", "arn:1", "arn:1", 600
-        self.stack, self.events = "UPDATE_COMPLETE", [event("x", "UPDATE_COMPLETE", "", 0)]
+        self.policy_name, self.policy_arn, self.known_arn = "p-1", "arn:1", "arn:1"
+        self.stack, self.failures, self.changed = "UPDATE_COMPLETE", tuple[str, ...](), STARTED
+        self.differences: tuple[Difference, ...] = ()
+        self.trips: tuple[Trip, ...] = ()
         self.tags: dict[str, str] = {}
-        self.raised = False
         self.fails = False
         self.deployment: dict[str, Any] | None = None
+
+    def found(self) -> Status:
+        """What `slipway status` finds."""
+        name, served = TARGET.endpoint, Served(self.config)
+        return Status(
+            planned=None,
+            differences=self.differences,
+            endpoint=EndpointStatus(name, self.status, STARTED, self.reason, served, ()),
+            deployment=Deployment(
+                name, self.stack, self.changed, None, self.failures, is_protected=False
+            ),
+            declared=None,
+            alarms=(),
+            trips=self.trips,
+            log_group="",
+            log_lines=(),
+        )
 
     def client(self, _service: str) -> Account:
         return self
@@ -74,99 +97,60 @@ class Account:
     def describe_log_streams(self, **_: Any) -> Any:
         return {"logStreams": [{"logStreamName": name} for name in self.streams]}
 
-    def get_log_events(self, **_: Any) -> Any:
+    def filter_log_events(self, **_: Any) -> Any:
         moment = STARTED + timedelta(seconds=90)
-        return {"events": [{"timestamp": moment.timestamp() * 1000, "message": "loaded"}]}
+        event = {"timestamp": moment.timestamp() * 1000, "message": "loaded", "logStreamName": "i"}
+        return {"events": [event]}
 
     def describe_scaling_policies(self, **_: Any) -> Any:
-        tracking = {"TargetValue": float(self.value)}
-        policy = {"PolicyName": self.policy_name, "PolicyARN": self.policy_arn}
-        return {
-            "ScalingPolicies": [policy | {"TargetTrackingScalingPolicyConfiguration": tracking}]
-        }
+        return {"ScalingPolicies": [{"PolicyName": self.policy_name, "PolicyARN": self.policy_arn}]}
 
-    def describe_scalable_targets(self, **_: Any) -> Any:
-        return {"ScalableTargets": [{"MinCapacity": 1, "MaxCapacity": 1}]}
-
-    def list_stack_resources(self, **_: Any) -> Any:
+    def describe_stack_resources(self, **_: Any) -> Any:
         kind = "AWS::ApplicationAutoScaling::ScalingPolicy"
-        item = {"ResourceType": kind, "PhysicalResourceId": self.known_arn}
-        return {"StackResourceSummaries": [item]}
+        return {"StackResources": [{"ResourceType": kind, "PhysicalResourceId": self.known_arn}]}
 
     def describe_stacks(self, **_: Any) -> Any:
         return {"Stacks": [{"StackStatus": self.stack}]}
-
-    def describe_stack_events(self, **_: Any) -> Any:
-        return {"StackEvents": self.events}
-
-    def describe_alarms(self, **_: Any) -> Any:
-        watched = [{"Name": "EndpointName", "Value": TARGET.endpoint}]
-        alarm = {"AlarmName": "errors", "MetricName": "M", "Dimensions": watched}
-        return {"MetricAlarms": [alarm]}
-
-    def describe_alarm_history(self, **_: Any) -> Any:
-        state = {"stateValue": "ALARM", "stateReason": "crossed"}
-        item = {"HistoryData": json.dumps({"newState": state}), "Timestamp": STARTED}
-        return {"AlarmHistoryItems": [item] if self.raised else []}
 
     def invoke_endpoint(self, **_: Any) -> None:
         if self.fails:
             raise ClientError({"Error": {"Code": "ModelError", "Message": ""}}, "InvokeEndpoint")
 
 
-def event(resource: str, status: str, reason: str, seconds: float) -> dict[str, Any]:
-    return {
-        "LogicalResourceId": resource,
-        "ResourceStatus": status,
-        "ResourceStatusReason": reason,
-        "Timestamp": STARTED + timedelta(seconds=seconds),
-    }
-
-
 Deploys = Callable[[Account], None]
-
-
-def nothing(*_: str, seconds: float) -> str:
-    assert seconds > 0
-    return ""
 
 
 def undone(
     account: Account, resource: str, reason: str, stack: str = "UPDATE_ROLLBACK_COMPLETE"
 ) -> None:
     """Fails as `cdk deploy` does when CloudFormation takes an update back."""
-    account.stack = stack
-    account.events = [
-        event("verify", stack, "", 4),
-        event("Other", "UPDATE_FAILED", "Resource update cancelled", 3),
-        event(resource, "UPDATE_FAILED", reason, 2),
-        *account.events,
-    ]
+    account.stack, account.failures = stack, (f"{resource}: {reason}",)
+    account.changed += timedelta(seconds=1)
     raise CommandError("`cdk deploy` ended with 1\n    the last lines")
 
 
+def session_of(account: Account, deploys: Deploys, folder: Path) -> Session:
+    def run(*_: str, seconds: float) -> str:
+        assert seconds > 0
+        deploys(account)
+        return ""
+
+    services: Any = account
+    return Session(TARGET, services, run, folder, time.monotonic() + 60)
+
+
 @pytest.fixture
-def ask(tmp_path: Path) -> Callable[[Account, str, Deploys], str]:
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Account, str, Deploys], str]:
     """Asks one question of an account in which every command has an effect."""
     write_project(tmp_path, TARGET)
 
     def ask(account: Account, name: str, deploys: Deploys) -> str:
-        def run(*_: str, seconds: float) -> str:
-            deploys(account)
-            return ""
-
-        services: Any = account
-        session = Session(Deployment(TARGET, services, run, tmp_path), 60)
-        return Updates(session).actions()[name]()
+        found = lambda *_: (account.found(), None, None)  # noqa: E731  # of one test
+        monkeypatch.setattr(questions, "find_model_status", found)
+        (step,) = [step for step in STEPS if step.name == name]
+        return step.ask(Questions(session_of(account, deploys, tmp_path)))
 
     return ask
-
-
-def test_every_step_has_its_question() -> None:
-    services: Any = Account()
-    session = Session(Deployment(TARGET, services, nothing, Path()), 60)
-    asked = [*Updates(session).actions(), *Queue(session).actions()]
-    assert asked == [step.name for step in STEPS]
 
 
 def test_the_first_log_line_is_told_with_its_age(ask: Any) -> None:
@@ -187,14 +171,15 @@ def test_a_type_change_has_to_bring_a_policy_of_another_name(ask: Any, tmp_path:
         ask(Account(), "change the type", lambda _: None)
 
 
-def test_a_change_of_the_target_has_to_arrive(ask: Any) -> None:
-    def changes(account: Account) -> None:
-        account.value = 500
+def test_a_change_has_to_arrive(ask: Any) -> None:
+    def differs(account: Account) -> None:
+        account.differences = (Difference("autoscaling.target", "600", "500"),)
 
-    told = ask(Account(), "change the target", changes)
+    told = ask(Account(), "change the target", lambda _: None)
     assert told == "CloudFormation changed the value in place, after 0 s."
-    with pytest.raises(CheckError, match="target value is 600, not 500"):
-        ask(Account(), "change the target", lambda _: None)
+    for name in ("change the target", "change the type", "the target after it", "only a tag"):
+        with pytest.raises(CheckError, match=r"`autoscaling.target` is 600, not 500"):
+            ask(Account(), name, differs)
 
 
 def test_a_silent_rollback_is_told_by_the_step_after_the_endpoint(ask: Any) -> None:
@@ -230,23 +215,29 @@ def test_what_has_to_be_undone_and_is_not_contradicts_slipway(ask: Any) -> None:
 
     with pytest.raises(CheckError, match="the endpoint serves config-2, not config-1"):
         ask(Account(), "a broken container", moves)
-    # Another end is no answer.
-    with pytest.raises(CommandError) as caught:
-        ask(
-            Account(),
-            "a broken container",
-            lambda each: undone(each, ENDPOINT, "x", "UPDATE_ROLLBACK_FAILED"),
-        )
-    assert not isinstance(caught.value, CheckError)
+
+    def differs(account: Account) -> None:
+        account.differences = (Difference("endpoint.instances", "ml.m5.large", "ml.m5.xlarge"),)
+        undone(account, ENDPOINT, "x")
+
+    with pytest.raises(CheckError, match=r"`endpoint.instances` is ml.m5.large"):
+        ask(Account(), "a broken container", differs)
+
+    def stale(account: Account) -> None:
+        account.stack, account.failures = "UPDATE_ROLLBACK_COMPLETE", ("X: y",)
+        raise CommandError("`cdk deploy` ended with 1")
+
+    # Another end is no answer, and neither is an earlier one.
+    for fails in (lambda each: undone(each, ENDPOINT, "x", "UPDATE_ROLLBACK_FAILED"), stale):
+        with pytest.raises(CommandError) as caught:
+            ask(Account(), "a broken container", fails)
+        assert not isinstance(caught.value, CheckError)
 
 
 def test_a_policy_that_was_put_again_is_found_or_not(ask: Any) -> None:
-    def changes(account: Account) -> None:
-        account.value = 400
-
     account = Account()
     account.known_arn = "arn:before"
-    assert ask(account, "the target after it", changes) == (
+    assert ask(account, "the target after it", lambda _: None) == (
         "The policy that was put again had another ARN. CloudFormation found it, and changed the "
         "value."
     )
@@ -298,12 +289,10 @@ def test_a_tag_may_start_no_fleet(ask: Any) -> None:
 def test_a_rollback_without_an_alarm_contradicts_slipway(ask: Any) -> None:
     def fails(account: Account) -> None:
         account.fails = True
-        account.raised = True
+        account.trips = (Trip("errors", "", STARTED, "crossed"),)
         undone(account, ENDPOINT, "alarms in state ALARM")
 
-    account = Account()
-    account.deployment = {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]}}
-    told = ask(account, "an alarm", fails)
+    told = ask(Account(), "an alarm", fails)
     assert told.startswith("`errors` went off. `FailureReason` told nothing")
     # The last look of the watch, at least.
     assert re.search(r" requests, [1-9]\d* failed\.$", told)
@@ -314,25 +303,26 @@ def test_a_rollback_without_an_alarm_contradicts_slipway(ask: Any) -> None:
 # One question after the other
 
 
+def report_of(answered_by: str) -> Report:
+    price = cost.estimate(["ml.m5.large"], "eu-west-1", 60)
+    return Report(ACCOUNT, "eu-west-1", answered_by, "image", price, [], started=STARTED)
+
+
 def test_a_question_without_an_answer_does_not_stop_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails() -> str:
-        raise CommandError("`cdk deploy` ended with 1\n    the last lines")
+    def answers(self: object, step: Any) -> str:
+        if step.name == "change the type":
+            raise CommandError("`cdk deploy` ended with 1\n    the last lines")
+        if step.name == "a failing request":
+            raise CheckError("It is not so.")
+        return "It is so."
 
-    def contradicts() -> str:
-        raise CheckError("It is not so.")
-
-    actions = {step.name: lambda: "It is so." for step in STEPS}
-    monkeypatch.setattr(Updates, "actions", lambda _: actions | {"change the type": fails})
-    monkeypatch.setattr(Queue, "actions", lambda _: {"a failing request": contradicts})
-    report = Report(
-        ACCOUNT, "us-east-1", AWS, "image", cost.estimate(["ml.m5.large"], "us-east-1", 60), []
-    )
-    services: Any = Account()
-    deployment = Deployment(TARGET, services, nothing, tmp_path)
-    questions.ask_all(report, Session(deployment, 60))
-    outcomes = {answer.name: (answer.outcome, answer.text) for answer in report.answers}
+    asked = [replace(each, ask=partial(answers, step=each)) for each in STEPS]
+    monkeypatch.setattr(steps, "STEPS", asked)
+    report = report_of(AWS)
+    ask_all(report, session_of(Account(), lambda _: None, tmp_path))
+    outcomes = {name: (answer.outcome, answer.text) for name, answer in report.answers.items()}
     assert len(outcomes) == len(STEPS)
     assert outcomes["change the type"] == ("no answer", "`cdk deploy` ended with 1.")
     assert outcomes["a failing request"] == ("otherwise", "It is not so.")
@@ -346,44 +336,38 @@ def test_a_question_without_an_answer_does_not_stop_the_next(
 
 
 def test_there_is_a_line_for_each_question_and_none_has_the_account() -> None:
-    report = Report(
-        ACCOUNT, "eu-west-1", AWS, "image", cost.estimate(["ml.m5.large"], "eu-west-1", 60), []
-    )
-    report.started = STARTED
-    report.answers = [
-        Answer("first log line", "as expected", f"It is in {quote(ACCOUNT)}."),
-        Answer("only a tag", "otherwise", "The fleet was new."),
-        Answer("an alarm", "no answer", "`cdk deploy` ended with 1."),
-    ]
-    found = report.render_answers().splitlines()
+    report = report_of(AWS)
+    report.answers = {
+        "first log line": Answer("as expected", f"It is in {quote(ACCOUNT)}."),
+        "only a tag": Answer("otherwise", "The fleet was new."),
+        "an alarm": Answer("no answer", "`cdk deploy` ended with 1."),
+    }
+    found = render_answers(report).splitlines()
     assert len(found) == len(STEPS)
     begin = "(AWS in eu-west-1, 2026-11-28)"
     assert found[0] == f"- **First log line under the execution role** {begin}: It is in `ACCOUNT`."
-    assert (
-        f"- **Change of a tag alone** {begin}: **Not as Slipway relies on.** The fleet was new."
-        in found
-    )
-    assert (
-        f"- **Alarm set off during a rollout** {begin}: No answer: `cdk deploy` ended with 1."
-        in found
-    )
     assert found[1].endswith(f"{begin}: No answer: the run ended before.")
+    for line in (
+        f"- **Change of a tag alone** {begin}: **Not as Slipway relies on.** The fleet was new.",
+        f"- **Alarm set off during a rollout** {begin}: No answer: `cdk deploy` ended with 1.",
+    ):
+        assert line in found
 
 
 def test_a_line_of_the_embedded_aws_says_what_it_cannot_show() -> None:
-    answers = [Answer(step.name, "as expected", "It is so.") for step in STEPS]
-    found = lines(answers, answered_by=EMBEDDED, region="us-east-1", day=date(2026, 11, 28))
+    report = report_of(EMBEDDED)
+    report.answers = {step.name: Answer("as expected", "It is so.") for step in STEPS}
+    found = render_answers(report).splitlines()
     assert found[0] == (
         "- **First log line under the execution role** (the embedded AWS, 2026-11-28): It is so. "
         "The embedded AWS writes the log itself, and asks for no right."
     )
     assert all(line.endswith(step.not_local) for line, step in zip(found, STEPS, strict=True))
     assert list(prose.findings("\n".join(found))) == []
-    assert [is_aws(url) for url in (AWS, EMBEDDED, "https://amazonaws.com.example.org")] == [
-        True,
-        False,
-        False,
-    ]
+    assert [
+        report_of(url).is_answered_by_aws
+        for url in (AWS, EMBEDDED, "https://amazonaws.com.example.org")
+    ] == [True, False, False]
 
 
 def test_a_quote_is_one_line_with_the_beginning_and_the_end() -> None:
@@ -402,11 +386,11 @@ def test_a_watch_looks_once_more_at_the_end() -> None:
     with Watch(lambda: values[-1], pause_seconds=60) as seen:
         eventually(lambda: seen.seen)
         values.append("after")
-    assert seen.values() == ["before", "after"]
+    assert [value for _, value in seen.seen] == ["before", "after"]
 
 
 def test_what_does_not_come_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stacks, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(accounts, "POLL_SECONDS", 0.0)
     looks = iter([None, None, "there"])
     assert awaited(lambda: next(looks), until=time.monotonic() + 60, missing="") == "there"
     with pytest.raises(CheckError, match="nothing came"):

@@ -33,7 +33,7 @@ from tools.refresh_facts.tables import FACTS, SourceError, refresh, render
 PATH = FACTS / "base_digests.json"
 NVIDIA = "https://nvcr.io"
 SOURCE = "the registries themselves, asked by `python -m tools.refresh_facts.base_digests`"
-_KINDS = (
+MANIFESTS = (
     "application/vnd.docker.distribution.manifest.list.v2+json",
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.oci.image.index.v1+json",
@@ -59,7 +59,7 @@ def nvidia_digests(registry: str = NVIDIA) -> dict[str, str]:
 
 def _registry_digest(client: httpx.Client, name: str) -> str:
     repository, _, tag = name.partition(":")
-    headers = {"Accept": ", ".join(_KINDS)}
+    headers = {"Accept": ", ".join(MANIFESTS)}
     path = f"/v2/{repository}/manifests/{tag}"
     answer = client.head(path, headers=headers)
     if answer.status_code == httpx.codes.UNAUTHORIZED:
@@ -90,7 +90,7 @@ def aws_digests(region: str, client: Any) -> dict[str, str]:
             registryId=base.account,
             repositoryName=base.repository,
             imageIds=[{"imageTag": base.tag}],
-            acceptedMediaTypes=list(_KINDS),
+            acceptedMediaTypes=list(MANIFESTS),
         )
         name = f"{base.repository}:{base.tag}"
         images = answer["images"]

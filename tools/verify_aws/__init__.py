@@ -5,12 +5,13 @@ the published files, publishes the metrics that the alarms watch, and removes it
 tested on the embedded AWS alone; Slipway's authors have never run it in AWS.
 
 `checks` examines the account and refuses before anything is created. `life` then runs the commands
-that a user would type, one stage each. Whatever happens, `removal` destroys both stacks and lists
-the resources that are left, with the commands that remove them. `report` is the result for people
-and programs.
+that a user would type, one stage each. `slipway status` tells whether the account has what the
+files say. Whatever happens, `removal` destroys both stacks and lists the resources that are left,
+with the commands that remove them. `report` is the result for people and programs.
 
-With `--deep`, `deep` then asks the questions of `steps` about updates, and `answers` are lines for
-docs/fidelity.md.
+With `--deep`, `steps` then asks `questions` about updates that only an account can answer. A
+question without an answer does not stop the next one. It fails if there is no answer, or if the
+answer is not what Slipway relies on.
 
 All names are its own (`project`), so that no other environment in the account is touched.
 """

@@ -5,34 +5,35 @@ import contextlib
 import fcntl
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from benchmarks.program import stop_on_signals
+from slipway.access import account_errors
 from slipway.cli.output import print_error
 from slipway.codes.code import Code
 from slipway.errors import Kind, UserError
-from tools.verify_aws.checks import Caller, check, find_region, identify
-from tools.verify_aws.commands import Deployment, Run, Session, commands_of
+from tools.verify_aws.account import artifact_key_arn, key_state, stack_status
+from tools.verify_aws.checks import Caller, check, identify
+from tools.verify_aws.commands import Run, Session, commands_of
 from tools.verify_aws.cost import REMOVAL_MINUTES, estimate
-from tools.verify_aws.deep.run import ask_all
 from tools.verify_aws.life import Life
 from tools.verify_aws.project import (
     DEFAULT_INSTANCE_TYPE,
     DEFAULT_OTHER_TYPE,
     ROOT,
-    Deep,
     Target,
     image_uri,
     write_project,
 )
 from tools.verify_aws.removal import destroy_all, find_remains
 from tools.verify_aws.report import NEVER_RUN, Report, say
-from tools.verify_aws.stacks import artifact_key_arn, key_state, stack_status
-from tools.verify_aws.steps import announcement
+from tools.verify_aws.steps import announcement, ask_all, render_answers
 
 _FOLDER = ROOT / "build" / "verify-aws"
 _LIMIT_MINUTES, _DEEP_LIMIT_MINUTES = 60, 210
@@ -74,21 +75,20 @@ def _verify(
 ) -> int:
     folder: Path = options.folder
     say(NEVER_RUN)
-    caller = identify(find_region(options.region, environ))
+    caller = identify(options.region)
     say(f"\nAccount {caller.account}, {caller.region}, as {caller.arn}")
-    target, earlier = _look(caller, options)
+    with account_errors():
+        target, earlier = _look(caller, options)
     write_project(folder, target)
     notes = check(caller, target, folder)
     for note in notes:
         say(f"Not checked: {note}")
     types, at_once = [target.instance_type], 1
-    if target.deep is not None:
-        types, at_once = [*types, target.deep.other_type], _DEEP_AT_ONCE
-        for line in announcement():
-            say(line)
+    if target.other_type is not None:
+        types, at_once = [*types, target.other_type], _DEEP_AT_ONCE
+        say("\n".join(announcement()))
     cost = estimate(types, target.region, options.minutes, at_once=at_once)
-    for line in cost.lines():
-        say(line)
+    say("\n".join(cost.lines()))
     if earlier:
         say(f"An earlier run left {' and '.join(earlier)}, destroyed first.")
     elif target.artifact_key_arn is not None:
@@ -98,13 +98,14 @@ def _verify(
         caller.account, caller.region, caller.endpoint, image_uri(target.region), cost, notes
     )
     run = make_commands(folder, folder / "commands.log", region=caller.region, environ=environ)
-    deployment = Deployment(target, caller.access, run, folder)
-    _run(report, deployment, options.minutes, has_earlier=bool(earlier))
+    ends_at = time.monotonic() + options.minutes * 60.0
+    session = Session(target, caller.access, run, folder, ends_at)
+    _run(report, session, has_earlier=bool(earlier))
     document = report.render()
     (folder / "report.json").write_text(document, "utf-8")
     say(f"\nThe report, without the account's number, is {folder / 'report.json'}.")
-    if target.deep is not None:
-        (folder / "deep.md").write_text(report.render_answers(), "utf-8")
+    if options.deep:
+        (folder / "deep.md").write_text(render_answers(report), "utf-8")
         say(f"The answers, as lines for docs/fidelity.md, are {folder / 'deep.md'}.")
     if options.json:
         sys.stdout.write(document)
@@ -115,29 +116,26 @@ def _look(caller: Caller, options: argparse.Namespace) -> tuple[Target, list[str
     """Returns the target, and the stacks that an earlier run left.
 
     Raises:
-        UserError: the account cannot be examined, or the key of an earlier bucket is unusable.
+        UserError: the key of an earlier bucket is unusable.
     """
-    deep = Deep(options.other_type, options.subnets, options.security_groups)
     target = Target(
-        caller.account, caller.region, options.instance_type, deep=deep if options.deep else None
+        caller.account,
+        caller.region,
+        options.instance_type,
+        other_type=options.other_type if options.deep else None,
+        subnet_ids=options.subnets,
+        security_group_ids=options.security_groups,
     )
-    try:
-        key = artifact_key_arn(caller.access, target.environment)
-        if key is not None and key_state(caller.access, key) != "Enabled":
-            raise UserError.of(
-                Code.ARTIFACT_KEY,
-                f"the bucket {target.environment.artifact_bucket} of an earlier run is encrypted "
-                f"with {key}, which is no longer usable",
-                "Remove the bucket with the commands that the earlier run printed.",
-            )
-        stacks = (target.queue_endpoint, target.endpoint, target.foundation)
-        earlier = [name for name in stacks if stack_status(caller.access, name) is not None]
-    except (BotoCoreError, ClientError) as error:
+    key = artifact_key_arn(caller.access, target.environment)
+    if key is not None and key_state(caller.access, key) != "Enabled":
         raise UserError.of(
-            Code.LOOKUP_FAILED,
-            f"the account could not be examined: {error}",
-            "Use credentials that may read S3's buckets, KMS's keys and CloudFormation's stacks.",
-        ) from None
+            Code.ARTIFACT_KEY,
+            f"the bucket {target.environment.artifact_bucket} of an earlier run is encrypted "
+            f"with {key}, which is no longer usable",
+            "Remove the bucket with the commands that the earlier run printed.",
+        )
+    stacks = (target.queue_endpoint, target.endpoint, target.foundation)
+    earlier = [name for name in stacks if stack_status(caller.access, name) is not None]
     return replace(target, artifact_key_arn=key), earlier
 
 
@@ -162,29 +160,25 @@ def _confirm(is_sure: bool) -> None:
         )
 
 
-def _run(report: Report, deployment: Deployment, minutes: int, *, has_earlier: bool) -> None:
+def _run(report: Report, session: Session, *, has_earlier: bool) -> None:
     """Runs every stage; whatever happens, created stacks are destroyed and leftovers listed."""
-    session = Session(deployment, minutes * 60.0)
     life = Life(session)
     say("")
     try:
         if has_earlier:
-            destroy_all(deployment, report.stage)
+            destroy_all(session, report.stage)
         # If a stage that removes them fails, its names would block a deployment.
         if all(stage.outcome == "ok" for stage in report.stages):
-            for name, action in life.stages():
-                if not report.stage(name, action):
-                    break
-            else:
-                if deployment.target.deep is not None:
-                    ask_all(report, session)
+            is_good = all(report.stage(name, action) for name, action in life.stages())
+            if is_good and session.target.other_type is not None:
+                ask_all(report, session)
     except KeyboardInterrupt:
         say("Interrupted. What was made is destroyed now; a second interrupt leaves it there.")
     finally:
         # Also after a bug of this program: an unnoticed endpoint would be billed for ever.
         try:
-            destroy_all(deployment, report.stage)
-            report.remains = list(find_remains(deployment, life.key_arn))
+            destroy_all(session, report.stage)
+            report.remains = list(find_remains(session, life.key_arn))
         except KeyboardInterrupt:
             say("Interrupted. An endpoint that is left is billed by the hour.")
         except (BotoCoreError, ClientError) as error:
@@ -232,8 +226,46 @@ def _ids(text: str) -> tuple[str, ...]:
     return tuple(each for each in text.split(",") if each)
 
 
+# The options, each with its help and what argparse is told besides.
+_OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "region": ("AWS region; without it that of AWS_REGION or of the profile", {}),
+    "instance-type": ("of the endpoint's one instance", {"default": DEFAULT_INSTANCE_TYPE}),
+    "minutes": (
+        f"the run is given up after so many minutes, {_LIMIT_MINUTES} without it "
+        f"({_DEEP_LIMIT_MINUTES} with --deep); removing what it made may take {REMOVAL_MINUTES} "
+        "more",
+        {"type": _minutes},
+    ),
+    "deep": ("also ask what only an account can answer of updates", {"action": "store_true"}),
+    "other-type": ("type that --deep changes to", {"default": DEFAULT_OTHER_TYPE}),
+    "subnets": (
+        "subnets with a way to S3, with commas, for the second endpoint of --deep",
+        {"type": _ids, "default": ()},
+    ),
+    "security-groups": (
+        "security groups in the subnets' VPC that let HTTPS out",
+        {"type": _ids, "default": ()},
+    ),
+    "yes": ("do not ask", {"action": "store_true"}),
+    "json": ("print the report on standard output", {"action": "store_true"}),
+    "folder": (
+        "where the project, the commands' output and the report are kept",
+        {"type": Path, "default": _FOLDER},
+    ),
+}
+
+
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = _parser()
+    parser = argparse.ArgumentParser(
+        prog="make verify-aws VERIFY_AWS_ARGS=...",
+        description="Deploy one small CPU endpoint to your own account, try it and remove it. "
+        "The cost is said, and you are asked, before anything is made. Credentials are those that "
+        "boto3 finds, for example with AWS_PROFILE.",
+        epilog=NEVER_RUN,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    for name, (about, told) in _OPTIONS.items():
+        parser.add_argument(f"--{name}", help=about, **told)
     options = parser.parse_args(arguments)
     if options.minutes is None:
         options.minutes = _DEEP_LIMIT_MINUTES if options.deep else _LIMIT_MINUTES
@@ -244,61 +276,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.subnets and not options.deep:
         parser.error("--subnets needs --deep")
     return options
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="make verify-aws VERIFY_AWS_ARGS=...",
-        description="Deploy one small CPU endpoint to your own account, try it and remove it. "
-        "The cost is said, and you are asked, before anything is made. Credentials are those that "
-        "boto3 finds, for example with AWS_PROFILE.",
-        epilog=NEVER_RUN,
-    )
-    add: Callable[..., object] = parser.add_argument
-    add("--region", help="AWS region; without it that of AWS_REGION or of the profile")
-    add(
-        "--instance-type",
-        default=DEFAULT_INSTANCE_TYPE,
-        metavar="TYPE",
-        help=f"of the endpoint's one instance; without it {DEFAULT_INSTANCE_TYPE}",
-    )
-    add(
-        "--minutes",
-        type=_minutes,
-        help=f"the run is given up after so many minutes, {_LIMIT_MINUTES} without it "
-        f"({_DEEP_LIMIT_MINUTES} with --deep); removing what it made may take {REMOVAL_MINUTES} "
-        "more",
-    )
-    add("--deep", action="store_true", help="also ask what only an account can answer of updates")
-    add(
-        "--other-type",
-        default=DEFAULT_OTHER_TYPE,
-        metavar="TYPE",
-        help=f"type that --deep changes to; without it {DEFAULT_OTHER_TYPE}",
-    )
-    add(
-        "--subnets",
-        type=_ids,
-        default=(),
-        metavar="IDS",
-        help="subnets with a way to S3, with commas, for the second endpoint of --deep",
-    )
-    add(
-        "--security-groups",
-        type=_ids,
-        default=(),
-        metavar="IDS",
-        help="security groups in the subnets' VPC that let HTTPS out",
-    )
-    add("--yes", action="store_true", help="do not ask")
-    add("--json", action="store_true", help="print the report on standard output")
-    add(
-        "--folder",
-        type=Path,
-        default=_FOLDER,
-        help="where the project, the commands' output and the report are kept",
-    )
-    return parser
 
 
 if __name__ == "__main__":

@@ -22,42 +22,35 @@ Run = Callable[..., str]
 """`run(*command, seconds=SECONDS)` returns what a command printed on standard output."""
 
 
+class CommandError(Exception):
+    """A command failed, or did not end in time; the message has its last lines."""
+
+
+class CheckError(CommandError):
+    """A stage ended without an error but did not have its effect."""
+
+
 @dataclass(frozen=True)
-class Deployment:
-    """The endpoint to deploy, and how it is reached.
+class Session:
+    """The endpoint of a run, and its commands, all of them together within the run's time.
 
     Args:
         target: its names, account and region.
         access: clients of the account.
         run: runs a command in the project.
         folder: the project.
+        ends_at: when the run is given up, on the monotonic clock.
     """
 
     target: Target
     access: Access
     run: Run
     folder: Path
-
-
-class CommandError(Exception):
-    """A command failed, or did not end in time; the message has its last lines."""
-
-
-class Session:
-    """The commands of a run, all of them together within its time.
-
-    Args:
-        deployment: the endpoint to deploy.
-        limit_seconds: longest time of all commands together.
-    """
-
-    def __init__(self, deployment: Deployment, limit_seconds: float) -> None:
-        self.deployment = deployment
-        self._until = time.monotonic() + limit_seconds
+    ends_at: float
 
     def until(self, seconds: float) -> float:
         """Returns when to give up a wait of so many seconds, on the monotonic clock."""
-        return min(time.monotonic() + seconds, self._until)
+        return min(time.monotonic() + seconds, self.ends_at)
 
     def command(self, *command: str) -> str:
         """Runs a command, and returns what it printed.
@@ -65,10 +58,10 @@ class Session:
         Raises:
             CommandError: it failed, or the time of the run is over.
         """
-        left = self._until - time.monotonic()
+        left = self.ends_at - time.monotonic()
         if left <= 0:
             raise CommandError("the time of this run is over; `--minutes` gives it more")
-        return self.deployment.run(*command, seconds=left)
+        return self.run(*command, seconds=left)
 
     def slipway(self, command: str, model: str, *arguments: str) -> dict[str, Any]:
         """Runs a command of slipway for a model, and returns its document."""
@@ -79,17 +72,8 @@ class Session:
     def deploy(self, construct_id: str, model: str, *options: str) -> None:
         """Deploys a stack of the app that has one model."""
         context = ("-c", f"env={ENVIRONMENT}", "-c", f"models={model}")
-        self.command(
-            "cdk",
-            "deploy",
-            construct_id,
-            *options,
-            "--require-approval",
-            "never",
-            "--output",
-            assembly(model),
-            *context,
-        )
+        always = ("--require-approval", "never", "--output", assembly(model), *context)
+        self.command("cdk", "deploy", construct_id, *options, *always)
 
 
 def commands_of(
@@ -110,12 +94,8 @@ def commands_of(
     path = f"{Path(sys.executable).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
     variables = {**environ, "PATH": path, "AWS_REGION": region, "AWS_DEFAULT_REGION": region}
 
-    def note(line: str, output: str, errors: str) -> None:
-        with log.open("a", encoding="utf-8") as file:
-            file.write(f"$ {line}\n{output}{errors}\n")
-
     def run(*command: str, seconds: float) -> str:
-        line = " ".join(command)
+        line, problem = " ".join(command), ""
         process: subprocess.Popen[str] | None = None
         try:
             with interrupts_held():
@@ -126,32 +106,27 @@ def commands_of(
                     variables,
                     text=True,
                     errors="replace",
-                    stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                 )
-            output, errors = process.communicate(timeout=seconds)
+            process.communicate(timeout=seconds)
+            if process.returncode:
+                problem = f"ended with {process.returncode}"
         except BenchmarkError as error:
             raise CommandError(str(error)) from None
-        except BaseException as error:
-            if process is None:
-                raise
-            kill_group(process)
-            output, errors = process.communicate()
-            note(line, output, errors)
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            raise CommandError(
-                f"`{line}` did not end within {seconds / 60:.0f} minutes\n{_last(output, errors)}"
-            ) from None
-        note(line, output, errors)
-        if process.returncode:
-            raise CommandError(f"`{line}` ended with {process.returncode}\n{_last(output, errors)}")
+        except subprocess.TimeoutExpired:
+            problem = f"did not end within {seconds / 60:.0f} minutes"
+        finally:
+            if process is not None:
+                if process.returncode is None:
+                    kill_group(process)
+                output, errors = process.communicate()
+                with log.open("a", encoding="utf-8") as file:
+                    file.write(f"$ {line}\n{output}{errors}\n")
+        if problem:
+            lines = [each for each in (output + errors).splitlines() if each.strip()]
+            last = "\n".join(f"    {each}" for each in lines[-_LAST_LINES:])
+            raise CommandError(f"`{line}` {problem}\n{last}")
         return output
 
     return run
-
-
-def _last(output: str, errors: str) -> str:
-    lines = [line for line in (output + errors).splitlines() if line.strip()]
-    return "\n".join(f"    {line}" for line in lines[-_LAST_LINES:])

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slipway.facts.prices import Price, instance_price_per_hour
+from slipway.facts.prices import instance_price_per_hour
 
 # Price of a customer managed key, prorated by the hour, until its deletion is scheduled.
 # https://aws.amazon.com/kms/pricing/ (read 2026-11-23)
-KEY_USD_PER_MONTH = 1.0
+_KEY_USD_PER_MONTH = 1.0
 # How long removal may take after the run's own time is over.
 REMOVAL_MINUTES = 30
 # The region whose prices the facts know best.
@@ -24,32 +24,29 @@ class Cost:
         region: AWS region.
         minutes: the longest that the instance may run: the run's limit and its removal.
         usd_per_hour: price of the instance; None if no source gives a price.
-        usd_at_most: cost of the instance in that time; None if no source gives a price.
         source: source of the price, or where to look for it.
-        key_usd_per_month: price of the key, until it is removed.
         at_once: the most instances at a time.
+        key_usd_per_month: price of the key, until it is removed.
     """
 
     instance_type: str
     region: str
     minutes: int
     usd_per_hour: float | None
-    usd_at_most: float | None
     source: str
-    key_usd_per_month: float = KEY_USD_PER_MONTH
-    at_once: int = 1
+    at_once: int
+    key_usd_per_month: float = _KEY_USD_PER_MONTH
 
     def lines(self) -> list[str]:
         """Returns the cost as sentences."""
         what = f"{self.instance_type} in {self.region}"
         runs = "It runs" if self.at_once == 1 else f"Up to {self.at_once} run at once"
         time = f"{runs} for {self.minutes} minutes at most"
-        first = (
-            f"The price of {what} is not known. {self.source} {time}."
-            if self.usd_per_hour is None
-            else f"One {what} costs {self.usd_per_hour:g} USD an hour ({self.source}). {time}: "
-            f"{self.usd_at_most:.2f} USD."
-        )
+        first = f"The price of {what} is not known. {self.source} {time}."
+        if self.usd_per_hour is not None:
+            most = self.usd_per_hour * self.minutes / 60 * self.at_once
+            first = f"One {what} costs {self.usd_per_hour:g} USD an hour ({self.source}). "
+            first += f"{time}: {most:.2f} USD."
         return [
             first,
             f"A KMS key costs {self.key_usd_per_month:g} USD a month until you remove it. The "
@@ -69,18 +66,11 @@ def estimate(
         limit_minutes: of the run, without its removal.
         at_once: the most instances at a time.
     """
-    minutes = limit_minutes + REMOVAL_MINUTES
     prices = {name: instance_price_per_hour(name, region) for name in instance_types}
-    name = max(prices, key=lambda each: _usd(prices[each], unknown=float("inf")))
-    if price := prices[name]:
-        at_most = round(price.usd * minutes / 60 * at_once, 2)
-        source = f"as of {price.as_of.isoformat()}"
-        return Cost(name, region, minutes, price.usd, at_most, source, at_once=at_once)
-    known = instance_price_per_hour(name, _KNOWN_REGION)
-    elsewhere = f"In {_KNOWN_REGION} it is {known.usd:g} USD an hour. " if known else ""
-    source = f"{elsewhere}See {_PRICE_LIST}."
-    return Cost(name, region, minutes, None, None, source, at_once=at_once)
-
-
-def _usd(price: Price | None, *, unknown: float) -> float:
-    return unknown if price is None else price.usd
+    name, price = max(prices.items(), key=lambda each: each[1].usd if each[1] else float("inf"))
+    usd, source = None, f"See {_PRICE_LIST}."
+    if price:
+        usd, source = price.usd, f"as of {price.as_of.isoformat()}"
+    elif known := instance_price_per_hour(name, _KNOWN_REGION):
+        source = f"In {_KNOWN_REGION} it is {known.usd:g} USD an hour. {source}"
+    return Cost(name, region, limit_minutes + REMOVAL_MINUTES, usd, source, at_once)

@@ -1,23 +1,14 @@
 """The stages between checks and removal: commands that a user would type, and their effects."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
-from slipway.deployed.calls import endpoint_alarms
-from tools.verify_aws.commands import CommandError, Session
-from tools.verify_aws.project import (
-    CHANGED_LATENCY,
-    ENVIRONMENT,
-    FIRST_LATENCY,
-    MODEL,
-    Settings,
-    write_config,
-)
-from tools.verify_aws.report import CheckError
-from tools.verify_aws.stacks import bucket_exists, pauses
+from tools.verify_aws.account import awaited, bucket_exists
+from tools.verify_aws.commands import CheckError, CommandError, Session
+from tools.verify_aws.project import CHANGED_LATENCY, ENVIRONMENT, MODEL, Settings, write_config
 
 TEXT = "slipway"
 TEXT_REVERSED = "yawpils"
@@ -25,8 +16,6 @@ TEXT_REVERSED = "yawpils"
 METRICS_SECONDS = 600.0
 # One metric of requests, and one that SageMaker publishes with the execution role's own right.
 _METRICS = (("AWS/SageMaker", "Invocations"), ("/aws/sagemaker/Endpoints", "MemoryUtilization"))
-
-Stages = Iterator[tuple[str, Callable[[], str]]]
 
 
 class Life:
@@ -38,11 +27,11 @@ class Life:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._target = session.deployment.target
-        self._access = session.deployment.access
+        self._target = session.target
+        self._access = session.access
         self.key_arn: str | None = self._target.artifact_key_arn
 
-    def stages(self) -> Stages:
+    def stages(self) -> Iterator[tuple[str, Callable[[], str]]]:
         """Yields names and functions in order; each function returns its finding."""
         yield "deploy foundation", self._foundation
         yield "publish", self._publish
@@ -84,57 +73,44 @@ class Life:
             # A rollback would delete the container's log.
             self._session.deploy(MODEL, MODEL, "--exclusively", "--no-rollback")
         except CommandError as error:
-            raise CommandError(f"{error}\n{self._why()}") from None
+            try:
+                why = self._told_status("30")
+            except CommandError as told:
+                why = str(told)
+            raise CommandError(f"{error}\n{why}") from None
         return f"{self._target.endpoint} is deployed"
 
-    def _why(self) -> str:
-        """Returns the account's reason for an endpoint that was not deployed."""
-        try:
-            return self._session.command(
-                "slipway", "status", MODEL, "--lines", "30", "--env", ENVIRONMENT
-            )
-        except CommandError as error:
-            return str(error)
-
     def _invoke(self) -> str:
-        request = json.dumps({"inputs": TEXT})
-        found = self._session.slipway("invoke", MODEL, request)
-        if found["answer"] != {"reversed": TEXT_REVERSED}:
-            raise CheckError(f"the endpoint answered {found['answer']!r}")
+        found = invoke(self._session, MODEL)
         return f"the handler answered in {found['latency_milliseconds']:.0f} ms"
 
     def _declared(self) -> str:
-        endpoint = self._target.endpoint
-        targets = self._access.client("application-autoscaling").describe_scalable_targets(
-            ServiceNamespace="sagemaker", ResourceIds=[f"endpoint/{endpoint}/variant/AllTraffic"]
-        )["ScalableTargets"]
-        if not targets:
-            raise CheckError(f"no scalable target of {endpoint} is registered")
-        self._require_latency(FIRST_LATENCY)
-        groups = self._access.client("logs").describe_log_streams(
-            logGroupName=f"/aws/sagemaker/Endpoints/{endpoint}"
-        )
-        if not groups["logStreams"]:
-            raise CheckError(f"the container of {endpoint} has no log stream")
-        alarms = self._alarms()
-        return f"{len(alarms)} alarms, a scalable target and a log are there"
+        found = self._as_planned()
+        if any(each["min_instance_count"] is None for each in found["endpoint"]["variants"]):
+            raise CheckError(f"no scalable target of {self._target.endpoint} is registered")
+        if not found["log_lines"]:
+            raise CheckError(f"the container of {self._target.endpoint} has no log line")
+        return f"{len(found['alarms'])} alarms, a scalable target and a log are there"
+
+    def _as_planned(self) -> dict[str, Any]:
+        """Returns the endpoint's status; each setting of the files has to be deployed."""
+        found = self._session.slipway("status", MODEL)
+        if found["differences"]:
+            raise CheckError(f"not deployed as the files say: {json.dumps(found['differences'])}")
+        return found
 
     def _metrics(self) -> str:
         """Waits for both kinds of metrics; an alarm on a missing metric would never be raised."""
-        cloudwatch = self._access.client("cloudwatch")
-        missing, waits = list(_METRICS), pauses()
-        until = self._session.until(METRICS_SECONDS)
-        while missing:
-            missing = [metric for metric in missing if not self._has_values(cloudwatch, *metric)]
-            if not missing:
-                break
-            if time.monotonic() > until:
-                names = " and ".join(f"{name} in {namespace}" for namespace, name in missing)
-                raise CheckError(f"CloudWatch has no value of {names}")
-            time.sleep(next(waits))
+        cloudwatch, until = self._access.client("cloudwatch"), self._session.until(METRICS_SECONDS)
+        for namespace, name in _METRICS:
+            awaited(
+                partial(self._values, cloudwatch, namespace, name),
+                until=until,
+                missing=f"CloudWatch has no value of {name} in {namespace}",
+            )
         return f"CloudWatch has values of {' and '.join(name for _, name in _METRICS)}"
 
-    def _has_values(self, cloudwatch: Any, namespace: str, name: str) -> bool:
+    def _values(self, cloudwatch: Any, namespace: str, name: str) -> list[float] | None:
         now = datetime.now(UTC)
         found = cloudwatch.get_metric_statistics(
             Namespace=namespace,
@@ -148,38 +124,35 @@ class Life:
             Period=60,
             Statistics=["Maximum"],
         )
-        return any(point["Maximum"] > 0 for point in found["Datapoints"])
+        return [each["Maximum"] for each in found["Datapoints"] if each["Maximum"] > 0] or None
 
     def _change(self) -> str:
-        before = self._served()
+        before = self._as_planned()["endpoint"]["served"]["config"]
         changed = Settings(self._target.instance_type, latency=CHANGED_LATENCY)
-        write_config(self._session.deployment.folder, self._target, changed)
+        write_config(self._session.folder, self._target, changed)
         self._session.deploy(MODEL, MODEL, "--exclusively")
-        self._require_latency(CHANGED_LATENCY)
-        if self._served() != before:
+        if self._as_planned()["endpoint"]["served"]["config"] != before:
             raise CheckError("the change of an alarm replaced what the endpoint serves")
         return f"the latency alarm goes off at {CHANGED_LATENCY} ms now, and nothing else changed"
 
     def _status(self) -> str:
-        troubles = self._session.slipway("status", MODEL)["troubles"]
-        if troubles:
-            raise CheckError("; ".join(troubles))
+        self._told_status("0")
         return "no trouble"
 
-    def _served(self) -> str:
-        sagemaker = self._access.client("sagemaker")
-        name: str = sagemaker.describe_endpoint(EndpointName=self._target.endpoint)[
-            "EndpointConfigName"
-        ]
-        return name
+    def _told_status(self, lines: str) -> str:
+        """Returns what `slipway status` says to people; it fails where there is any trouble."""
+        return self._session.command(
+            "slipway", "status", MODEL, "--lines", lines, "--env", ENVIRONMENT
+        )
 
-    def _alarms(self) -> list[dict[str, Any]]:
-        return list(endpoint_alarms(self._access.client("cloudwatch"), self._target.endpoint))
 
-    def _require_latency(self, milliseconds: int) -> None:
-        """Raises CheckError if no alarm has that threshold, in SageMaker's microseconds."""
-        thresholds = sorted(alarm["Threshold"] for alarm in self._alarms())
-        if milliseconds * 1000 not in thresholds:
-            raise CheckError(
-                f"no alarm goes off at {milliseconds * 1000} microseconds, but at {thresholds}"
-            )
+def invoke(session: Session, model: str) -> dict[str, Any]:
+    """Sends a request to a model; the answer has to be its handler's.
+
+    Raises:
+        CheckError: it is another one.
+    """
+    found = session.slipway("invoke", model, json.dumps({"inputs": TEXT}))
+    if found["answer"] != {"reversed": TEXT_REVERSED}:
+        raise CheckError(f"The endpoint answered {json.dumps(found['answer'])}.")
+    return found

@@ -2,13 +2,15 @@
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import yaml
 
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
-from slipway.errors import Kind, Problem, UserError, nearest
+from slipway.errors import Kind, UserError, did_you_mean
 from slipway.facts.images import UnknownRegionError, image
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,27 +37,14 @@ _SUFFIXES = ("amazonaws.com", "amazonaws.com.cn")
 # Milliseconds of the alarm on latency: in the first deployment, and after the change.
 FIRST_LATENCY = 2000
 CHANGED_LATENCY = 1500
+# Two minutes of values, and the minutes that CloudWatch takes to show them.
+ROLLOUT_WAIT_SECONDS = 300
+TAG = "by-verify-aws"
 
 # Each has a field of `str.format` for each value that a run chooses.
 _CONFIG, _QUEUE_CONFIG = (
     Path(__file__).with_name(name).read_text("utf-8") for name in ("config.yaml", "queue.yaml")
 )
-_ASSEMBLIES = {MODEL: "cdk.out", QUEUE_MODEL: "cdk.queue.out"}
-
-
-@dataclass(frozen=True)
-class Deep:
-    """What `--deep` needs beside the target.
-
-    Args:
-        other_type: the instance type that the endpoint changes to.
-        subnet_ids: subnets of the second endpoint; empty without a network.
-        security_group_ids: its security groups; empty without a network.
-    """
-
-    other_type: str
-    subnet_ids: tuple[str, ...] = ()
-    security_group_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,27 +80,31 @@ class Target:
         instance_type: type of the endpoint's only instance.
         artifact_key_arn: the key of an earlier run's bucket, which the foundation takes; None if
             there is no such bucket, and the foundation creates a key.
-        deep: what `--deep` needs; None without that option.
+        other_type: the instance type that `--deep` changes to; None without that option.
+        subnet_ids: subnets of the second endpoint; empty without a network.
+        security_group_ids: its security groups; empty without a network.
     """
 
     account: str
     region: str
     instance_type: str
     artifact_key_arn: str | None = None
-    deep: Deep | None = None
+    other_type: str | None = None
+    subnet_ids: tuple[str, ...] = ()
+    security_group_ids: tuple[str, ...] = ()
+
+    @property
+    def environments(self) -> dict[str, Any]:
+        """Returns the content of environments.yaml."""
+        place = {"account": self.account, "region": self.region}
+        key = {} if self.artifact_key_arn is None else {"artifact_key_arn": self.artifact_key_arn}
+        return {"project": PROJECT, ENVIRONMENT: {**place, **key}}
 
     @property
     def environment(self) -> Environment:
         """Returns the environment, as environments.yaml has it."""
-        return Environment.model_validate(
-            {
-                "name": ENVIRONMENT,
-                "project": PROJECT,
-                "account": self.account,
-                "region": self.region,
-                "artifact_key_arn": self.artifact_key_arn,
-            }
-        )
+        values = self.environments[ENVIRONMENT]
+        return Environment.model_validate({"name": ENVIRONMENT, "project": PROJECT, **values})
 
     @property
     def endpoint(self) -> str:
@@ -134,9 +127,9 @@ class Target:
         return self.environment.stack_name("foundation")
 
 
-def assembly(construct_id: str) -> str:
-    """Returns the folder of the synthesised stacks of a model; the foundation is in the first."""
-    return _ASSEMBLIES.get(construct_id, _ASSEMBLIES[MODEL])
+def assembly(model: str) -> str:
+    """Returns the folder of the synthesised stacks of a model, beside the foundation's."""
+    return f"{model}.out"
 
 
 def image_uri(region: str) -> str:
@@ -148,12 +141,10 @@ def image_uri(region: str) -> str:
     try:
         facts = image(*_REGISTRY, region)
     except UnknownRegionError as error:
-        guess = nearest(region, error.known)
-        hint = f" Did you mean {guess}?" if guess else ""
         raise UserError.of(
             Code.UNKNOWN_REGION,
             f"the region {region!r} is not known",
-            f"Name another one with `--region`.{hint}",
+            f"{did_you_mean(region, error.known)}Name another one with `--region`.",
             kind=Kind.VALUE,
         ) from None
     if facts.account is None or facts.domain_suffix not in _SUFFIXES:
@@ -168,58 +159,24 @@ def image_uri(region: str) -> str:
 
 
 def write_project(folder: Path, target: Target) -> None:
-    """Writes the project into a folder; files of an earlier run are removed.
-
-    Raises:
-        UserError: the folder cannot be written.
-    """
-    try:
-        for name in ("model", "model_configs", *_ASSEMBLIES.values()):
-            shutil.rmtree(folder / name, ignore_errors=True)
-        (folder / "model_configs").mkdir(parents=True)
-        shutil.copytree(
-            Path(__file__).parent / "model",
-            folder / "model",
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
-        for name in ("app.py", "cdk.json"):
-            shutil.copy2(ROOT / name, folder / name)
-        lines = [
-            f"project: {PROJECT}",
-            f"{ENVIRONMENT}:",
-            f'  account: "{target.account}"',
-            f"  region: {target.region}",
-        ]
-        if target.artifact_key_arn is not None:
-            lines.append(f"  artifact_key_arn: {target.artifact_key_arn}")
-        (folder / "environments.yaml").write_text("\n".join([*lines, ""]), "utf-8")
-        write_config(folder, target, Settings(target.instance_type))
-        if target.deep is not None:
-            _write_queue_config(folder, target, target.deep)
-    except OSError as error:
-        message = f"{folder} cannot be written: {error.strerror}"
-        raise UserError(
-            [Problem(Code.UNUSABLE_FOLDER, Kind.STATE, message, "Name another with `--folder`.")]
-        ) from None
+    """Writes the project into a folder; files of an earlier run are removed."""
+    for name in ("model", "model_configs", assembly(MODEL), assembly(QUEUE_MODEL)):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    (folder / "model_configs").mkdir(parents=True)
+    without = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(__file__).with_name("model"), folder / "model", ignore=without)
+    for name in ("app.py", "cdk.json"):
+        shutil.copy2(ROOT / name, folder / name)
+    (folder / "environments.yaml").write_text(yaml.safe_dump(target.environments), "utf-8")
+    write_config(folder, target, Settings(target.instance_type))
+    if target.other_type is not None:
+        _write_queue_config(folder, target)
 
 
 def write_config(folder: Path, target: Target, settings: Settings) -> None:
-    """Writes the model's config.
-
-    Args:
-        folder: the project.
-        target: the endpoint to deploy.
-        settings: the settings that a run changes.
-    """
-    text = _CONFIG.format(
-        model=MODEL,
-        image_uri=image_uri(target.region),
-        instance_type=settings.instance_type,
-        instance_count=settings.instance_count,
-        target_invocations=settings.target_invocations,
-        fault=settings.fault,
-        latency=settings.latency,
-    )
+    """Writes the model's config."""
+    names = {"model": MODEL, "image_uri": image_uri(target.region)}
+    text = _CONFIG.format(**names, **asdict(settings))
     if settings.rollout_wait_seconds is not None:
         text += f"\nrollout:\n  wait_seconds: {settings.rollout_wait_seconds}\n"
     if settings.tag is not None:
@@ -227,18 +184,16 @@ def write_config(folder: Path, target: Target, settings: Settings) -> None:
     (folder / "model_configs" / f"{MODEL}.yaml").write_text(text, "utf-8")
 
 
-def _write_queue_config(folder: Path, target: Target, deep: Deep) -> None:
-    vpc = ""
-    if deep.subnet_ids:
-        vpc = (
-            f"  vpc:\n    subnet_ids: {json.dumps(deep.subnet_ids)}\n"
-            f"    security_group_ids: {json.dumps(deep.security_group_ids)}\n"
-        )
+def _write_queue_config(folder: Path, target: Target) -> None:
+    vpc = (
+        f"  vpc:\n    subnet_ids: {json.dumps(target.subnet_ids)}\n"
+        f"    security_group_ids: {json.dumps(target.security_group_ids)}\n"
+    )
     text = _QUEUE_CONFIG.format(
         model=QUEUE_MODEL,
         image_uri=image_uri(target.region),
         instance_type=target.instance_type,
         bucket=target.queue_bucket,
-        vpc=vpc,
+        vpc=vpc if target.subnet_ids else "",
     )
     (folder / "model_configs" / f"{QUEUE_MODEL}.yaml").write_text(text, "utf-8")

@@ -9,16 +9,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.access import Access
 from slipway.operations.leftovers import find_leftovers
-from tools.verify_aws.commands import CommandError, Deployment
-from tools.verify_aws.cost import REMOVAL_MINUTES
-from tools.verify_aws.project import ENVIRONMENT, MODEL, QUEUE_MODEL, Target, assembly
-from tools.verify_aws.stacks import (
+from tools.verify_aws.account import (
     artifact_key_arn,
     await_stack,
     bucket_exists,
     key_state,
     stack_status,
 )
+from tools.verify_aws.commands import CommandError, Session
+from tools.verify_aws.cost import REMOVAL_MINUTES
+from tools.verify_aws.project import ENVIRONMENT, MODEL, QUEUE_MODEL, Target, assembly
 
 _ATTEMPTS = 2
 # The state of a key that is not billed any more and deletes itself.
@@ -46,26 +46,22 @@ class Remainder:
     note: str = ""
 
 
-class RemovalError(Exception):
-    """A stack still exists; the message says why and what to do."""
-
-
-def destroy_all(deployment: Deployment, stage: Callable[..., object]) -> None:
+def destroy_all(session: Session, stage: Callable[..., object]) -> None:
     """Destroys the endpoints' stacks and then the foundation's, each as a stage of its own.
 
     The second endpoint and its bucket are looked for in every run, since an earlier one with
     `--deep` may have left them.
 
     Args:
-        deployment: what was deployed.
+        session: what was deployed.
         stage: `stage(NAME, FUNCTION)` runs a stage and raises only on an interrupt.
     """
-    target, access = deployment.target, deployment.access
+    target, access = session.target, session.access
     stacks = [(MODEL, target.endpoint), ("foundation", target.foundation)]
     if _may_exist(lambda: stack_status(access, target.queue_endpoint) is not None):
         stacks.insert(0, (QUEUE_MODEL, target.queue_endpoint))
     for construct_id, stack in stacks:
-        stage(f"destroy {construct_id}", partial(destroy_stack, deployment, construct_id, stack))
+        stage(f"destroy {construct_id}", partial(destroy_stack, session, construct_id, stack))
     if _may_exist(lambda: bucket_exists(access, target.queue_bucket)):
         stage("remove the requests", partial(_remove_queue_bucket, access, target))
 
@@ -99,31 +95,32 @@ def _remove_queue_bucket(access: Access, target: Target) -> str:
     return f"{bucket} is removed"
 
 
-def destroy_stack(deployment: Deployment, construct_id: str, stack: str) -> str:
+def destroy_stack(session: Session, construct_id: str, stack: str) -> str:
     """Destroys a stack, whatever its state; returns a sentence about what was done.
 
     CloudFormation refuses to delete a stack that is being updated, and SageMaker an endpoint that
     is being created, so operations in progress are awaited first.
 
     Raises:
-        RemovalError: the stack still exists.
+        CommandError: the stack still exists.
     """
-    access = deployment.access
+    access = session.access
     until = time.monotonic() + REMOVAL_MINUTES * 60
-    reason, folder = "", assembly(construct_id)
+    # The foundation is in the app of the first model.
     model = QUEUE_MODEL if construct_id == QUEUE_MODEL else MODEL
+    reason, folder = "", assembly(model)
     for _ in range(_ATTEMPTS):
         if await_stack(access, stack, until=until) is None:
             return f"{stack} is gone" if reason else f"{stack} was not there"
         # An existing assembly needs no second synthesis.
         source = (
             ("--app", folder, "--exclusively")
-            if (deployment.folder / folder / "manifest.json").is_file()
+            if (session.folder / folder / "manifest.json").is_file()
             else ("-c", f"env={ENVIRONMENT}", "-c", f"models={model}", "--exclusively")
         )
         seconds = max(until - time.monotonic(), 1.0)
         try:
-            deployment.run("cdk", "destroy", construct_id, "--force", *source, seconds=seconds)
+            session.run("cdk", "destroy", construct_id, "--force", *source, seconds=seconds)
         except CommandError as error:
             reason = str(error)
             continue
@@ -131,20 +128,20 @@ def destroy_stack(deployment: Deployment, construct_id: str, stack: str) -> str:
         if status is None:
             return f"{stack} is destroyed"
         reason = f"{stack} is {status}"
-    raise RemovalError(
+    raise CommandError(
         f"{stack} could not be destroyed, and an endpoint in it is billed until it is.\n{reason}\n"
         "    Run `make verify-aws` again: it begins with what is left."
     )
 
 
-def find_remains(deployment: Deployment, key_arn: str | None) -> Iterator[Remainder]:
+def find_remains(session: Session, key_arn: str | None) -> Iterator[Remainder]:
     """Yields the remainders of a run, in the order in which they are best removed.
 
     Args:
-        deployment: what was deployed.
+        session: what was deployed.
         key_arn: the foundation's key, if the run has seen it.
     """
-    target, access = deployment.target, deployment.access
+    target, access = session.target, session.access
     environment = target.environment
     again = ("make verify-aws",)
     for stack in (target.queue_endpoint, target.endpoint, target.foundation):

@@ -7,28 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 import slipway
 from slipway.errors import UserError
-from tools.verify_aws.answers import Answer, lines
 from tools.verify_aws.commands import CommandError
 from tools.verify_aws.cost import Cost
-from tools.verify_aws.removal import Remainder, RemovalError
+from tools.verify_aws.removal import Remainder
 
-Outcome = Literal["ok", "failed", "interrupted"]
 # Errors that a stage may meet in an account. Any other exception is a bug of this program.
-EXPECTED = (CommandError, RemovalError, UserError, BotoCoreError, ClientError)
+EXPECTED = (CommandError, UserError, BotoCoreError, ClientError)
 NEVER_RUN = (
     "This command was tested on the embedded AWS. Slipway's authors have not run it in AWS: please "
     "report what it finds."
 )
 _WIDTH = 22
-
-
-class CheckError(CommandError):
-    """A stage ended without an error but did not have its effect."""
+_AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+# Characters of a long text that are kept: its beginning, and its end, which often has the reason.
+_HEAD, _TAIL = 140, 100
 
 
 @dataclass(frozen=True)
@@ -43,9 +41,22 @@ class Stage:
     """
 
     name: str
-    outcome: Outcome
+    outcome: Literal["ok", "failed", "interrupted"]
     seconds: float
     detail: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a question of `--deep`.
+
+    Args:
+        outcome: whether there is one, and whether Slipway relies on something else.
+        text: sentences.
+    """
+
+    outcome: Literal["as expected", "otherwise", "no answer"]
+    text: str
 
 
 @dataclass
@@ -71,7 +82,7 @@ class Report:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     stages: list[Stage] = field(default_factory=list)
     remains: list[Remainder] | None = None
-    answers: list[Answer] = field(default_factory=list)
+    answers: dict[str, Answer] = field(default_factory=dict)
 
     def stage(self, name: str, action: Callable[[], str]) -> bool:
         """Runs a stage and prints how it ended; returns whether it succeeded.
@@ -81,20 +92,18 @@ class Report:
         """
         say(f"{name:{_WIDTH}} ...", end="")
         begun = time.monotonic()
-        outcome: Outcome = "ok"
+        outcome: Literal["ok", "failed", "interrupted"] = "interrupted"
+        detail = "interrupted"
         try:
             detail = action()
-        except KeyboardInterrupt:
-            self._add(Stage(name, "interrupted", time.monotonic() - begun, "interrupted"))
-            raise
+            outcome = "ok"
         except EXPECTED as error:
             outcome, detail = "failed", str(error)
-        self._add(Stage(name, outcome, time.monotonic() - begun, detail))
+        finally:
+            seconds = time.monotonic() - begun
+            self.stages.append(Stage(name, outcome, round(seconds, 1), detail))
+            say(f" {outcome} after {seconds:.0f} s: {detail}")
         return outcome == "ok"
-
-    def _add(self, stage: Stage) -> None:
-        self.stages.append(stage)
-        say(f" {stage.outcome} after {stage.seconds:.0f} s: {stage.detail}")
 
     @property
     def is_good(self) -> bool:
@@ -117,7 +126,7 @@ class Report:
                 say(f"    $ {command}")
 
     def render(self) -> str:
-        """Returns the document to send. ACCOUNT stands for the account's number in it."""
+        """Returns the document to send."""
         document: dict[str, Any] = {
             "slipway": slipway.__version__,
             "result": "ok" if self.is_good else "failed",
@@ -127,24 +136,30 @@ class Report:
             "image": self.image,
             "cost": asdict(self.cost),
             "not_checked": list(self.notes),
-            "stages": [asdict(s) | {"seconds": round(s.seconds, 1)} for s in self.stages],
-            "answers": [asdict(answer) for answer in self.answers],
+            "stages": [asdict(stage) for stage in self.stages],
+            "answers": [{"name": name, **asdict(each)} for name, each in self.answers.items()],
             "left": None if self.remains is None else [asdict(item) for item in self.remains],
         }
-        text = json.dumps(document, indent=2, ensure_ascii=False)
-        return text.replace(self.account, "ACCOUNT") + "\n"
+        return self.without_account(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
-    def render_answers(self) -> str:
-        """Returns the answers as lines for docs/fidelity.md, also without the account's number."""
-        found = lines(
-            self.answers,
-            answered_by=self.answered_by,
-            region=self.region,
-            day=self.started.date(),
-        )
-        return "\n".join(found).replace(self.account, "ACCOUNT") + "\n"
+    def without_account(self, text: str) -> str:
+        """Returns a text for others: ACCOUNT stands for the account's number in it."""
+        return text.replace(self.account, "ACCOUNT")
+
+    @property
+    def is_answered_by_aws(self) -> bool:
+        """Returns whether AWS itself answered, and no stand-in."""
+        return (urlsplit(self.answered_by).hostname or "").endswith(_AWS_DOMAINS)
 
 
 def say(text: str, end: str = "\n") -> None:
     """Prints to standard error, because standard output may be the document's."""
     print(text, end=end, file=sys.stderr, flush=True)
+
+
+def quote(text: str) -> str:
+    """Returns a text of AWS on one line, as code, so that nobody takes it for Slipway's words."""
+    line = " ".join(text.replace("`", "'").split())
+    if len(line) > _HEAD + _TAIL:
+        line = f"{line[:_HEAD]} [...] {line[-_TAIL:]}"
+    return f"`{line}`"

@@ -1,19 +1,14 @@
-"""What is seen while a command runs, and waits for what a command does not wait for."""
+"""What is seen while a command runs."""
 
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable
-from types import TracebackType
 from typing import Generic, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tools.verify_aws.report import CheckError
-from tools.verify_aws.stacks import pauses
-
 Seen = TypeVar("Seen", bound=Hashable)
-Awaited = TypeVar("Awaited")
 
 
 class Watch(Generic[Seen]):
@@ -39,18 +34,9 @@ class Watch(Generic[Seen]):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-
-    def values(self) -> list[Seen]:
-        """Returns what was seen, each change once."""
-        return [value for _, value in self.seen]
 
     def _run(self) -> None:
         is_last = False
@@ -67,22 +53,3 @@ class Watch(Generic[Seen]):
             if is_last:
                 return
             is_last = self._ended.wait(self._pause_seconds)
-
-
-def awaited(look: Callable[[], Awaited | None], *, until: float, missing: str) -> Awaited:
-    """Waits until something is seen, and returns it.
-
-    Args:
-        look: returns None while there is nothing.
-        until: when to give up, on the monotonic clock.
-        missing: what is then said.
-
-    Raises:
-        CheckError: nothing was seen.
-    """
-    waits = pauses()
-    while (found := look()) is None:
-        if time.monotonic() > until:
-            raise CheckError(missing)
-        time.sleep(next(waits))
-    return found

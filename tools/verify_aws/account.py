@@ -1,0 +1,94 @@
+"""What the account tells of stacks, buckets and keys, also those that outlived an earlier run."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from slipway.access import Access, existing
+from slipway.config.environments import Environment
+from tools.verify_aws.commands import CheckError
+
+# Between two looks at what takes minutes.
+POLL_SECONDS = 5.0
+# A change set that was never executed: nothing is in progress.
+_NOTHING_BEGUN = "REVIEW_IN_PROGRESS"
+_NO_BUCKET = ("404", "NoSuchBucket")
+_NO_ENCRYPTION = "ServerSideEncryptionConfigurationNotFoundError"
+
+Awaited = TypeVar("Awaited")
+
+
+def awaited(look: Callable[[], Awaited | None], *, until: float, missing: str) -> Awaited:
+    """Waits until something is seen, and returns it.
+
+    Args:
+        look: returns None while there is nothing.
+        until: when to give up, on the monotonic clock.
+        missing: what is then said.
+
+    Raises:
+        CheckError: nothing was seen.
+    """
+    waits = _pauses()
+    while (found := look()) is None:
+        if time.monotonic() > until:
+            raise CheckError(missing)
+        time.sleep(next(waits))
+    return found
+
+
+def _pauses() -> Iterator[float]:
+    """Yields the seconds before each further look: fewer at first, for what is there soon."""
+    share = 0.1
+    while True:
+        yield POLL_SECONDS * share
+        share = min(2 * share, 1.0)
+
+
+def stack_status(access: Access, name: str) -> str | None:
+    """Returns a stack's status; None if there is no such stack."""
+    describe = access.client("cloudformation").describe_stacks
+    # CloudFormation has no error code of its own for a stack that does not exist.
+    found = existing(describe, "ValidationError", StackName=name)
+    return str(found["Stacks"][0]["StackStatus"]) if found else None
+
+
+def await_stack(access: Access, name: str, *, until: float) -> str | None:
+    """Waits until a stack has no operation in progress.
+
+    Args:
+        access: clients of the stack's account and region.
+        name: StackName.
+        until: time of the monotonic clock at which waiting ends.
+
+    Returns:
+        Its status, which is still in progress if the time was too short; None if the stack is gone.
+    """
+    waits = _pauses()
+    while (status := stack_status(access, name)) not in (None, _NOTHING_BEGUN):
+        if not status.endswith("_IN_PROGRESS") or time.monotonic() > until:
+            break
+        time.sleep(next(waits))
+    return status
+
+
+def bucket_exists(access: Access, name: str) -> bool:
+    """Returns whether the account has a bucket."""
+    return existing(access.client("s3").head_bucket, *_NO_BUCKET, Bucket=name) is not None
+
+
+def artifact_key_arn(access: Access, environment: Environment) -> str | None:
+    """Returns the key that encrypts an artifact bucket; None if there is none."""
+    describe, bucket = access.client("s3").get_bucket_encryption, environment.artifact_bucket
+    found = existing(describe, *_NO_BUCKET, _NO_ENCRYPTION, Bucket=bucket)
+    rules: list[dict[str, Any]] = (
+        found["ServerSideEncryptionConfiguration"]["Rules"] if found else []
+    )
+    keys = (rule["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID") for rule in rules)
+    return next(filter(None, keys), None)
+
+
+def key_state(access: Access, arn: str) -> str | None:
+    """Returns the state of a KMS key, for example `PendingDeletion`; None if the key is gone."""
+    found = existing(access.client("kms").describe_key, "NotFoundException", KeyId=arn)
+    return str(found["KeyMetadata"]["KeyState"]) if found else None
