@@ -10,7 +10,6 @@ whether it is an index or one platform's image. It is left out: a wrong digest f
 """
 
 import argparse
-import datetime
 import json
 import re
 import sys
@@ -28,7 +27,7 @@ from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.facts.triton.releases import TRITON, triton_bases
 from slipway.planning.families.lmi.handlers import our_handler
 from slipway.planning.families.neuron.image import NEURON_BASES
-from tools.refresh_facts.tables import FACTS, SourceError, refresh, render
+from tools.refresh_facts.tables import FACTS, SourceError, render, run
 
 PATH = FACTS / "base_digests.json"
 NVIDIA = "https://nvcr.io"
@@ -168,15 +167,8 @@ def main(
         print(f"Not refreshed: base_digests.json is as it was: {error}", file=sys.stderr)
         return 1
 
-    def text(as_of: datetime.date) -> str:
-        table = {"as_of": as_of.isoformat(), "sources": [SOURCE], "digests": digests}
-        return render(table, levels=2)
-
-    written = refresh(path, text, datetime.datetime.now(datetime.UTC).date())
-    print(
-        f"base_digests.json: {'written anew; review the diff' if written else 'nothing changed'}."
-    )
-    return 0
+    table = {"sources": [SOURCE], "digests": digests}
+    return run(path, lambda as_of: render({"as_of": as_of.isoformat(), **table}, levels=2))
 
 
 if __name__ == "__main__":

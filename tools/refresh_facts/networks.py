@@ -6,63 +6,16 @@ section of a text decoder inside a model of images. The table has these defaults
 
 import datetime
 import logging
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
 
 from tools.refresh_facts.tables import FACTS, package_version, render, run
 
-DEFAULTS = (
-    "num_hidden_layers",
-    "hidden_size",
-    "num_attention_heads",
-    "num_key_value_heads",
-    "head_dim",
-    "vocab_size",
-    "max_position_embeddings",
-    "tie_word_embeddings",
-    "sliding_window",
-    "use_sliding_window",
-    "max_window_layers",
-    "attention_chunk_size",
-    "num_kv_shared_layers",
-    "kv_lora_rank",
-    "qk_rope_head_dim",
-    "num_experts",
-    "num_local_experts",
-    "n_routed_experts",
-    "num_experts_per_tok",
-)
-# `is_deepseek_mla` in vllm/transformers_utils/model_arch_config_convertor.py. Other networks with
-# a `kv_lora_rank`, such as MiniCPM3, keep whole heads there.
-LATENT = (
-    "axk1",
-    "deepseek_v2",
-    "deepseek_v3",
-    "deepseek_v32",
-    "glm4_moe_lite",
-    "glm_moe_dsa",
-    "kimi_k2",
-    "kimi_linear",
-    "longcat_flash",
-    "pangu_ultra_moe",
-)
-# Encoders that vLLM serves (vllm/model_executor/models/registry.py, gte.py, bert_with_rope.py), of
-# which transformers has no class.
-MORE_ENCODERS = ("gte", "new", "nomic_bert", "snowflake_gte")
-# Networks whose first token has the position after the padding's
-# (`create_position_ids_from_input_ids` in transformers' modeling files), so that two are lost.
-PADDED_POSITIONS = (
-    "camembert",
-    "data2vec_text",
-    "ibert",
-    "lilt",
-    "longformer",
-    "luke",
-    "mpnet",
-    "roberta",
-    "roberta_prelayernorm",
-    "xlm_roberta",
-    "xlm_roberta_xl",
-    "xmod",
+_TABLES: Final[Mapping[str, str]] = yaml.safe_load(
+    Path(__file__).with_name("network_tables.yaml").read_text("utf-8")
 )
 
 
@@ -80,7 +33,7 @@ def make(as_of: datetime.date) -> str:
             text = kind().get_text_config().model_type
         except (ValueError, StrictDataclassError):  # two classes refuse their own defaults
             text = model_type
-        row = {name: getattr(kind, name, None) for name in DEFAULTS}
+        row = {name: getattr(kind, name, None) for name in _TABLES["defaults"].split()}
         row = {name: value for name, value in row.items() if isinstance(value, int)}
         if text not in ("", model_type):
             row = {"text": text, **_only(row, "tie_word_embeddings")}
@@ -91,6 +44,7 @@ def make(as_of: datetime.date) -> str:
         rows[model_type.replace("-", "_")] = row
     masked = set(modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES)
     encoders = masked - set(modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES)
+    named = {each.replace("-", "_") for each in encoders}
     sources = [
         f"defaults, encoders: transformers {package_version('transformers')}, models/*/"
         "configuration_*.py, models/auto/modeling_auto.py (masked, without sequence to sequence)",
@@ -101,11 +55,9 @@ def make(as_of: datetime.date) -> str:
     table = {
         "as_of": as_of.isoformat(),
         "sources": sources,
-        "latent_attention": " ".join(LATENT),
-        "padded_positions": " ".join(PADDED_POSITIONS),
-        "encoders": " ".join(
-            sorted({each.replace("-", "_") for each in encoders} | {*MORE_ENCODERS})
-        ),
+        "latent_attention": _TABLES["latent_attention"],
+        "padded_positions": _TABLES["padded_positions"],
+        "encoders": " ".join(sorted(named.union(_TABLES["more_encoders"].split()))),
         "defaults": rows,
     }
     return render(table, levels=2)

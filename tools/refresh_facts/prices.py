@@ -28,40 +28,26 @@ No dated public source with prices of further regions was found on 2026-11-25:
 - A browser loads the tables of AWS's page from the Pricing API.
 """
 
-import argparse
 import datetime
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import boto3
 from botocore.client import BaseClient
-from botocore.exceptions import BotoCoreError, ClientError
 
-from tools.refresh_facts.tables import (
-    FACTS,
-    SourceError,
-    hosting_instance_types,
-    render,
-    run,
+from tools.refresh_facts.pricing import (
+    Table,
+    connect,
+    on_demand,
+    parser,
+    refresh_prices,
+    source_of,
 )
+from tools.refresh_facts.tables import FACTS, SourceError, hosting_instance_types, render
 
 PATH = FACTS / "prices.json"
-
-API = "pricing-api"
 API_DESCRIPTION = "AWS Pricing API, ServiceCode AmazonSageMaker, component Hosting"
-
-# The Pricing API of the standard partition has no prices of China, which are not in USD.
-NOT_COVERED = ("cn-",)
-
-Table = dict[str, Any]
-
-
-def empty_table() -> Table:
-    """Returns a table without prices."""
-    return {"sources": {}, "instances_usd_per_hour": {}, "volumes_usd_per_gb_month": {}}
 
 
 def render_prices(table: Table, as_of: datetime.date) -> str:
@@ -87,34 +73,6 @@ def render_prices(table: Table, as_of: datetime.date) -> str:
     )
 
 
-def _products(client: BaseClient, **attributes: str) -> Iterator[Table]:
-    filters = [
-        {"Type": "TERM_MATCH", "Field": field, "Value": value}
-        for field, value in attributes.items()
-    ]
-    pages = client.get_paginator("get_products").paginate(
-        ServiceCode="AmazonSageMaker", Filters=filters, FormatVersion="aws_v1"
-    )
-    for page in pages:
-        for product in page["PriceList"]:
-            yield json.loads(product)
-
-
-def _on_demand_usd(product: Table, unit: str) -> set[float]:
-    """Returns the prices in that unit; a price of 0 belongs to a free tier and is left out."""
-    dimensions = [
-        dimension
-        for term in product["terms"].get("OnDemand", {}).values()
-        for dimension in term["priceDimensions"].values()
-    ]
-    prices = {
-        float(dimension["pricePerUnit"]["USD"])
-        for dimension in dimensions
-        if dimension["unit"] == unit and "USD" in dimension["pricePerUnit"]
-    }
-    return prices - {0.0}
-
-
 def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], float | None]:
     """Asks the Pricing API for a region.
 
@@ -125,16 +83,16 @@ def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], fl
     Raises:
         SourceError: the API lists no price for hosting there, which is not a usable answer.
     """
-    accepted = set(hosting_instance_types())
+    service, accepted = "AmazonSageMaker", set(hosting_instance_types())
     hourly: dict[str, set[float]] = {}
-    for product in _products(client, regionCode=region, component="Hosting"):
-        name = product["product"]["attributes"].get("instanceName", "")
-        if name in accepted:
-            hourly.setdefault(name, set()).update(_on_demand_usd(product, "Hrs"))
-    volume: set[float] = set()
-    for product in _products(client, regionCode=region, volumeType="General Purpose-Hosting"):
-        volume |= _on_demand_usd(product, "GB-Mo")
-    prices = {name: found.pop() for name, found in hourly.items() if len(found) == 1}
+    found = on_demand(client, service, regionCode=region, component="Hosting")
+    for attributes, dimension, usd in found:
+        name = attributes.get("instanceName", "")
+        if name in accepted and dimension["unit"] == "Hrs":
+            hourly.setdefault(name, set()).add(usd)
+    found = on_demand(client, service, regionCode=region, volumeType="General Purpose-Hosting")
+    volume = {usd for _, dimension, usd in found if dimension["unit"] == "GB-Mo"}
+    prices = {name: usd.pop() for name, usd in hourly.items() if len(usd) == 1}
     if not prices:
         raise SourceError(f"the Pricing API lists no hosting instance in {region}")
     return prices, volume.pop() if len(volume) == 1 else None
@@ -154,11 +112,9 @@ def with_api_prices(
     Raises:
         SourceError: the API has no prices of one of the regions.
     """
-    # Prices read on another day stay under that day.
-    source = f"{API}-{today.isoformat()}"
-    description = {"as_of": today.isoformat(), "description": API_DESCRIPTION}
-    instances = dict(table["instances_usd_per_hour"])
-    volumes = dict(table["volumes_usd_per_gb_month"])
+    source, described = source_of(today, API_DESCRIPTION)
+    instances = dict(table.get("instances_usd_per_hour", {}))
+    volumes = dict(table.get("volumes_usd_per_gb_month", {}))
     for region in regions:
         prices, volume = region_prices(client, region)
         instances[region] = {source: prices}
@@ -166,23 +122,17 @@ def with_api_prices(
         if volume is not None:
             volumes[region] = {source: volume}
     return {
-        "sources": {**table["sources"], source: description},
+        "sources": {**table.get("sources", {}), source: described},
         "instances_usd_per_hour": instances,
         "volumes_usd_per_gb_month": volumes,
     }
-
-
-def covered_regions() -> list[str]:
-    """Returns the regions of regions.json for which the Pricing API has prices in USD."""
-    table = json.loads((FACTS / "regions.json").read_text("utf-8"))
-    return [region for region in table["regions"] if not region.startswith(NOT_COVERED)]
 
 
 def counted(table: Table) -> str:
     """Returns how many instance types have a price, as a sentence: in each region, and in all."""
     counts = {
         region: len({name for prices in by_source.values() for name in prices})
-        for region, by_source in table["instances_usd_per_hour"].items()
+        for region, by_source in table.get("instances_usd_per_hour", {}).items()
     }
     each = ", ".join(
         f"{region} {count}" for region, count in sorted(counts.items(), key=lambda item: -item[1])
@@ -193,45 +143,17 @@ def counted(table: Table) -> str:
     )
 
 
-def connect() -> BaseClient:
-    """Returns a client of the API's end point in us-east-1, which answers for every region."""
-    client: BaseClient = boto3.client("pricing", region_name="us-east-1")
-    return client
-
-
 def main(
-    arguments: Sequence[str],
-    *,
-    path: Path = PATH,
-    connect: Callable[[], BaseClient] = connect,
+    arguments: Sequence[str], *, path: Path = PATH, connect: Callable[[], BaseClient] = connect
 ) -> int:
-    """Runs the refresh as a command.
-
-    Args:
-        arguments: command line without the program.
-        path: the table.
-        connect: returns a client of the Pricing API.
-
-    Returns:
-        The exit code.
-    """
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.refresh_facts.prices", description="Write prices.json anew."
-    )
-    parser.add_argument("--region", action="append", help="ask for this region; may be repeated")
-    parser.add_argument("--count", action="store_true", help="print how many types have a price")
-    options = parser.parse_args(arguments)
-    today = datetime.datetime.now(datetime.UTC).date()
+    """Runs the refresh as a command, and returns the exit code."""
+    expected = parser("tools.refresh_facts.prices", PATH)
+    expected.add_argument("--count", action="store_true", help="print how many types have a price")
+    options = expected.parse_args(arguments)
     if options.count:
         print(counted(json.loads(path.read_text("utf-8"))))
         return 0
-    try:
-        old = json.loads(path.read_text("utf-8")) if path.exists() else empty_table()
-        table = with_api_prices(old, connect(), options.region or covered_regions(), today)
-    except (SourceError, BotoCoreError, ClientError) as error:
-        print(f"Not refreshed: prices.json is as it was: {error}", file=sys.stderr)
-        return 1
-    return run(path, lambda as_of: render_prices(table, as_of))
+    return refresh_prices(options, path, connect, with_api_prices, render_prices)
 
 
 if __name__ == "__main__":

@@ -13,24 +13,26 @@ names. Looked for on 2026-11-29, and not there:
   by the repository that has them.
 """
 
-import argparse
 import datetime
-import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from botocore.client import BaseClient
-from botocore.exceptions import BotoCoreError, ClientError
 
-from tools.refresh_facts.prices import API, connect, covered_regions
-from tools.refresh_facts.tables import FACTS, SourceError, render, run
+from tools.refresh_facts.pricing import (
+    Table,
+    connect,
+    on_demand,
+    parser,
+    refresh_prices,
+    source_of,
+)
+from tools.refresh_facts.tables import FACTS, SourceError, render
 
 PATH = FACTS / "services.json"
 DESCRIPTION = "AWS Pricing API, ServiceCode AmazonCloudWatch, AmazonS3 and AWSLambda, first tier"
-Table = dict[str, Any]
 
 # The service and the usage type of each row, after the region's prefix, and the units in a row.
 _ROWS = {
@@ -52,7 +54,10 @@ def region_prices(client: BaseClient, region: str) -> dict[str, float]:
     """
     found: dict[str, set[float]] = {}
     for service in dict.fromkeys(service for service, _, _ in _ROWS.values()):
-        for usage, usd in _first_tiers(client, service, region):
+        for attributes, dimension, usd in on_demand(client, service, regionCode=region):
+            usage = attributes.get("usagetype", "")
+            if float(dimension["beginRange"]):
+                continue  # not the first tier
             for name, (of, suffix, units) in _ROWS.items():
                 if of == service and re.fullmatch(rf"([A-Z0-9]+-)?{re.escape(suffix)}", usage):
                     found.setdefault(name, set()).add(round(usd * units, 10))
@@ -62,30 +67,13 @@ def region_prices(client: BaseClient, region: str) -> dict[str, float]:
     return prices
 
 
-def _first_tiers(client: BaseClient, service: str, region: str) -> Iterator[tuple[str, float]]:
-    pages = client.get_paginator("get_products").paginate(
-        ServiceCode=service,
-        Filters=[{"Type": "TERM_MATCH", "Field": "regionCode", "Value": region}],
-        FormatVersion="aws_v1",
-    )
-    for page in pages:
-        for text in page["PriceList"]:
-            product = json.loads(text)
-            for term in product["terms"].get("OnDemand", {}).values():
-                for each in term["priceDimensions"].values():
-                    usd = float(each["pricePerUnit"].get("USD", 0))
-                    # A price of 0 belongs to a free tier.
-                    if float(each["beginRange"]) == 0 and usd:
-                        yield product["product"]["attributes"].get("usagetype", ""), usd
-
-
 def with_api_prices(
     table: Table, client: BaseClient, regions: Sequence[str], today: datetime.date
 ) -> Table:
     """Returns the table with the API's prices in place of all prices of these regions."""
-    source = f"{API}-{today.isoformat()}"
+    source, described = source_of(today, DESCRIPTION)
     usd = table["usd"] | {each: {source: region_prices(client, each)} for each in regions}
-    known = {**table["sources"], source: {"as_of": today.isoformat(), "description": DESCRIPTION}}
+    known = {**table["sources"], source: described}
     used = {name for by_source in usd.values() for name in by_source}
     return {
         "sources": {name: known[name] for name in sorted(used)},
@@ -94,25 +82,15 @@ def with_api_prices(
 
 
 def main(
-    arguments: Sequence[str],
-    *,
-    path: Path = PATH,
-    connect: Callable[[], BaseClient] = connect,
+    arguments: Sequence[str], *, path: Path = PATH, connect: Callable[[], BaseClient] = connect
 ) -> int:
     """Runs the refresh as a command, and returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.refresh_facts.services", description="Write services.json anew."
-    )
-    parser.add_argument("--region", action="append", help="ask for this region; may be repeated")
-    options = parser.parse_args(arguments)
-    today = datetime.datetime.now(datetime.UTC).date()
-    try:
-        old = json.loads(path.read_text("utf-8"))
-        table = with_api_prices(old, connect(), options.region or covered_regions(), today)
-    except (SourceError, BotoCoreError, ClientError) as error:
-        print(f"Not refreshed: services.json is as it was: {error}", file=sys.stderr)
-        return 1
-    return run(path, lambda as_of: render({"as_of": as_of.isoformat(), **table}, levels=4))
+
+    def shown(table: Table, as_of: datetime.date) -> str:
+        return render({"as_of": as_of.isoformat(), **table}, levels=4)
+
+    options = parser("tools.refresh_facts.services", PATH).parse_args(arguments)
+    return refresh_prices(options, path, connect, with_api_prices, shown)
 
 
 if __name__ == "__main__":

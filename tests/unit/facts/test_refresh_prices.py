@@ -10,7 +10,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from tools.refresh_facts import prices
+from tools.refresh_facts import prices, pricing
 from tools.refresh_facts.tables import SourceError
 
 TODAY = datetime.date(2026, 5, 6)
@@ -256,10 +256,10 @@ def test_the_number_of_prices_is_printed(path, capsys):
         r"All others are unknown\.\n",
         capsys.readouterr().out,
     )
-    assert "have a price: none. All others" in prices.counted(prices.empty_table())
+    assert "have a price: none. All others" in prices.counted({})
 
 
 def test_by_default_every_region_is_asked_that_has_prices_in_usd():
-    regions = prices.covered_regions()
+    regions = pricing.covered_regions()
     assert {"us-east-1", "eu-west-1", "us-gov-west-1"} <= set(regions)
     assert not [region for region in regions if region.startswith("cn-")]
