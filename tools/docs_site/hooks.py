@@ -1,14 +1,20 @@
-"""MkDocs hooks: the site also has the files beside `docs/` that its pages link to.
+"""MkDocs hooks: files beside `docs/` in the site, and its text for language models.
 
 A page links to a file of the repository by its relative path, as a code host shows it. The site
 puts each such file below `source/`: Markdown as a page, anything else as it is.
+
+llms.txt (https://llmstxt.org) has a title, a summary and lists of links. Each link leads to a
+page's Markdown, which the site has beside the page. llms-full.txt has the text of these pages.
 """
 
 import os
 import posixpath
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -19,6 +25,12 @@ _LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _LABELS = re.compile(r"^(\s*```\w+) [\w -]+$", re.MULTILINE)
 # Around the tables that tools.reference writes.
 _MARKS = re.compile(r"^<!-- (?:begin .+|end) -->\n\n?", re.MULTILINE)
+# The format's heading for what a reader may leave out: files beside docs, such as measurements.
+_OPTIONAL = "Optional"
+_NO_PROSE = ("```", "#", "|", "<!", "- ", "![")
+_HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
+_LINKED_WORDS = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -63,6 +75,75 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     return _MARKS.sub("", _LABELS.sub(r"\1", _LINK.sub(in_site, markdown)))
 
 
+def on_env(env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
+    """Writes the pages' Markdown, llms.txt and llms-full.txt into the site.
+
+    Args:
+        env: returned unchanged; MkDocs' Jinja environment.
+        config: gives the navigation and the site's folder.
+        files: the site's pages, already rendered.
+    """
+    pages = {
+        file.src_uri: file.page.markdown
+        for file in files.documentation_pages()
+        if file.page is not None and file.page.markdown is not None
+    }
+    head = f"# {config.site_name}\n\n> {config.site_description or ''}\n"
+    index, full = texts(head, config.nav or [], pages, config.site_url or "")
+    for uri, text in {**pages, "llms.txt": index, "llms-full.txt": full}.items():
+        path = Path(config.site_dir, uri)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return env
+
+
+def texts(
+    head: str, nav: list[dict[str, Any]], pages: Mapping[str, str], url: str
+) -> tuple[str, str]:
+    """Returns llms.txt, and llms-full.txt with every page but the optional ones.
+
+    Args:
+        head: the site's title and description, with which both begin.
+        nav: as mkdocs.yml has it.
+        pages: the Markdown of each page, by its address in the navigation.
+        url: address of the site with its final slash, or empty for relative links.
+    """
+    sections, full = dict[str, list[str]](), [head]
+    optional = list[str]()
+    for title, inner in (item for entry in nav for item in entry.items()):
+        sections[title] = []
+        for uri in _pages_of(inner):
+            place = optional if _is_source(uri) else sections[title]
+            place.append(f"- [{_title(uri, pages[uri])}]({url}{uri}){_summary(pages[uri])}")
+            if not _is_source(uri):
+                full.append(f"---\n\nSource: {uri}\n\n{pages[uri].strip()}\n")
+    listed = {**sections, _OPTIONAL: optional}.items()
+    index = [f"## {title}\n\n" + "".join(f"{line}\n" for line in lines) for title, lines in listed]
+    return "\n".join([head, *index]), "\n".join(full)
+
+
+def _title(uri: str, markdown: str) -> str:
+    """Returns a page's first heading, or its file's name if it has none."""
+    found = _HEADING.search(markdown)
+    return _plain(found[1]) if found else uri
+
+
+def _summary(markdown: str) -> str:
+    """Returns the first sentence of a page's first paragraph, behind a colon; empty without one.
+
+    If that sentence only says who the page is for, the next sentence is added.
+    """
+    paragraphs = re.split(r"\n\s*\n", _HEADING.sub("", markdown, count=1))
+    prose = (each.strip() for each in paragraphs if not each.strip().startswith(_NO_PROSE))
+    sentences = _SENTENCE.split(_plain(" ".join(next(filter(None, prose), "").split())))
+    summary = " ".join(sentences[: 2 if sentences[0].startswith("For ") else 1])
+    return f": {summary}" if summary else ""
+
+
+def _plain(text: str) -> str:
+    return _LINKED_WORDS.sub(r"\1", text).replace("**", "")
+
+
 class _Tree:
     """Maps paths in the repository to paths in the site, and back."""
 
@@ -91,9 +172,10 @@ def _is_source(uri: str) -> bool:
     return uri.startswith(f"{SOURCE}/")
 
 
-def _pages_of(nav: object) -> list[str]:
-    """Returns the pages that a navigation names, at any depth."""
+def _pages_of(nav: object) -> Iterator[str]:
+    """Yields the pages that a navigation names, at any depth."""
     if isinstance(nav, str):
-        return [nav]
-    entries = nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else []
-    return [page for entry in entries for page in _pages_of(entry)]
+        yield nav
+    entries = nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else ()
+    for entry in entries:
+        yield from _pages_of(entry)
