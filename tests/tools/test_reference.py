@@ -9,12 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 from containers.jobs.paths import JobPaths
-from containers.serving.prometheus import PrometheusMetrics
 from slipway.config.environments import Environment
 from slipway.config.fields import find
 from slipway.config.schema import ModelConfig
 from tests.support.pages import ROOT, blocks
-from tools.reference import metrics
 from tools.reference.commands import commands
 from tools.reference.config_values import pattern, values
 from tools.reference.pages import DOCS, PAGES, written
@@ -144,13 +142,3 @@ def test_the_metrics_of_autoscaling_are_those_of_the_templates() -> None:
                 metric_names.add(policy["CustomizedMetricSpecification"]["MetricName"])
     assert column("reference/metrics.md", "## CloudWatch: autoscaling", 2) == predefined
     assert metric_names < column("reference/metrics.md", "## CloudWatch: autoscaling")
-
-
-@pytest.mark.parametrize("container", ["tensorrt", "neuron"])
-def test_the_metrics_of_a_container_are_those_that_it_serves(container: str) -> None:
-    kept = PrometheusMetrics()
-    metrics.make_server(container, kept)
-    served = dict(re.findall(r"^# TYPE (slipway_\S+) (\S+)$", kept.text().decode(), re.MULTILINE))
-    served = {name: kind for name, kind in served.items() if not name.endswith("_created")}
-    found = metrics.served_metrics(container)
-    assert {metric.name: metric.kind for metric in found.values()} == served

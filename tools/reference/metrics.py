@@ -4,12 +4,13 @@ A container's own metrics come from its server, which is made here without a mod
 metrics come from the table of alarms.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
-from containers.serving.metrics import Metrics, Record, ignore
+from containers.serving.metrics import Metrics
+from containers.serving.prometheus import PrometheusMetrics
 from containers.serving.server import ModelServer
 from containers.serving.service import AnyPredictor
 from containers.serving.settings import ServingSettings
@@ -22,93 +23,60 @@ from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 from slipway.config.serverless_alarms import SERVERLESS_REQUESTS
 from tools.reference.tables import meaning, table
 
-
-@dataclass(frozen=True)
-class ServedMetric:
-    """A metric in Prometheus' format.
-
-    Args:
-        name: as `/metrics` has it.
-        kind: counter, gauge or histogram.
-        meaning: its line of help.
-        labels: names of the labels.
-        buckets: upper bounds of a histogram's buckets.
-    """
-
-    name: str
-    kind: str
-    meaning: str
-    labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
-
-    @property
-    def unit(self) -> str:
-        """The unit, which is in the name of a metric that has one."""
-        words = self.name.removesuffix("_total").split("_")
-        return words[-1] if words[-1] in ("seconds", "bytes", "tokens", "rows") else "count"
+Row = tuple[str, str, str, str, tuple[float, ...]]
+"""Name, type with its labels, unit, help and buckets of a metric."""
 
 
-@dataclass
-class RecordedMetrics(Metrics):
-    """Notes each metric that a server makes, and keeps no values.
+class ServedMetrics(PrometheusMetrics):
+    """The metrics of a server, also those whose labels have no values yet."""
 
-    Attributes:
-        found: by their names.
-    """
-
-    found: dict[str, ServedMetric] = field(default_factory=dict)
-
-    def counter(self, name: str, description: str) -> Record:
-        """Notes a counter; Prometheus' client adds `_total` to its name."""
-        self._add(ServedMetric(f"{name}_total", "counter", description))
-        return ignore
+    def __init__(self) -> None:
+        super().__init__()
+        self._labels: dict[str, tuple[str, ...]] = {}
 
     def labelled_counter(
         self, name: str, description: str, labels: tuple[str, ...]
     ) -> Callable[..., None]:
-        """Notes a counter with labels."""
-        self._add(ServedMetric(f"{name}_total", "counter", description, labels))
-        return ignore
+        """Notes the labels, which a registry tells only with their values."""
+        self._labels[name] = labels
+        return super().labelled_counter(name, description, labels)
 
-    def histogram(self, name: str, description: str, buckets: tuple[float, ...]) -> Record:
-        """Notes a histogram."""
-        self._add(ServedMetric(name, "histogram", description, buckets=buckets))
-        return ignore
-
-    def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:  # noqa: ARG002
-        """Notes a gauge."""
-        self._add(ServedMetric(name, "gauge", description))
-
-    def _add(self, metric: ServedMetric) -> None:
-        self.found[metric.name] = metric
+    def rows(self) -> Iterator[Row]:
+        """Yields each metric of a server's own."""
+        for metric in self._registry.collect():
+            if not metric.name.startswith("slipway_"):
+                continue
+            labels = ", ".join(f"`{label}`" for label in self._labels.get(metric.name, ()))
+            kind = f"{metric.type} by {labels}" if labels else metric.type
+            name = f"{metric.name}_total" if metric.type == "counter" else metric.name
+            last = metric.name.rpartition("_")[2]
+            # A metric that has a unit has it in its name.
+            unit = last if last in ("seconds", "bytes", "tokens", "rows") else "count"
+            bounds = (float(sample.labels.get("le", "inf")) for sample in metric.samples)
+            buckets = tuple(bound for bound in bounds if bound < math.inf)
+            yield name, kind, unit, metric.documentation, buckets
 
 
 def blocks() -> dict[str, str]:
     """Returns the blocks of the page by their names."""
-    tensorrt, neuron = served_metrics("tensorrt"), served_metrics("neuron")
+    predictors: dict[str, Callable[[Metrics], AnyPredictor]] = {
+        "TensorRT": lambda found: TextGenerationPredictor(GenerationSettings(), metrics=found),
+        "Neuron": lambda found: NeuronPredictor(NeuronSettings(), metrics=found),
+    }
+    served = {name: served_metrics(make) for name, make in predictors.items()}
     return {
         "alarms": _alarms(),
         **_watched_metrics(),
-        "served metrics": _served_table(tensorrt, neuron),
-        "buckets": _buckets({**tensorrt, **neuron}),
+        "served metrics": _served_table(served),
+        "buckets": _buckets(row for rows in served.values() for row in rows),
     }
 
 
-def served_metrics(container: str) -> dict[str, ServedMetric]:
-    """Returns the metrics of a container by their names."""
-    metrics = RecordedMetrics()
-    make_server(container, metrics)
-    return metrics.found
-
-
-def make_server(container: str, metrics: Metrics) -> None:
-    """Makes a container's server without a model, which makes its metrics."""
-    predictor: AnyPredictor = (
-        TextGenerationPredictor(GenerationSettings(), metrics=metrics)
-        if container == "tensorrt"
-        else NeuronPredictor(NeuronSettings(), metrics=metrics)
-    )
-    ModelServer(predictor, ServingSettings(), metrics=metrics)
+def served_metrics(predictor: Callable[[Metrics], AnyPredictor]) -> list[Row]:
+    """Returns the metrics of a container whose server is made here, without a model."""
+    metrics = ServedMetrics()
+    ModelServer(predictor(metrics), ServingSettings(), metrics=metrics)
+    return list(metrics.rows())
 
 
 def _alarms() -> str:
@@ -152,23 +120,26 @@ def _watched_metrics() -> dict[str, str]:
     return found
 
 
-def _served_table(tensorrt: dict[str, ServedMetric], neuron: dict[str, ServedMetric]) -> str:
-    rows = []
-    for name, metric in {**tensorrt, **neuron}.items():
-        owner = "both" if name in tensorrt and name in neuron else ""
-        owner = owner or ("TensorRT" if name in tensorrt else "Neuron")
-        labels = ", ".join(f"`{label}`" for label in metric.labels)
-        kind = f"{metric.kind} by {labels}" if labels else metric.kind
-        rows.append((f"`{name}`", kind, metric.unit, owner, metric.meaning))
-    return table("metric | type | unit | container | meaning", rows)
+def _served_table(served: Mapping[str, Sequence[Row]]) -> str:
+    owners = dict[Row, list[str]]()
+    for container, rows in served.items():
+        for row in rows:
+            owners.setdefault(row, []).append(container)
+    return table(
+        "metric | type | unit | container | meaning",
+        (
+            (f"`{name}`", kind, unit, who[0] if len(who) == 1 else "both", about)
+            for (name, kind, unit, about, _), who in owners.items()
+        ),
+    )
 
 
-def _buckets(metrics: dict[str, ServedMetric]) -> str:
+def _buckets(rows: Iterable[Row]) -> str:
     """Returns an item for each set of buckets, with the histograms that have it."""
-    users = dict[tuple[float, ...], list[str]]()
-    for metric in metrics.values():
-        if metric.buckets:
-            users.setdefault(metric.buckets, []).append(f"`{metric.name}`")
+    users = dict[tuple[float, ...], dict[str, None]]()
+    for name, _, _, _, buckets in rows:
+        if buckets:
+            users.setdefault(buckets, {})[f"`{name}`"] = None
     return "\n".join(
         f"- {', '.join(names)}: `{', '.join(f'{bound:g}' for bound in buckets)}`"
         for buckets, names in users.items()
