@@ -154,7 +154,7 @@ def test_a_region_without_the_image_is_told() -> None:
 def test_the_cost_has_the_longest_time_and_the_key() -> None:
     found = cost.estimate(["ml.m5.large"], "us-east-1", 60)
     assert (found.minutes, found.usd_per_hour) == (90, 0.115)
-    assert found.lines()[:2] == [
+    assert found.lines[:2] == [
         "One ml.m5.large in us-east-1 costs 0.115 USD an hour (as of 2026-09-27). It runs for 90 "
         "minutes at most: 0.17 USD.",
         "A KMS key costs 1 USD a month until you remove it. The command for that is printed at the "
@@ -163,7 +163,7 @@ def test_the_cost_has_the_longest_time_and_the_key() -> None:
 
 
 def test_a_price_that_is_unknown_is_said_to_be() -> None:
-    assert cost.estimate(["ml.m5.large"], "eu-west-3", 60).lines()[0] == (
+    assert cost.estimate(["ml.m5.large"], "eu-west-3", 60).lines[0] == (
         "The price of ml.m5.large in eu-west-3 is not known. In us-east-1 it is 0.115 USD an hour. "
         "See https://aws.amazon.com/sagemaker/ai/pricing/. It runs for 90 minutes at most."
     )
@@ -171,7 +171,7 @@ def test_a_price_that_is_unknown_is_said_to_be() -> None:
 
 def test_a_deep_run_costs_two_of_its_dearest_type() -> None:
     found = cost.estimate(["ml.m5.large", "ml.m5.xlarge"], "us-east-1", 210, at_once=2)
-    assert found.lines()[0] == (
+    assert found.lines[0] == (
         "One ml.m5.xlarge in us-east-1 costs 0.23 USD an hour (as of 2026-09-27). Up to 2 run at "
         "once for 240 minutes at most: 1.84 USD."
     )

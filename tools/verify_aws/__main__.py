@@ -88,7 +88,7 @@ def _verify(
         types, at_once = [*types, target.other_type], _DEEP_AT_ONCE
         say("\n".join(announcement()))
     cost = estimate(types, target.region, options.minutes, at_once=at_once)
-    say("\n".join(cost.lines()))
+    say("\n".join(cost.lines))
     if earlier:
         say(f"An earlier run left {' and '.join(earlier)}, destroyed first.")
     elif target.artifact_key_arn is not None:

@@ -134,7 +134,7 @@ class Report:
             "region": self.region,
             "answered_by": self.answered_by,
             "image": self.image,
-            "cost": asdict(self.cost),
+            "cost": self.cost._asdict(),
             "not_checked": list(self.notes),
             "stages": [asdict(stage) for stage in self.stages],
             "answers": [{"name": name, **asdict(each)} for name, each in self.answers.items()],
