@@ -146,16 +146,23 @@ def _assigned(tree: ast.Module, name: str) -> ast.expr | None:
     return None
 
 
+def _entries(nodes: Iterable[ast.AST | None]) -> Iterator[tuple[str | None, ast.expr]]:
+    """Yields key and value of the nodes that write out a mapping; `**NAME` has no key."""
+    for node in nodes:
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if key is None or isinstance(key, ast.Constant):
+                    yield None if key is None else str(key.value), value
+
+
 def _keys(tree: ast.Module, name: str, left_out: Iterable[str] = ()) -> set[str]:
     """Returns the keys of a mapping, and of those that it is made of."""
     found: set[str] = set()
-    value = _assigned(tree, name)
-    if isinstance(value, ast.Dict):
-        for key, item in zip(value.keys, value.values, strict=True):
-            if isinstance(key, ast.Constant):
-                found.add(str(key.value))
-            elif key is None and isinstance(item, ast.Name) and item.id not in left_out:
-                found |= _keys(tree, item.id, left_out)
+    for key, value in _entries([_assigned(tree, name)]):
+        if key is not None:
+            found.add(key)
+        elif isinstance(value, ast.Name) and value.id not in left_out:
+            found |= _keys(tree, value.id, left_out)
     return found
 
 
@@ -202,11 +209,9 @@ def remote_code(release: Release) -> set[str]:
     """Returns the classes whose published checkpoints vLLM's own tests load with their code."""
     tree = release.module("tests/models/registry.py")
     return {
-        str(key.value)
-        for node in ast.walk(tree or ast.Module([], []))
-        if isinstance(node, ast.Dict)
-        for key, value in zip(node.keys, node.values, strict=True)
-        if isinstance(key, ast.Constant) and isinstance(value, ast.Call)
+        key
+        for key, value in _entries(ast.walk(tree or ast.Module([], [])))
+        if key is not None and isinstance(value, ast.Call)
         for keyword in value.keywords
         if keyword.arg == "trust_remote_code" and ast.unparse(keyword.value) == "True"
     }
@@ -227,17 +232,14 @@ def quantization(release: Release) -> dict[str, int]:
                and (least := _least(classes, name)) and least >= 10]  # fmt: skip
     found: dict[str, int] = {}
     tree = release.module(f"{_QUANTIZATION}/__init__.py")
-    for node in ast.walk(tree or ast.Module([], [])):
-        if not isinstance(node, ast.Dict):
+    for key, value in _entries(ast.walk(tree or ast.Module([], []))):
+        if key is None or not isinstance(value, ast.Name):
             continue
-        for key, value in zip(node.keys, node.values, strict=True):
-            if not isinstance(key, ast.Constant) or not isinstance(value, ast.Name):
-                continue
-            least = _least(classes, value.id)
-            if least is not None and value.id == "CompressedTensorsConfig":
-                least = max(least, min(schemes, default=least))
-            if least is not None and least >= 10:
-                found[str(key.value).replace("-", "_")] = least
+        least = _least(classes, value.id)
+        if least is not None and value.id == "CompressedTensorsConfig":
+            least = max(least, min(schemes, default=least))
+        if least is not None and least >= 10:
+            found[key.replace("-", "_")] = least
     return found
 
 
