@@ -40,7 +40,6 @@ from tools.refresh_facts.pricing import (
     Table,
     connect,
     on_demand,
-    parser,
     refresh_prices,
     source_of,
 )
@@ -147,13 +146,10 @@ def main(
     arguments: Sequence[str], *, path: Path = PATH, connect: Callable[[], BaseClient] = connect
 ) -> int:
     """Runs the refresh as a command, and returns the exit code."""
-    expected = parser("tools.refresh_facts.prices", PATH)
-    expected.add_argument("--count", action="store_true", help="print how many types have a price")
-    options = expected.parse_args(arguments)
-    if options.count:
+    if list(arguments) == ["--count"]:
         print(counted(json.loads(path.read_text("utf-8"))))
         return 0
-    return refresh_prices(options, path, connect, with_api_prices, render_prices)
+    return refresh_prices(arguments, path, connect, with_api_prices, render_prices)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def source_of(today: datetime.date, description: str) -> tuple[str, Table]:
 
 
 def refresh_prices(
-    options: argparse.Namespace,
+    arguments: Sequence[str],
     path: Path,
     connect: Callable[[], BaseClient],
     with_api_prices: Callable[[Table, BaseClient, Sequence[str], datetime.date], Table],
@@ -79,7 +79,7 @@ def refresh_prices(
     """Writes a table with the API's prices in place of all prices of regions.
 
     Args:
-        options: of `parser`.
+        arguments: command line without the program.
         path: the table.
         connect: returns a client of the API.
         with_api_prices: returns the table with new prices of regions.
@@ -88,20 +88,14 @@ def refresh_prices(
     Returns:
         The exit code.
     """
+    parser = argparse.ArgumentParser(description=f"Write {path.name} anew.")
+    parser.add_argument("--region", action="append", help="ask for this region; may be repeated")
+    regions = parser.parse_args(arguments).region or covered_regions()
     today = datetime.datetime.now(datetime.UTC).date()
     try:
         old = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        table = with_api_prices(old, connect(), options.region or covered_regions(), today)
+        table = with_api_prices(old, connect(), regions, today)
     except (SourceError, BotoCoreError, ClientError) as error:
         print(f"Not refreshed: {path.name} is as it was: {error}", file=sys.stderr)
         return 1
     return run(path, lambda as_of: render(table, as_of))
-
-
-def parser(module: str, path: Path) -> argparse.ArgumentParser:
-    """Returns the parser of the command that writes a table."""
-    found = argparse.ArgumentParser(
-        prog=f"python -m {module}", description=f"Write {path.name} anew."
-    )
-    found.add_argument("--region", action="append", help="ask for this region; may be repeated")
-    return found

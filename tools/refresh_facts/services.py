@@ -25,7 +25,6 @@ from tools.refresh_facts.pricing import (
     Table,
     connect,
     on_demand,
-    parser,
     refresh_prices,
     source_of,
 )
@@ -89,8 +88,7 @@ def main(
     def shown(table: Table, as_of: datetime.date) -> str:
         return render({"as_of": as_of.isoformat(), **table}, levels=4)
 
-    options = parser("tools.refresh_facts.services", PATH).parse_args(arguments)
-    return refresh_prices(options, path, connect, with_api_prices, shown)
+    return refresh_prices(arguments, path, connect, with_api_prices, shown)
 
 
 if __name__ == "__main__":
