@@ -35,17 +35,16 @@ def _results(name: str) -> dict[str, Any]:
     return found
 
 
-def _values(cells: list[dict[str, Any]], number: str, rate: str) -> list[Value]:
-    """Returns the values of cells with trials, by the names of their fields."""
-    return [
-        Value(
-            cell[number],
-            cell[rate],
-            min(trial[rate] for trial in cell["trials"]),
-            max(trial[rate] for trial in cell["trials"]),
-        )
-        for cell in cells
-    ]
+def _series(
+    cells: list[dict[str, Any]], label: str, classes: str, names: tuple[str, str], **fields: object
+) -> Series:
+    """Returns a line: the number and the value of each cell with these fields, with its trials."""
+    number, rate = names
+    values = []
+    for cell in _matching(cells, **fields):
+        trials = [trial[rate] for trial in cell["trials"]]
+        values.append(Value(cell[number], cell[rate], min(trials), max(trials)))
+    return Series(label, values, classes)
 
 
 def _matching(cells: list[dict[str, Any]], **fields: object) -> list[dict[str, Any]]:
@@ -89,14 +88,13 @@ def _tensorrt(results: dict[str, Any], name: str) -> str:
     [model] = _matching(results["models"], model=name)
     [described] = _matching(results["design"]["models"], name=name)
     panels = {}
+    names = ("concurrency", "requests_per_second")
     for name, title in (("batch", "{texts} texts a request"), ("mixed", "1 text a request")):
         [workload] = _matching(results["design"]["workloads"], name=name)
-        series = []
-        for system in workload["systems"]:
-            cells = _matching(model["cells"], workload=name, system=system)
-            values = _values(cells, "concurrency", "requests_per_second")
-            series.append(Series(labels[system][0], values, labels[system][1]))
-        panels[title.format(**workload)] = series
+        panels[title.format(**workload)] = [
+            _series(model["cells"], *labels[system], names, workload=name, system=system)
+            for system in workload["systems"]
+        ]
     return lines_picture(
         f"{described['title']}: requests per second of the TensorRT container on a CPU",
         "Requests per second by the number of clients, for Slipway's container and for the "
@@ -117,14 +115,19 @@ def _triton(results: dict[str, Any]) -> str:
         "triton-unbatched": ("without batches", "accent dashed"),
         "triton-generate": ("generate\nper request", ""),
     }
-    panels = dict[str, list[Series]]()
+    panels = {}
+    names = ("clients", "requests_per_second")
     for copies, title in ((1, "1 copy of the model"), (2, "2 copies of the model")):
-        panels[title] = []
-        for system, (label, classes) in labels.items():
-            system_copies = 1 if system == "serving-core" else copies
-            cells = _matching(results["cells"], system=system, copies=system_copies)
-            values = _values(cells, "clients", "requests_per_second")
-            panels[title].append(Series(label, values, classes))
+        panels[title] = [
+            _series(
+                results["cells"],
+                *labels[system],
+                names,
+                system=system,
+                copies=1 if system == "serving-core" else copies,
+            )
+            for system in labels
+        ]
     return lines_picture(
         "Requests per second of a small T5 on a CPU",
         "Requests per second by the number of clients: Slipway's model on Triton with batches and "
@@ -147,15 +150,14 @@ def _neuron(results: dict[str, Any]) -> str:
         ("TorchScript", "", {"system": "torchscript"}),
     ]
     panels = {}
+    names = ("concurrency", "sentences_per_second")
     for model, described in zip(results["models"], results["design"]["models"], strict=True):
         for workers in mixed["workers"]:
-            series = []
-            for label, classes, fields in systems:
-                fields = {**fields, "workload": mixed["name"], "workers": workers}
-                cells = _matching(model["cells"], **fields)
-                values = _values(cells, "concurrency", "sentences_per_second")
-                series.append(Series(label, values, classes))
-            panels[f"{_capitalized(described['title'])}, {_workers(workers)}"] = series
+            shared = {"workload": mixed["name"], "workers": workers}
+            panels[f"{_capitalized(described['title'])}, {_workers(workers)}"] = [
+                _series(model["cells"], label, classes, names, **shared, **fields)
+                for label, classes, fields in systems
+            ]
     return lines_picture(
         "Sentences per second of the Neuron container on a CPU",
         "Sentences per second by the number of clients, for BERT-base and the small sample, with "
@@ -237,35 +239,28 @@ def _lmi(results: dict[str, Any]) -> str:
 
     def panel(title: str, unit: str, read: Callable[[dict[str, Any]], dict[str, float]]) -> Panel:
         rows = [
-            _bar(
-                labels[system["system"]],
-                read(system),
-                "",
-                is_slipway=system["system"].startswith("slipway"),
-            )
+            _bar(labels[name], read(system), "", is_slipway=name.startswith("slipway"))
             for system in results["serving"]["systems"]
+            for name in [system["system"]]
         ]
         return Panel(title, unit, {"": rows})
 
-    def rate(system: dict[str, Any], clients: int) -> dict[str, float]:
-        [load] = _matching(system["loads"], clients=clients)
-        return dict(load["requests_per_second"])
+    def rates(clients: int) -> Panel:
+        def read(system: dict[str, Any]) -> dict[str, float]:
+            [load] = _matching(system["loads"], clients=clients)
+            return dict(load["requests_per_second"])
+
+        of_clients = "1 client" if clients == 1 else f"{clients} clients"
+        title = f"Requests per second, {of_clients}: more is better"
+        return panel(title, "requests per second", read)
 
     return bars_picture(
         "DJL Serving beside Slipway's serving core, with a small model on a CPU",
         "Requests per second of one client and of eight, and the seconds until a server is ready, "
         "for Slipway's core and DJL Serving with the same model.",
         [
-            panel(
-                "Requests per second, 8 clients: more is better",
-                "requests per second",
-                lambda system: rate(system, 8),
-            ),
-            panel(
-                "Requests per second, 1 client: more is better",
-                "requests per second",
-                lambda system: rate(system, 1),
-            ),
+            rates(8),
+            rates(1),
             panel(
                 "Time until the server is ready: less is better",
                 "seconds",
