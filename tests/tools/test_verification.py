@@ -123,7 +123,7 @@ def test_a_step_that_takes_too_long_has_failed_and_ends_what_it_started(
     assert run(verification(step("serve", limit_seconds=1), step("find"))) == 1
     assert outcomes(tmp_path) == {"serve": "failed", "find": "ok"}
     [served, _] = read(tmp_path)["steps"]
-    assert served["detail"] == "tests.tools.verification_steps did not end within 1 seconds"
+    assert served["detail"] == "tools.verification.runner did not end within 1 seconds"
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "files" / "server").read_text()), 0)
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS, write_versions
-from tests.tools import neuron_rehearsal
 from tools.verify_neuron.__main__ import main
 from tools.verify_neuron.sentences import CONTEXT_WORDS, QUESTION_WORDS, WORDS, make_bodies
 
@@ -51,7 +50,6 @@ def rehearse(root: Path, tmp_path: Path, *arguments: str) -> tuple[int, Any]:
         ["--quick", "--seconds", "0.2", "--trials", "1", "--folder", str(tmp_path / "files"),
          "--output", str(result), *arguments],
         root=root,
-        module=neuron_rehearsal.__name__,
     )  # fmt: skip
     return status, json.loads(result.read_text("utf-8"))
 
@@ -108,7 +106,6 @@ def test_each_step_succeeds_on_an_instance(
     monkeypatch.setenv("NEURON_STANDIN_DIRECTORY", str(tmp_path / "devices"))
     monkeypatch.setenv("NEURON_STANDIN_CORES", str(_CORES[family]))
     monkeypatch.setenv("NEURON_STANDIN_RECORD", str(tmp_path / "record"))
-    monkeypatch.setenv(neuron_rehearsal.ROOT_VARIABLE, str(root))
     status, result = rehearse(root, tmp_path)
     assert [(each["name"], each["detail"]) for each in result["steps"]] == [
         ("model", ""), ("compile", ""), ("answers", ""), ("throughput", "")

@@ -5,13 +5,14 @@ returns a `Finding`: facts, and perhaps a table. `tools.hardware_report` makes a
 """
 
 import argparse
+import importlib
 import importlib.metadata
 import importlib.util
 import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from benchmarks.execution import answer_call, call_module
 from benchmarks.program import ROOT, ExitOneParser, Run, positive, stop_on_signals
 
 _DETAIL_CHARACTERS = 4000
+_MODULE = "tools.verification.runner"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Order:
         seconds: least time of a measurement.
         trials: number of measurements of each cell.
         is_quick: whether small models replace the real ones.
+        root: where the machine's file system begins.
     """
 
     folder: Path
@@ -56,6 +59,7 @@ class Order:
     seconds: float
     trials: int
     is_quick: bool
+    root: Path = Path("/")
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,13 @@ class Verification:
 
     Args:
         name: the target of make.
-        module: the module whose process carries out a step; it calls `answer`.
+        module: has the function of each step by its name, as `STEPS`.
         about: the description in the help.
         steps: in their order.
         missing: returns what this machine lacks, each with its remedy.
         device: returns the device's properties; called if nothing is missing.
         packages: Python distributions whose versions a result names.
+        root: where the machine's file system begins.
     """
 
     name: str
@@ -95,7 +100,8 @@ class Verification:
     steps: Sequence[Step]
     missing: Callable[[], Sequence[str]]
     device: Callable[[], Mapping[str, str | int | float | None]]
-    packages: Sequence[str] = field(default=())
+    packages: Sequence[str] = ()
+    root: Path = Path("/")
 
 
 def lacking(modules: Mapping[str, str]) -> list[str]:
@@ -139,7 +145,9 @@ def verify(verification: Verification, arguments: Sequence[str] | None = None) -
     folder.mkdir(parents=True, exist_ok=True)
     installed = [name for name in verification.packages if _version(name)]
     run = Run((), installed, f"make {verification.name}")
-    order = Order(folder, options.seed, options.seconds, options.trials, options.quick)
+    order = Order(
+        folder, options.seed, options.seconds, options.trials, options.quick, verification.root
+    )
     device = dict(verification.device())
     records: list[dict[str, Any]] = []
     names = [step.name for step in verification.steps]
@@ -174,17 +182,13 @@ def verify(verification: Verification, arguments: Sequence[str] | None = None) -
     return 0 if all(record["outcome"] == "ok" for record in records) else 1
 
 
-def answer(steps: Mapping[str, Callable[[Order], Finding]]) -> None:
-    """Carries out the step that standard input names, for `verify`; its module calls this."""
-    # A step that takes too long ends the servers that it started.
-    stop_on_signals()
-
-    # Any: JSON.
-    def carry_out(document: Mapping[str, Any]) -> dict[str, Any]:
-        order = Order(**document["order"] | {"folder": Path(document["order"]["folder"])})
-        return asdict(steps[document["step"]](order))
-
-    answer_call(carry_out)
+# Any: JSON.
+def _answer(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Carries out a step, in a process of its own."""
+    given = document["order"]
+    paths = {name: Path(given[name]) for name in ("folder", "root")}
+    steps = importlib.import_module(document["module"]).STEPS
+    return asdict(steps[document["step"]](Order(**{**given, **paths})))
 
 
 # Any: JSON.
@@ -217,10 +221,11 @@ def _carry_out(
         detail = f"it needs {' and '.join(failed)}, which did not succeed"
         return {"name": step.name, "outcome": "left out", "seconds": 0.0, "detail": detail}
     began_at = time.monotonic()
-    document = {"step": step.name, "order": asdict(order) | {"folder": str(order.folder)}}
+    order_document = {**asdict(order), "folder": str(order.folder), "root": str(order.root)}
+    document = {"module": module, "step": step.name, "order": order_document}
     found: dict[str, Any] = {}
     try:
-        found = call_module(module, document, limit_seconds=step.limit_seconds)
+        found = call_module(_MODULE, document, limit_seconds=step.limit_seconds)
         detail = "; ".join(found.pop("problems"))
     except BenchmarkError as error:
         # The last lines of a traceback name the error.
@@ -267,3 +272,9 @@ def _parse(verification: Verification, arguments: Sequence[str] | None) -> argpa
     if unknown:
         parser.error(f"no step {' or '.join(unknown)}; the steps are {', '.join(names)}")
     return options
+
+
+if __name__ == "__main__":
+    # A step that takes too long ends the servers that it started.
+    stop_on_signals()
+    answer_call(_answer)

@@ -28,7 +28,7 @@ from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
 from tools.verification.programs import compile_checkpoint, logged, needed, serving
-from tools.verification.runner import Finding, Order, answer, lacking
+from tools.verification.runner import Finding, Order, lacking
 from tools.verify_gpu import memory, t5
 from tools.verify_gpu.closeness import Tokens, agreement, compare_gpt2
 
@@ -326,16 +326,13 @@ def compare_memory(order: Order) -> Finding:
     )
 
 
-if __name__ == "__main__":
-    answer(
-        {
-            "model": make_model,
-            "compile": compile_engine,
-            "tokens": compare_tokens,
-            "throughput": measure_throughput,
-            "memory": compare_memory,
-            "t5-compile": t5.compile_engines,
-            "t5-tokens": t5.compare_tokens,
-            "t5-triton": t5.serve_on_triton,
-        }
-    )
+STEPS = {
+    "model": make_model,
+    "compile": compile_engine,
+    "tokens": compare_tokens,
+    "throughput": measure_throughput,
+    "memory": compare_memory,
+    "t5-compile": t5.compile_engines,
+    "t5-tokens": t5.compare_tokens,
+    "t5-triton": t5.serve_on_triton,
+}

@@ -65,27 +65,22 @@ def _lacking_packages(families: Sequence[str]) -> Iterator[str]:
                 yield f"{family} needs {', '.join(absent)} in the workers' {python}: {remedy}"
 
 
-def main(
-    arguments: Sequence[str] | None = None,
-    *,
-    root: Path = Path("/"),
-    module: str = "tools.verify_neuron.steps",
-) -> int:
+def main(arguments: Sequence[str] | None = None, *, root: Path = Path("/")) -> int:
     """Verifies the container on this machine; returns the exit code, see `verify`.
 
     Args:
         arguments: None reads the command line.
         root: where the machine's file system begins; tests give a folder with stand-ins.
-        module: carries out the steps, on the same root.
     """
     verification = Verification(
         name="verify-neuron",
-        module=module,
+        module="tools.verify_neuron.steps",
         about="Verifies the Neuron container on an inf1, inf2 or trn1 instance.",
         steps=STEPS,
         missing=lambda: missing(root),
         device=lambda: describe(root),
         packages=("httptools", "numpy", "starlette", "tokenizers", "uvicorn", "uvloop"),
+        root=root,
     )
     return verify(verification, arguments)
 

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from benchmarks.report import MILLISECONDS
 from benchmarks.servers import TIMEOUT_SECONDS
 from containers.encoders.manifest import QUESTION_ANSWERING
 from tools.verification.programs import compile_checkpoint, needed, serving, variables
-from tools.verification.runner import Finding, Order, answer
+from tools.verification.runner import Finding, Order
 from tools.verify_neuron import comparison
 from tools.verify_neuron.device import WORKER_PYTHON, find_device, worker_python
 from tools.verify_neuron.layouts import DTYPE, PUBLISHED, SEQUENCE_LENGTH, Layout, layouts_of
@@ -28,6 +28,11 @@ from tools.verify_neuron.sentences import make_bodies
 
 _PROGRAM = ("-m", "containers.neuron")
 _MIB = 2**20
+
+
+def _layouts(order: Order) -> Sequence[Layout]:
+    device = find_device(order.root)
+    return layouts_of(device.family, device.cores)
 
 
 def _job(order: Order, layout: Layout) -> Path:
@@ -60,10 +65,10 @@ def make_model(order: Order) -> Finding:
     return Finding({"model": shape.title, "weights (MiB)": round(size_bytes / _MIB)})
 
 
-def compile_layouts(order: Order, layouts: Sequence[Layout]) -> Finding:
+def compile_layouts(order: Order) -> Finding:
     """Compiles the checkpoint for each layout, as a training job would."""
     checkpoint, rows, problems = needed(order.folder / "checkpoint", "model"), [], []
-    for layout in layouts:
+    for layout in _layouts(order):
         hyperparameters: dict[str, str | int] = {
             "target": layout.family,
             "task": QUESTION_ANSWERING,
@@ -117,7 +122,7 @@ def _loaded(
             raise BenchmarkError(f"{error}\n{server.recent_output()}") from None
 
 
-def compare_answers(order: Order, layouts: Sequence[Layout]) -> Finding:
+def compare_answers(order: Order) -> Finding:
     """Serves each layout, and compares its answers with transformers on the CPU."""
     checkpoint = needed(order.folder / "checkpoint", "model")
     questions = comparison.make_questions(order.seed)
@@ -132,7 +137,7 @@ def compare_answers(order: Order, layouts: Sequence[Layout]) -> Finding:
         [comparison.body_of(each) for each in questions], len(questions), requests=2
     )
     rows, problems = [], []
-    for layout in layouts:
+    for layout in _layouts(order):
         try:
             with _loaded(order, layout, "answers") as drive:
                 answers = drive(load).answers
@@ -151,16 +156,11 @@ def compare_answers(order: Order, layouts: Sequence[Layout]) -> Finding:
     return Finding({"accepted difference": comparison.TOLERANCE}, header, rows, problems)
 
 
-def measure_throughput(order: Order, layouts: Sequence[Layout], instance_type: str) -> Finding:
-    """Measures each layout with the loads of benchmarks/neuron.md.
-
-    Args:
-        order: the step's order.
-        layouts: measured one after the other.
-        instance_type: names the published figures.
-    """
+def measure_throughput(order: Order) -> Finding:
+    """Measures each layout with the loads of benchmarks/neuron.md, one after the other."""
     rows, problems = [], []
-    for layout in layouts:
+    instance_type = find_device(order.root).instance_type
+    for layout in _layouts(order):
         published = None if order.is_quick else PUBLISHED.get((instance_type, layout.name))
         try:
             with _loaded(order, layout, "throughput") as drive:
@@ -195,21 +195,9 @@ def _figures(trials: Sequence[LoadResult], sentences: int) -> Sequence[str | flo
     return (round(median(rates), 1), spread, *times, round(busy, 2))
 
 
-def steps(root: Path) -> Mapping[str, Callable[[Order], Finding]]:
-    """Returns the steps by their names.
-
-    Args:
-        root: where the machine's file system begins.
-    """
-    device = find_device(root)
-    layouts, kind = layouts_of(device.family, device.cores), device.instance_type
-    return {
-        "model": make_model,
-        "compile": partial(compile_layouts, layouts=layouts),
-        "answers": partial(compare_answers, layouts=layouts),
-        "throughput": partial(measure_throughput, layouts=layouts, instance_type=kind),
-    }
-
-
-if __name__ == "__main__":
-    answer(steps(Path("/")))
+STEPS = {
+    "model": make_model,
+    "compile": compile_layouts,
+    "answers": compare_answers,
+    "throughput": measure_throughput,
+}
