@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from slipway.errors import UserError
 from slipway.project import Project
 from tests.support.projects import messages
+from tools.verification.stages import Stage
 from tools.verify_aws import __main__ as program
 from tools.verify_aws import cost
 from tools.verify_aws.checks import BOOTSTRAP_PARAMETER, Caller, check, identify
@@ -28,7 +29,7 @@ from tools.verify_aws.project import (
     write_project,
 )
 from tools.verify_aws.removal import Remainder
-from tools.verify_aws.report import Report, Stage
+from tools.verify_aws.report import Report
 from tools.verify_aws.steps import MINUTES
 
 ACCOUNT = "123456789012"

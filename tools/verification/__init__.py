@@ -1,1 +1,1 @@
-"""What `make verify-gpu` and `make verify-neuron` share: the runner of steps, and the programs."""
+"""What the verifications share: stages, and for those on hardware the runner and programs."""

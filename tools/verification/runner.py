@@ -10,7 +10,6 @@ import importlib.metadata
 import importlib.util
 import json
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import answer_call, call_module
 from benchmarks.program import ROOT, ExitOneParser, Run, positive, stop_on_signals
+from tools.verification.stages import Stage, carry_out
 
 _DETAIL_CHARACTERS = 4000
 _MODULE = "tools.verification.runner"
@@ -219,24 +219,22 @@ def _carry_out(
     ]
     if failed:
         detail = f"it needs {' and '.join(failed)}, which did not succeed"
-        return {"name": step.name, "outcome": "left out", "seconds": 0.0, "detail": detail}
-    began_at = time.monotonic()
+        return asdict(Stage(step.name, "left out", 0.0, detail))
     order_document = {**asdict(order), "folder": str(order.folder), "root": str(order.root)}
     document = {"module": module, "step": step.name, "order": order_document}
     found: dict[str, Any] = {}
-    try:
-        found = call_module(_MODULE, document, limit_seconds=step.limit_seconds)
-        detail = "; ".join(found.pop("problems"))
-    except BenchmarkError as error:
-        # The last lines of a traceback name the error.
-        detail = str(error)[-_DETAIL_CHARACTERS:]
-    return {
-        "name": step.name,
-        "outcome": "failed" if detail else "ok",
-        "seconds": round(time.monotonic() - began_at, 1),
-        "detail": detail,
-        **found,
-    }
+    stages: list[Stage] = []
+
+    def action() -> str:
+        found.update(call_module(_MODULE, document, limit_seconds=step.limit_seconds))
+        if problems := found.pop("problems"):
+            raise BenchmarkError("; ".join(problems))
+        return ""
+
+    carry_out(step.name, action, (BenchmarkError,), stages.append)
+    [stage] = stages
+    # The last lines of a traceback name the error.
+    return {**asdict(stage), "detail": stage.detail[-_DETAIL_CHARACTERS:], **found}
 
 
 def _shown(record: Mapping[str, Any]) -> str:

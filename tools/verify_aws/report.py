@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 import slipway
 from slipway.errors import UserError
+from tools.verification.stages import Stage, carry_out
 from tools.verify_aws.commands import CommandError
 from tools.verify_aws.cost import Cost
 from tools.verify_aws.removal import Remainder
@@ -27,23 +27,6 @@ _WIDTH = 22
 _AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 # Characters of a long text that are kept: its beginning, and its end, which often has the reason.
 _HEAD, _TAIL = 140, 100
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One stage that was run.
-
-    Args:
-        name: says what it does.
-        outcome: how it ended.
-        seconds: its duration.
-        detail: its finding, or the reason of its failure.
-    """
-
-    name: str
-    outcome: Literal["ok", "failed", "interrupted"]
-    seconds: float
-    detail: str
 
 
 @dataclass(frozen=True)
@@ -91,19 +74,12 @@ class Report:
             KeyboardInterrupt: it was interrupted; the stage is in the report.
         """
         say(f"{name:{_WIDTH}} ...", end="")
-        begun = time.monotonic()
-        outcome: Literal["ok", "failed", "interrupted"] = "interrupted"
-        detail = "interrupted"
-        try:
-            detail = action()
-            outcome = "ok"
-        except EXPECTED as error:
-            outcome, detail = "failed", str(error)
-        finally:
-            seconds = time.monotonic() - begun
-            self.stages.append(Stage(name, outcome, round(seconds, 1), detail))
-            say(f" {outcome} after {seconds:.0f} s: {detail}")
-        return outcome == "ok"
+        carry_out(name, action, EXPECTED, self._keep)
+        return self.stages[-1].outcome == "ok"
+
+    def _keep(self, stage: Stage) -> None:
+        self.stages.append(stage)
+        say(f" {stage.outcome} after {stage.seconds:.0f} s: {stage.detail}")
 
     @property
     def is_good(self) -> bool:
