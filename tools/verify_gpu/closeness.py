@@ -31,6 +31,19 @@ class Closeness:
     largest_of_half: float
     device: str
 
+    def facts(self, found: Sequence[Tokens]) -> dict[str, str | int | float | None]:
+        """Returns the comparison by its names for readers; `found` are the given tokens."""
+        return {
+            "texts": len(found),
+            "different texts": len(set(map(tuple, found))),
+            "texts equal to PyTorch's (float32)": agreement(found, self.single),
+            "texts equal to PyTorch's (float16)": agreement(found, self.half),
+            "texts of PyTorch's float16 equal to its float32": agreement(self.half, self.single),
+            "largest distance of a token from the best logit": self.largest,
+            "the same of PyTorch's float16": self.largest_of_half,
+            "PyTorch computes on": self.device,
+        }
+
     @property
     def problems(self) -> list[str]:
         """Returns why the given tokens are wrong; nothing if they are right."""

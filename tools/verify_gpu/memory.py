@@ -2,15 +2,20 @@
 
 import subprocess
 
+import yaml
+
 from benchmarks.errors import BenchmarkError
 from benchmarks.models import Model
-from slipway.config.environments import Environment
+from benchmarks.program import ROOT
 from slipway.config.schema import ModelConfig
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
+from slipway.project import Project
 
 _MIB_IN_GIB = 1024
+# A model of the same family in the same container.
+_CONFIG = "gpt2-autocomplete.yaml"
 
 
 def used_mib() -> int:
@@ -51,36 +56,21 @@ def estimated(
     """
     instance = _instance(compute_capability)
     rows, prompt, new = limits
-    config = ModelConfig.model_validate(
-        {
-            "name": "verify-gpu",
-            "description": "The model of make verify-gpu",
-            "model": {
-                "family": "gpt2",
-                "parameters": weights_bytes // 4,
-                "layers": shape.layers,
-                "hidden_size": shape.width,
-                "attention_heads": shape.heads,
-            },
-            "serving": {
-                "container": "tensorrt",
-                "max_batch_size": rows,
-                "max_input_tokens": prompt,
-                "max_new_tokens": new,
-                "default_new_tokens": new,
-            },
-            "artifacts": {"sample": {"path": "sample"}},
-            "endpoint": {
-                "instances": [instance.name],
-                "model_data_download_timeout_seconds": 600,
-                "container_startup_health_check_timeout_seconds": 600,
-            },
-            "alarms": {"model_latency_p99_milliseconds": 600},
-        }
-    )
-    environment = Environment.model_validate(
-        {"name": "verify", "account": "123456789012", "region": "us-east-1", "artifacts": "sample"}
-    )
+    document = yaml.safe_load((ROOT / "model_configs" / _CONFIG).read_text("utf-8"))
+    document["model"] |= {
+        "parameters": weights_bytes // 4,
+        "layers": shape.layers,
+        "hidden_size": shape.width,
+        "attention_heads": shape.heads,
+    }
+    document["serving"] |= {
+        "max_batch_size": rows,
+        "max_input_tokens": prompt,
+        "max_new_tokens": new,
+        "default_new_tokens": new,
+    }
+    document["endpoint"]["instances"] = [instance.name]
+    config, environment = ModelConfig.model_validate(document), Project(ROOT).environment("ci")
     found = estimate(deployment_of(config, environment), instance)
     if found is None:
         raise BenchmarkError(f"the plan has no estimate for {instance.name}")

@@ -161,17 +161,10 @@ def compare_tokens(order: Order) -> Finding:
         {
             "back end": chosen.get("backend"),
             "candidates": chosen.get("candidates"),
-            "texts": len(prompts),
-            "different texts": len(set(map(tuple, found))),
             "tokens": sum(map(len, found)),
             "texts equal to ONNX Runtime's (float32)": agreement(found, expected),
-            "texts equal to PyTorch's (float32)": agreement(found, near.single),
-            "texts equal to PyTorch's (float16)": agreement(found, near.half),
-            "texts of PyTorch's float16 equal to its float32": agreement(near.half, near.single),
             "texts alone equal to texts in a batch": agreement(served[0][0], served[1][0]),
-            "largest distance of a token from the best logit": near.largest,
-            "the same of PyTorch's float16": near.largest_of_half,
-            "PyTorch computes on": near.device,
+            **near.facts(found),
         },
         problems=problems,
     )

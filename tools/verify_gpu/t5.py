@@ -24,7 +24,7 @@ from containers.triton.model_directory import read_config
 from containers.triton.sessions import SessionLimits, open_session
 from tools.verification.programs import compile_checkpoint, needed, variables
 from tools.verification.runner import Finding, Order
-from tools.verify_gpu.closeness import Tokens, agreement, compare
+from tools.verify_gpu.closeness import Tokens, compare
 
 _PROGRAM = ("-m", "containers.triton.entry_point")
 _PROMPT_TOKENS, _NEW_TOKENS, _ROWS = 9, 11, 16
@@ -133,14 +133,7 @@ def compare_tokens(order: Order) -> Finding:
         for clients, times in ((1, latencies_of(seconds)), (_ROWS, latencies_of(batch_seconds)))
     ]
     return Finding(
-        {
-            "texts": len(found),
-            "different texts": len({tuple(tokens) for tokens in found}),
-            "texts equal to PyTorch's (float32)": agreement(found, near.single),
-            "texts equal to PyTorch's (float16)": agreement(found, near.half),
-            "largest distance of a token from the best logit": near.largest,
-            "the same of PyTorch's float16": near.largest_of_half,
-        },
+        near.facts(found),
         header=("texts together", "texts/s", "p50 (ms)", "p99 (ms)"),
         rows=rows,
         problems=near.problems,
