@@ -23,7 +23,6 @@ from slipway.cli.output import (
     print_json,
 )
 from slipway.operations.log_text import readable
-from slipway.planning.plan import counted
 
 if TYPE_CHECKING:
     from slipway.deployed.traffic import Traffic
@@ -98,6 +97,8 @@ def status_rows(
     found: Status, unplanned: str | None, consequences: Consequences | None
 ) -> list[tuple[str, str]]:
     """Returns what is served beside the stack and the files, as labels and values."""
+    from slipway.planning.plan import counted
+
     endpoint, deployment = found.endpoint, found.deployment
     rows: list[tuple[str, str]] = []
     if endpoint is not None:

@@ -96,12 +96,15 @@ def valid_subset(
     fields = section.model_fields
     meant = {nearest(name, fields) for name in content if name not in fields} | doubts.names
     for name, info in fields.items():
+        value = _UNKNOWN
         if name in content:
             value = _known_value(section, name, content[name], doubts, path)
-            if value is not _UNKNOWN:
-                values[name] = value
         elif not info.is_required() and name not in meant:
-            values[name] = info.get_default(call_default_factory=True)
+            value = info.get_default(call_default_factory=True)
+            if info.validate_default:  # it may be valid beside some other values alone
+                value = _known_value(section, name, value, doubts, path)
+        if value is not _UNKNOWN:
+            values[name] = value
     found = section.model_construct(set(values) & set(content), **values)
     for name in fields.keys() - values.keys():
         found.__dict__.pop(name, None)  # a default that the constructor filled in

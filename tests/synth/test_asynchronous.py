@@ -8,6 +8,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
+from slipway.config.async_alarms import watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.described_alarms import kind_of
 from slipway.stacks.endpoint_stack import EndpointStack
@@ -149,9 +150,7 @@ def test_every_alarm_reads_metrics_that_the_endpoint_has(watched: dict[str, Any]
 
 def test_the_alarms_of_a_queue_are_recognised_in_an_account(watched: dict[str, Any]):
     fields = {kind.field for alarm in watched.values() if (kind := kind_of(alarm))}
-    assert fields == {kind.field for kind in ALARM_KINDS.values()} - {
-        "overhead_latency_p99_milliseconds"
-    }
+    assert fields == {kind.field for kind in ALARM_KINDS.values() if watch_of(kind, "async")}
 
 
 def test_the_rate_of_failures_is_of_all_requests_that_left_the_queue(watched: dict[str, Any]):

@@ -80,7 +80,7 @@ def test_the_stacks_own_alarms() -> None:
             if resource["Type"] == "AWS::CloudWatch::Alarm":
                 definition = definition_of(resource["Properties"])
                 watched.add(watched_statistic(definition) or definition.watched)
-    assert watched == {"rate", "p99", "Maximum", "instances", "copies", "Average", "Sum"}
+    assert watched == {"rate", "p99", "Maximum", "instances", "copies", "Average", "Sum", "used"}
 
 
 def test_formulas_come_after_those_they_refer_to() -> None:
