@@ -19,7 +19,7 @@ def make(model: Model, folder: Path, seed: int) -> None:
 
     from benchmarks.tensorrt.models import make_random_model
     from containers.tensorrt.export.gpt2 import export_gpt2_step
-    from containers.tensorrt.export.int8 import quantize_step_graph
+    from containers.tensorrt.export.int8 import quantize_graph
 
     fp32, int8, other = (folder / name for name in SYSTEMS)
     for each in (fp32, int8, other):
@@ -31,7 +31,7 @@ def make(model: Model, folder: Path, seed: int) -> None:
     # As a compile job exports for int8.
     made.set_attn_implementation("eager")
     export_gpt2_step(made, int8 / "model.onnx")
-    quantize_step_graph(int8 / "model.onnx")
+    quantize_graph(int8 / "model.onnx")
     specification = GPT2Loader().get_model_spec(made)
     specification.register_vocabulary([str(token) for token in range(model.vocabulary)])
     for name in ("bos_token", "eos_token", "unk_token"):

@@ -65,7 +65,7 @@ RUNTIME_PACKAGES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] =
     TENSORRT: ((TENSORRT,), ()),
 }
 INPUT_NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")
-DTYPES: Final = ("fp32", "fp16", "bf16")
+DTYPES: Final = ("fp32", "fp16", "bf16", "int8")
 
 REMEDY: Final = "publish the model again, which compiles it anew"
 MOST_CORES: Final = 64
@@ -85,7 +85,7 @@ class Manifest:
         batch_size: rows of a batch. A graph for Neuron needs exactly as many. ONNX Runtime and
             TensorRT also take fewer.
         pipeline_cores: NeuronCores that a graph is spread over; 1 is no pipeline.
-        dtype: type that matrix products are cast to.
+        dtype: type that matrix products are cast to. Of int8 only those with a weight.
         graphs: file of each bucket's graph, by its sequence length in tokens.
         inputs: a subset of `INPUT_NAMES`, in the order in which the graph takes them.
         outputs: names of the graph's outputs, in order.

@@ -240,6 +240,7 @@ def _with_files(project: Project, environment: Environment) -> list[str]:
 
 
 def _print(result: Published, name: str, project: Project, environment: Environment) -> None:
+    from slipway.planning.lock import int8_finding
     from slipway.publishing.weights import ANY
 
     files = "1 file" if result.file_count == 1 else f"{result.file_count} files"
@@ -261,11 +262,8 @@ def _print(result: Published, name: str, project: Project, environment: Environm
     elif result.weights_digest is not None:
         why = ", as the embedded AWS has no accelerator" if environment.is_local else ""
         typer.echo(f"Compiled for {result.target}{why}, by {result.source}.")
-    if (found := result.accuracy) is not None:
-        typer.echo(
-            f"In int8 the model chooses {found['equal_tokens']} of {found['tokens']} tokens as in "
-            f"fp32; a logit differs by up to {found['largest_logit_difference']:g}."
-        )
+    if result.accuracy is not None:
+        typer.echo(f"In int8 {int8_finding(result.accuracy)}.")
     typer.echo(f"Artifact {result.digest}")
     if result.image is not None:
         copied = human_size(result.image.copied_bytes)

@@ -381,5 +381,4 @@ class Code(StrEnum):
 
     # Quantised weights.
     INT8_ON_GPU = "SW870"
-    INT8_ENCODER = "SW871"
     INT8_ACCURACY = "SW872"

@@ -6,7 +6,7 @@ A reviewer sees new weights as one changed digest. The lock is data; publishing 
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 from pydantic import Field
 
@@ -15,7 +15,7 @@ from slipway.config.sections.base import Section
 from slipway.planning.deployment import Deployment
 
 
-class Accuracy(Section):
+class TokenAccuracy(Section):
     """How a quantised model compares with fp32, along the greedy tokens of fp32.
 
     Args:
@@ -27,6 +27,33 @@ class Accuracy(Section):
     tokens: int = Field(gt=0)
     equal_tokens: int = Field(ge=0)
     largest_logit_difference: float
+
+
+class EncoderAccuracy(Section):
+    """How a quantised encoder compares with fp32, over fixed texts.
+
+    Args:
+        texts: Number of texts compared.
+        relative_difference: Norm of the outputs' differences, as a share of the norm in fp32. The
+            outputs are logits, or pooled embeddings.
+    """
+
+    texts: int = Field(gt=0)
+    relative_difference: float = Field(ge=0)
+
+
+Accuracy: TypeAlias = TokenAccuracy | EncoderAccuracy
+
+
+def int8_finding(accuracy: Mapping[str, float]) -> str:
+    """Returns a clause that says how int8 compares; the fields are those of an accuracy."""
+    if "texts" in accuracy:
+        difference = f"{100 * accuracy['relative_difference']:.3g}%"
+        return f"the outputs for {accuracy['texts']} texts differ by {difference} from fp32"
+    return (
+        f"the model chooses {accuracy['equal_tokens']} of {accuracy['tokens']} tokens as in fp32, "
+        f"and a logit differs by up to {accuracy['largest_logit_difference']:g}"
+    )
 
 
 class LockedPart(Section):

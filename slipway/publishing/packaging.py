@@ -23,7 +23,7 @@ from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import part
 
 ACCURACY_FILE = "accuracy.json"
-"""What a job that quantises writes beside the model: the fields of `Accuracy`."""
+"""What a job that quantises writes beside the model: the fields of an `Accuracy`."""
 
 # Told the S3 client, the job's name and the address of what it wrote. Returns the accuracy if the
 # job quantised.

@@ -46,10 +46,21 @@ def test_the_bound_is_nine_tenths_of_the_tokens(inspect):
     (problem,) = refused.value.problems
     assert (problem.code, problem.field) == ("SW872", ("serving", "dtype"))
     assert problem.message == (
-        "in int8 the model chooses 431 of 480 tokens as in fp32, and 90% are needed; a logit "
-        "differs by up to 1.25"
+        "in int8 the model chooses 431 of 480 tokens as in fp32, and a logit differs by up to "
+        "1.25; 90% of the tokens are needed"
     )
     assert problem.remedy == "Write `dtype: fp32`, and publish again."
+
+
+def test_an_encoders_outputs_differ_by_at_most_a_fifth(inspect):
+    inspect('{"texts": 8, "relative_difference": 0.2}')
+    with pytest.raises(UserError) as refused:
+        inspect('{"texts": 8, "relative_difference": 0.201}')
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.message) == (
+        "SW872",
+        "in int8 the outputs for 8 texts differ by 20.1% from fp32; at most 20% is accepted",
+    )
 
 
 def test_other_precisions_have_no_report():

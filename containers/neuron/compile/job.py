@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from containers.encoders.compile.job import EncoderHyperparameters, read_sequence_lengths
 from containers.encoders.manifest import (
     CPU,
-    DTYPES,
     LARGEST_BATCH,
     MOST_CORES,
     PIPELINE_TARGET,
@@ -14,6 +14,8 @@ from containers.encoders.manifest import (
     TASK_OUTPUTS,
 )
 from containers.jobs.hyperparameters import HyperparameterReader
+
+_DTYPES: Final = ("fp32", "fp16", "bf16")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
         batch_size=reader.whole_number("batch_size", LARGEST_BATCH),
         sequence_lengths=read_sequence_lengths(reader),
         pipeline_cores=reader.whole_number("pipeline_cores", MOST_CORES),
-        dtype=reader.choice("dtype", DTYPES),
+        dtype=reader.choice("dtype", _DTYPES),
         # Without a target the allowed runtimes are unknown.
         runtime=reader.choice("runtime", runtimes, default=runtimes[0]) if runtimes else "",
     )

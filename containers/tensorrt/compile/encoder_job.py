@@ -17,7 +17,7 @@ _PRECISIONS: Final = ("fp16", "fp32")
 
 @dataclass(frozen=True)
 class Hyperparameters(EncoderHyperparameters):
-    """As the Neuron container's; the target is "cpu" or a compute capability."""
+    """As the Neuron container's; the target is "cpu", alone with int8, or a compute capability."""
 
     @property
     def precision(self) -> Literal["fp16", "fp32"]:
@@ -40,12 +40,14 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
     reader = HyperparameterReader.open(input_config_dir)
     if isinstance(reader, str):
         return None, [reader]
+    target = read_target(reader)
+    dtypes = (*_PRECISIONS, "int8") if target == CPU_TARGET else _PRECISIONS
     read = Hyperparameters(
-        target=read_target(reader),
+        target=target,
         task=reader.choice("task", tuple(TASK_OUTPUTS)),
         batch_size=reader.whole_number("batch_size", LARGEST_BATCH),
         sequence_lengths=read_sequence_lengths(reader),
-        dtype=reader.choice("dtype", _PRECISIONS, default=_PRECISIONS[0]),
+        dtype=reader.choice("dtype", dtypes, default=_PRECISIONS[0]),
     )
     problems = reader.finish(Hyperparameters)
     return (None if problems else read), problems

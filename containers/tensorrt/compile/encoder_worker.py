@@ -23,10 +23,11 @@ from containers.encoders.onnx_session import OnnxRuntimeSession
 from containers.jobs.child import run_process
 from containers.jobs.report import stage
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
+from containers.tensorrt.compile.encoder_accuracy import measure_accuracy
 from containers.tensorrt.compile.encoder_job import Hyperparameters, prepare
 from containers.tensorrt.compile.job import Job
 from containers.tensorrt.compile.profiles import encoder_profiles
-from containers.tensorrt.compile.stages import build_plans, run_worker, sizes
+from containers.tensorrt.compile.stages import build_plans, run_worker, sizes, write_accuracy
 from containers.tensorrt.engine_metadata import ENGINE_FILE, Gpu
 from containers.tensorrt.model_directory import GRAPH_FILE
 
@@ -57,6 +58,7 @@ def compile_checkpoint(
     from containers.encoders.compile.parity import TOLERANCE, check_session
     from containers.jobs.pretrained import check_finite
     from containers.tensorrt.export.graph_files import MODEL_TYPES, save_graph
+    from containers.tensorrt.export.int8 import quantize_graph
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
     is_half = asked.precision == "fp16"
@@ -89,13 +91,24 @@ def compile_checkpoint(
         normalize=checkpoint.normalize,
         versions={name: importlib.metadata.version(name) for name in _PACKAGES},
     )
+    session = OnnxRuntimeSession(scratch, manifest, threads=_ONE_THREAD_A_CORE)
     check_session(
-        OnnxRuntimeSession(scratch, manifest, threads=_ONE_THREAD_A_CORE),
+        session,
         EncoderModule(model, asked.task, inputs).eval(),
         manifest,
         asked,
         _HALF_TOLERANCE if is_half else TOLERANCE,
     )
+    if asked.dtype == "int8":
+        with stage("quantize_graph") as fields:
+            fields["products"] = quantize_graph(scratch / GRAPH_FILE)
+            fields["bytes"] = sizes(scratch.glob(f"{GRAPH_FILE}*"))
+        manifest = replace(manifest, dtype=asked.dtype)
+        with stage("measure_accuracy") as fields:
+            # The first session holds the graph from before.
+            quantized = OnnxRuntimeSession(scratch, manifest, threads=_ONE_THREAD_A_CORE)
+            fields |= measure_accuracy(session, quantized, manifest, scratch / TOKENIZER_FILE)
+            write_accuracy(scratch, fields)
     if gpu is not None:
         # The builder holds all weights of the engine, and the model's copy is not needed any more.
         del model

@@ -5,6 +5,7 @@ Nothing here imports torch, so that a job that cannot succeed ends in seconds.
 
 import importlib.metadata
 import importlib.util
+import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,9 @@ from containers.tensorrt.model_directory import (
     GENERATION_CONFIG_FILE,
     TOKENIZER_CONFIG_FILE,
 )
+
+# Publishing reads this file, and does not publish it: the digest depends on the model alone.
+ACCURACY_FILE: Final = "accuracy.json"
 
 # Any: see `Job`.
 AskedT = TypeVar("AskedT", bound=Any)
@@ -93,6 +97,11 @@ def write_configs(checkpoint: CheckpointFiles, model: Any, scratch: Path) -> Non
         shutil.copyfile(generation_config, scratch / GENERATION_CONFIG_FILE)
     else:
         model.generation_config.to_json_file(str(scratch / GENERATION_CONFIG_FILE))
+
+
+def write_accuracy(scratch: Path, accuracy: Mapping[str, float]) -> None:
+    """Writes what quantised weights cost."""
+    (scratch / ACCURACY_FILE).write_text(json.dumps(accuracy) + "\n", encoding="utf-8")
 
 
 def copy_chat_files(checkpoint_directory: Path, scratch: Path) -> None:

@@ -5,13 +5,11 @@ failure.
 """
 
 import gc
-import json
 import os
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 from containers.jobs.checkpoint_files import tokenizer_problem
 from containers.jobs.child import run_process
@@ -25,13 +23,11 @@ from containers.tensorrt.compile.stages import (
     copy_chat_files,
     run_worker,
     sizes,
+    write_accuracy,
     write_configs,
 )
 from containers.tensorrt.engine_metadata import ENGINE_FILE, Gpu, candidate_count
 from containers.tensorrt.model_directory import GRAPH_FILE
-
-# Publishing reads this file, and does not publish it: the digest depends on the model alone.
-ACCURACY_FILE: Final = "accuracy.json"
 
 
 def main(scratch: Path, environ: Mapping[str, str]) -> int:
@@ -50,7 +46,7 @@ def compile_checkpoint(
     from containers.tensorrt.compile import model as torch_model
     from containers.tensorrt.export.gpt2 import export_gpt2_step
     from containers.tensorrt.export.graph_files import ExportError
-    from containers.tensorrt.export.int8 import quantize_step_graph
+    from containers.tensorrt.export.int8 import quantize_graph
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
     with stage("load_checkpoint") as fields:
@@ -84,12 +80,11 @@ def compile_checkpoint(
             fields["largest_logit_difference"] = parity.largest_logit_difference
         if asked.dtype == "int8":
             with stage("quantize_graph") as fields:
-                fields["products"] = quantize_step_graph(graph)
+                fields["products"] = quantize_graph(graph)
                 fields["bytes"] = sizes(scratch.glob(f"{GRAPH_FILE}*"))
             with stage("measure_accuracy") as fields:
-                accuracy = torch_model.measure_accuracy(graph, model, checkpoint.config, tokenizer)
-                fields |= accuracy
-                (scratch / ACCURACY_FILE).write_text(json.dumps(accuracy) + "\n", encoding="utf-8")
+                fields |= torch_model.measure_accuracy(graph, model, checkpoint.config, tokenizer)
+                write_accuracy(scratch, fields)
     except ExportError as error:
         raise CompileError(str(error)) from error
     if gpu is not None:

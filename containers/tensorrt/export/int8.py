@@ -1,7 +1,7 @@
-"""Quantises the weights of a step graph to int8, for processors.
+"""Quantises the weights of a graph to int8, for processors.
 
-Every product with a weight becomes one of int8: the layers' and the output head's. The embeddings
-stay float32, since a step reads only a few of their rows. Attention stays float32 too.
+Every product with a weight becomes one of int8: the layers' and the head's. The embeddings stay
+float32, since a batch reads only a few of their rows. Attention stays float32 too.
 
 - Weights have a scale for each output channel. Their integers end at 64, because processors without
   VNNI add pairs of products in 16 bits: 2 x 255 x 64 fits there, and 2 x 255 x 127 does not.
@@ -32,8 +32,8 @@ _LEAST: Final = np.float32(1e-30)
 _DOMAIN: Final = "com.microsoft"
 
 
-def quantize_step_graph(path: Path) -> int:
-    """Replaces a float32 step graph by one with int8 weights; returns the number of products.
+def quantize_graph(path: Path) -> int:
+    """Replaces a float32 graph by one with int8 weights; returns the number of products.
 
     Raises:
         ExportError: the graph has no product with a weight.

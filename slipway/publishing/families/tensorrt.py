@@ -2,15 +2,19 @@
 
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.planning.deployment import Deployment
-from slipway.planning.lock import Accuracy
+from slipway.planning.lock import Accuracy, EncoderAccuracy, int8_finding
 from slipway.publishing.objects import ObjectPrefix, read_text
 from slipway.publishing.packaging import ACCURACY_FILE, Inspection, Packaging
 
 LEAST_EQUAL_TOKENS = 0.9
 """Share of greedy tokens in which int8 has to agree with fp32."""
+MOST_RELATIVE_DIFFERENCE = 0.2
+"""Share of their norm by which an encoder's outputs may differ: a cosine of about 0.98."""
 
 
 class TensorRTPackaging(Packaging):
@@ -22,13 +26,18 @@ class TensorRTPackaging(Packaging):
 
 
 def _accuracy(client: Any, _job: str, uri: str) -> Accuracy:
-    found = Accuracy.model_validate_json(read_text(client, ObjectPrefix(uri), ACCURACY_FILE))
-    if found.equal_tokens < LEAST_EQUAL_TOKENS * found.tokens:
+    text = read_text(client, ObjectPrefix(uri), ACCURACY_FILE)
+    found: Accuracy = TypeAdapter(Accuracy).validate_json(text)
+    if isinstance(found, EncoderAccuracy):
+        is_refused = found.relative_difference > MOST_RELATIVE_DIFFERENCE
+        bound = f"at most {MOST_RELATIVE_DIFFERENCE:.0%} is accepted"
+    else:
+        is_refused = found.equal_tokens < LEAST_EQUAL_TOKENS * found.tokens
+        bound = f"{LEAST_EQUAL_TOKENS:.0%} of the tokens are needed"
+    if is_refused:
         raise UserError.of(
             Code.INT8_ACCURACY,
-            f"in int8 the model chooses {found.equal_tokens} of {found.tokens} tokens as in fp32, "
-            f"and {LEAST_EQUAL_TOKENS:.0%} are needed; a logit differs by up to "
-            f"{found.largest_logit_difference:g}",
+            f"in int8 {int8_finding(found.model_dump())}; {bound}",
             "Write `dtype: fp32`, and publish again.",
             field=("serving", "dtype"),
         )

@@ -60,7 +60,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 def test_every_bad_field_is_named_at_once(tmp_path: Path) -> None:
     content = document(
-        task="translation", batch_size=0, pipeline_cores=True, dtype="int8", typo=1, inputs=["ids"],
+        task="translation", batch_size=0, pipeline_cores=True, dtype="int4", typo=1, inputs=["ids"],
         graphs={"128": "../model.pt"}, normalize=None, versions={"torch": 1},
     )  # fmt: skip
     del content["target"]
@@ -70,7 +70,7 @@ def test_every_bad_field_is_named_at_once(tmp_path: Path) -> None:
         'embeddings, not "translation"; '
         "batch_size must be a whole number from 1 to 1024, not 0; "
         "pipeline_cores must be a whole number from 1 to 64, not true; "
-        'dtype must be one of fp32, fp16, bf16, not "int8"; '
+        'dtype must be one of fp32, fp16, bf16, int8, not "int4"; '
         'graphs must be an object of file names by sequence length, not {"128": "../model.pt"}; '
         "inputs must be an array of different names out of input_ids, attention_mask, "
         'token_type_ids, not ["ids"]; '

@@ -15,7 +15,7 @@ load("torch", group="torch")
 import onnxruntime  # noqa: E402  (after the skips)
 
 from containers.tensorrt.export.decoding import padded, start_step_graph  # noqa: E402
-from containers.tensorrt.export.int8 import quantize_step_graph  # noqa: E402
+from containers.tensorrt.export.int8 import quantize_graph  # noqa: E402
 from tests.containers.tensorrt.compile.jobs import SAMPLE  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -27,7 +27,7 @@ def quantized(exact: Path, folder: Path) -> Path:
     folder.mkdir()
     graph = folder / "model.onnx"
     shutil.copyfile(exact, graph)
-    assert quantize_step_graph(graph) == 21  # four of each of five layers, and the output head
+    assert quantize_graph(graph) == 21  # four of each of five layers, and the output head
     return graph
 
 

@@ -53,10 +53,14 @@ def test_gpt2_runs_on_processors_in_the_precision_that_is_asked(dtype):
     assert (deployment.compile_target, deployment.settings_in_artifact["dtype"]) == ("cpu", dtype)
 
 
-def test_int8_is_refused_by_name_on_a_gpu_and_for_an_encoder():
+ENCODER = {"container": "tensorrt", "task": "embeddings", "sequence_length": 8}
+
+
+@pytest.mark.parametrize(("family", "serving"), [("gpt2", GENERATION), ("bert", ENCODER)])
+def test_int8_is_refused_by_name_on_a_gpu(family, serving):
+    changes = {"model": {"family": family}, "serving": serving | {"dtype": "int8"}}
     rule = tensorrt.int8_runs_on_processors
-    serving = GENERATION | {"dtype": "int8"}
-    assert findings(rule, PRODUCTION, serving=serving, endpoint=on("ml.g4dn.xlarge")) == [
+    assert findings(rule, PRODUCTION, **changes, endpoint=on("ml.g4dn.xlarge")) == [
         (
             "serving.dtype",
             "`dtype: int8` is for processors, and ml.g4dn.xlarge has NVIDIA T4 (sm75)",
@@ -64,16 +68,14 @@ def test_int8_is_refused_by_name_on_a_gpu_and_for_an_encoder():
             "`ml.c7i.2xlarge`.",
         )
     ]
-    encoder = {"container": "tensorrt", "dtype": "int8", "task": "embeddings"}
-    bert = {"model": {"family": "bert"}, "serving": encoder | {"sequence_length": 8}}
-    assert findings(rule, PRODUCTION, **bert, endpoint=on("ml.c7i.2xlarge")) == [
-        (
-            "serving.dtype",
-            "`dtype: int8` quantises GPT-2 alone, and this model is an encoder",
-            "Write `dtype: fp32`, in which an encoder runs on processors, or `dtype: fp16` for a "
-            "GPU.",
-        )
-    ]
+
+
+@pytest.mark.parametrize(("dtype", "told"), [("int8", "int8"), ("fp32", "fp32"), ("fp16", "fp32")])
+def test_an_encoder_runs_on_processors_in_int8_or_fp32(dtype, told):
+    changes = {"model": {"family": "bert"}, "serving": ENCODER | {"dtype": dtype}}
+    deployment = deployment_of(model_config(**changes, endpoint=on("ml.c7i.2xlarge")), PRODUCTION)
+    assert list(tensorrt.int8_runs_on_processors(deployment)) == []
+    assert (deployment.compile_target, deployment.settings_in_artifact["dtype"]) == ("cpu", told)
 
 
 @pytest.mark.parametrize("family", ["t5", "llama"])

@@ -53,7 +53,7 @@ class TensorRTServing(Section):
     )
     dtype: Literal["fp32", "fp16", "int8"] = Field(
         "fp16",
-        description="Precision of the engine's weights and cache. On processors, GPT-2 runs in "
+        description="Precision of the engine's weights and cache. On processors, a model runs in "
         "`fp32`, or with weights in `int8`, which publishing compares with fp32.",
         examples=["fp16"],
     )

@@ -159,7 +159,7 @@ class TensorRT(Deployment):
         lengths = serving.sequence_lengths or (serving.sequence_length,)
         return {
             "batch_size": str(serving.batch_size),
-            "dtype": "fp32" if self.compile_target == CPU else serving.dtype,
+            "dtype": engine_hyperparameters(serving, self.compile_target)["dtype"],
             "sequence_lengths": ",".join(map(str, lengths)),
             "task": str(serving.task),
         }

@@ -150,17 +150,8 @@ def cpu_runs_graph(trt: TensorRT) -> Iterator[Problem]:
 
 
 def int8_runs_on_processors(trt: TensorRT) -> Iterator[Problem]:
-    """Refuses int8 where it would have no effect: in an engine, and in an encoder's graph."""
+    """Refuses int8 in an engine."""
     if trt.serving.dtype != "int8":
-        return
-    if trt.serves_encoder:
-        yield problem(
-            Code.INT8_ENCODER,
-            "`dtype: int8` quantises GPT-2 alone, and this model is an encoder",
-            "Write `dtype: fp32`, in which an encoder runs on processors, or `dtype: fp16` for a "
-            "GPU.",
-            ("serving", "dtype"),
-        )
         return
     for gpu in [each for each in trt.instances if each.accelerator is not None][:1]:
         yield problem(

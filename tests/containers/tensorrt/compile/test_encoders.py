@@ -66,8 +66,11 @@ def test_bad_input_is_reported_at_once(job: Job) -> None:
     job.set_hyperparameters(batch_size="0", dtype="bf16")
     assert job.refusal(job.run_here(run)) == (
         'hyperparameter batch_size="0" is not a whole number from 1 to 1024; '
-        'hyperparameter dtype="bf16" is not one of fp16, fp32'
+        'hyperparameter dtype="bf16" is not one of fp16, fp32, int8'
     )
+    job.events.clear()
+    job.set_hyperparameters(target="sm86", dtype="int8")
+    assert 'hyperparameter dtype="int8" is not one of' in job.refusal(job.run_here(run))
     job.events.clear()
     job.set_hyperparameters()
     message = job.refusal(job.run_here(run))
@@ -134,6 +137,37 @@ class TestWithTorch:
             assert_close(found, answer(reference, body, most=1))
         finally:
             neuron.close()
+
+    @pytest.mark.parametrize(
+        ("family", "task"), [("Bert", "question-answering"), ("Roberta", "embeddings")]
+    )
+    def test_int8_weights_are_measured_and_served(
+        self, tmp_path: Path, family: str, task: str
+    ) -> None:
+        from containers.encoders.compile.checkpoint import read_checkpoint
+        from containers.tensorrt.compile.encoder_job import Hyperparameters
+        from containers.tensorrt.compile.encoder_worker import compile_checkpoint
+        from containers.tensorrt.compile.job import Job as CompileJob
+        from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
+
+        weights, published = tmp_path / "weights", tmp_path / "published"
+        save_checkpoint(weights, family, task)
+        published.mkdir()
+        asked = Hyperparameters("cpu", task, 2, (16, 32), "int8")
+        checkpoint, problems = read_checkpoint(weights, asked)
+        assert checkpoint is not None, problems
+        compile_checkpoint(CompileJob(asked, checkpoint), None, published)
+        assert read_manifest(published).dtype == "int8"
+        assert b"MatMulIntegerToFloat" in (published / "model.onnx").read_bytes()
+        accuracy = json.loads((published / "accuracy.json").read_text())
+        assert accuracy["texts"] == 7
+        assert 0.005 < accuracy["relative_difference"] < 0.15
+        settings = TensorRTSettings(GenerationSettings(), EncoderSettings(dtype="int8"))
+        served = SessionPredictor(settings, max_batch_size=2)
+        served.load(published)
+        # Rows of other lengths in a batch change no answer.
+        alone, together = (answer(served, BODIES[task], most=most) for most in (1, 2))
+        assert_close(together, alone)
 
 
 @pytest.mark.builder
