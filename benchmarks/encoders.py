@@ -2,8 +2,9 @@
 
     python -m benchmarks.encoders
 
-16 clients ask both servers the same questions, in trials that alternate. The questions, the models
-and the agreement of the answers are the Neuron benchmark's (`benchmarks.neuron`).
+16 clients ask all servers the same questions, in trials that alternate. The questions, the models
+and the agreement of the answers are the Neuron benchmark's (`benchmarks.neuron`). Of the container
+with int8 weights, the answers with the same span are counted.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import numpy as np
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import at_least
+from benchmarks.int8_encoders import ensure_int8
 from benchmarks.load import LoadResult, LoadSpecification
 from benchmarks.neuron.design import BERT_BASE, BERT_SMALL, GOAL_CLIENTS, MIXED, SAMPLE, Bert
 from benchmarks.neuron.models import ensure_model
@@ -47,11 +49,13 @@ class System(Labelled):
 
     TRANSFORMERS = "transformers", "`transformers`, one request at a time"
     SLIPWAY = "slipway", f"Slipway, batches of up to {_MAX_BATCH_SIZE}"
+    INT8 = "int8", "Slipway with int8 weights"
 
 
 PROGRAMS = {
     System.TRANSFORMERS: ("-m", "benchmarks.baselines.transformers_encoder"),
     System.SLIPWAY: ("-m", "containers.tensorrt", "serve"),
+    System.INT8: ("-m", "containers.tensorrt", "serve"),
 }
 
 
@@ -67,7 +71,7 @@ class Design:
 
 def start_server(system: System, directory: Path, folder: Path) -> LoopbackServer:
     """Starts a server of a model."""
-    size = _MAX_BATCH_SIZE if system is System.SLIPWAY else 1
+    size = 1 if system is System.TRANSFORMERS else _MAX_BATCH_SIZE
     settings = {**shared_settings(directory), "SLIPWAY_MAX_BATCH_SIZE": str(size)}
     if system is System.TRANSFORMERS:
         # Threads that wait do not spin, as in the container. Otherwise the driver, or another
@@ -77,8 +81,9 @@ def start_server(system: System, directory: Path, folder: Path) -> LoopbackServe
 
 
 def measure(design: Design, model: Bert, folder: Path) -> tuple[Trial[System, LoadResult], ...]:
-    """Compares the answers of both servers, then measures them in turn."""
+    """Compares the answers of the servers, then measures the servers in turn."""
     directory = ensure_model(model, BUILD / "models", design.seed, say)
+    int8 = ensure_int8(model, BUILD / "models", design.seed, say)
     requests = make_requests(MIXED, directory / "tokenizer.json", design.seed)
     bodies = tuple(request.body for request in requests)
     answers = Answers[Answer](
@@ -91,14 +96,23 @@ def measure(design: Design, model: Bert, folder: Path) -> tuple[Trial[System, Lo
         seconds=model.seconds if design.seconds is None else design.seconds,
         timeout_seconds=TIMEOUT_SECONDS,
     )
-    with ServerPool[System](lambda key: start_server(key, directory, folder), say) as servers:
+
+    def start(system: System) -> LoopbackServer:
+        return start_server(system, int8 if system is System.INT8 else directory, folder)
+
+    with ServerPool[System](start, say) as servers:
 
         def drive(system: System) -> LoadResult:
             result = servers.drive(system, system.label, load)
-            answers.compare(system.label, result.answers)
+            if system is System.INT8:
+                same = answers.same(result.answers, Answer.has_span_of)
+                of = sum(count for _, _, count in result.answers)
+                say(f"{same} of {of} answers in int8 have the span that fp32 has")
+            else:
+                answers.compare(system.label, result.answers)
             return result
 
-        for system in System:
+        for system in (System.TRANSFORMERS, System.SLIPWAY):
             compare_before(servers, system, system.label, bodies, answers)
         return carry_out(
             rounds_of(list(System), lambda _: design.trials, f"{design.seed} {model.name}"),
@@ -120,14 +134,13 @@ def lines(model: Bert, trials: Sequence[Trial[System, LoadResult]], seed: int) -
             f"({significant(min(rates))} to {significant(max(rates))}), "
             f"p50 {significant(p50)} ms, p95 {significant(p95)} ms"
         )
-    ratio = throughput_ratio(
-        trials, System.SLIPWAY, System.TRANSFORMERS, np.random.default_rng(seed)
-    )
-    verdict = at_least(ratio, LEAST_RATIO)
-    return [
-        *found,
-        f"{model.title}: {estimated(rounded(ratio))} times; at least {LEAST_RATIO:g}: {verdict}",
-    ]
+    for system in (System.SLIPWAY, System.INT8):
+        ratio = throughput_ratio(trials, system, System.TRANSFORMERS, np.random.default_rng(seed))
+        found.append(
+            f"{model.title}, {system.label}: {estimated(rounded(ratio))} times; at least "
+            f"{LEAST_RATIO:g}: {at_least(ratio, LEAST_RATIO)}"
+        )
+    return found
 
 
 def say(text: str) -> None:

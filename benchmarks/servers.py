@@ -206,12 +206,16 @@ class Answers(Generic[Answer]):
                 )
             self.compared += count
 
-    def same(self, answers: Iterable[tuple[int, str, int]]) -> int:
-        """Returns how many answers are the right ones."""
+    def same(
+        self,
+        answers: Iterable[tuple[int, str, int]],
+        agrees: Callable[[Answer, Answer], bool] | None = None,
+    ) -> int:
+        """Returns how many answers are the right ones, or agree with those."""
         return sum(
             count
             for index, answer, count in answers
-            if self._agrees(self._read(index, answer), self._right[index])
+            if (agrees or self._agrees)(self._read(index, answer), self._right[index])
         )
 
 

@@ -13,6 +13,7 @@ import json
 import shutil
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,15 @@ _GRAPH_FILE = "model.onnx"
 _MOST_ROWS = 64
 
 
-def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
+def ensure_model(
+    model: Model,
+    parent: Path,
+    seed: int,
+    say: Say,
+    *,
+    maker: str = "benchmarks.neuron.models",
+    sources: Iterable[Path] = (),
+) -> Path:
     """Returns a model's directory, which is made again unless its recipe is unchanged."""
     sample = sorted(path for path in SAMPLE_TOKENIZER.parent.iterdir() if path.is_file())
     compile_sources = sorted((ROOT / "containers/neuron/compile").glob("*.py"))
@@ -51,8 +60,8 @@ def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
         parent,
         seed,
         say,
-        maker="benchmarks.neuron.models",
-        sources=(Path(__file__), *compile_sources, *sample),
+        maker=maker,
+        sources=(Path(__file__), *compile_sources, *sample, *sources),
         packages=_PACKAGES,
     )
 

@@ -56,9 +56,13 @@ class Answer:
 
     def agrees_with(self, other: "Answer") -> bool:
         """Returns whether two servers found the same span with the same probability."""
-        return (self.start, self.end) == (other.start, other.end) and math.isclose(
+        return self.has_span_of(other) and math.isclose(
             self.score, other.score, rel_tol=_RELATIVE_TOLERANCE
         )
+
+    def has_span_of(self, other: "Answer") -> bool:
+        """Returns whether two servers found the same span."""
+        return (self.start, self.end) == (other.start, other.end)
 
 
 def make_requests(workload: Workload, tokenizer_file: Path, seed: int) -> tuple[Request, ...]:
