@@ -88,6 +88,22 @@ def models_share_their_place(deployment: Deployment) -> Iterator[Problem]:
                 )
 
 
+def shadow_follows_one_variant(deployment: Deployment) -> Iterator[Problem]:
+    """An endpoint with a shadow variant has one production variant.
+
+    Source: https://docs.aws.amazon.com/sagemaker/latest/dg/shadow-tests-create.html, read 2026-11.
+    """
+    endpoint = deployment.config.endpoint
+    if endpoint.shadow is not None and endpoint.variants:
+        yield problem(
+            Code.SHADOW_EXCLUDES,
+            f"`shadow` and {len(endpoint.variants)} variants exclude each other: SageMaker copies "
+            "the requests of one production variant",
+            "Remove `shadow`, or remove `variants`.",
+            ("endpoint", "shadow"),
+        )
+
+
 def provision_timeout_needs_pool(deployment: Deployment) -> Iterator[Problem]:
     """The timeout is for all types of a pool together."""
     endpoint = deployment.config.endpoint
@@ -297,6 +313,7 @@ RULES = (
     variants_are_told_apart,
     variant_names_differ_in_more_than_case,
     models_share_their_place,
+    shadow_follows_one_variant,
     instance_types_differ,
     provision_timeout_needs_pool,
     creation_ends_in_time,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.config.sections.keys import is_of_region
 from slipway.errors import Problem
 from slipway.planning.deployment import Deployment, Rule, problem
 
@@ -28,25 +27,14 @@ def captured_data_has_an_end(deployment: Deployment) -> Iterator[Problem]:
 
 def capture_key_has_a_destination(deployment: Deployment) -> Iterator[Problem]:
     """Refuses a key in the artifact bucket, where captured data has the artifact key."""
-    capture, environment = deployment.config.endpoint.data_capture, deployment.environment
-    if capture is None or capture.key_arn is None:
-        return
-    field = (*_SECTION, "key_arn")
-    if capture.destination is None:
+    capture = deployment.config.endpoint.data_capture
+    if capture is not None and capture.key_arn is not None and capture.destination is None:
         yield problem(
             Code.DATA_CAPTURE,
             "`key_arn` has no effect without `destination`: the artifact key encrypts what lies in "
             "the artifact bucket",
             "Add `destination`, or leave `key_arn` out.",
-            field,
-        )
-    if not is_of_region(capture.key_arn, environment.region):
-        yield problem(
-            Code.KEY_ELSEWHERE,
-            f"the key is in {capture.key_arn.split(':')[3]}, and the endpoint of "
-            f"`{environment.name}` in {environment.region}",
-            f"Name a key of {environment.region} under `environments: {environment.name}:`.",
-            field,
+            (*_SECTION, "key_arn"),
         )
 
 

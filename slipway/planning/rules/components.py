@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.planning.component import (
-    SCALE_TO_ZERO,
     accelerators_of,
     component_plan,
     memory_mib_of,
@@ -15,45 +14,6 @@ from slipway.planning.deployment import Deployment, problem
 
 _TARGETS = ("target_concurrent_requests_per_copy", "target_invocations_per_copy_per_minute")
 _SECTION = ("endpoint", "scale_to_zero")
-
-
-def component_is_alone(deployment: Deployment) -> Iterator[Problem]:
-    """Refuses variants and a shadow beside an inference component, which takes the requests."""
-    endpoint = deployment.config.endpoint
-    if endpoint.mode != SCALE_TO_ZERO:
-        return
-    for name in ("variants", "shadow"):
-        if getattr(endpoint, name):
-            yield problem(
-                Code.COMPONENT_EXCLUDES,
-                f"`{name}` and `mode: scale_to_zero` exclude each other: copies of an inference "
-                "component take the requests",
-                f"Remove `{name}`, or set `mode: realtime`.",
-                ("endpoint", name),
-            )
-
-
-def copies_are_scaled_alone(deployment: Deployment) -> Iterator[Problem]:
-    """Refuses numbers of instances beside copies, because the instances follow the copies."""
-    config = deployment.config
-    if config.endpoint.mode != SCALE_TO_ZERO:
-        return
-    if config.autoscaling is not None:
-        yield problem(
-            Code.COMPONENT_EXCLUDES,
-            "`autoscaling` and `mode: scale_to_zero` exclude each other: `endpoint.scale_to_zero` "
-            "scales the copies, and the instances follow them",
-            "Remove `autoscaling`, and set a target under `endpoint.scale_to_zero`.",
-            ("autoscaling",),
-        )
-    if config.endpoint.instance_count != 1:
-        yield problem(
-            Code.COMPONENT_EXCLUDES,
-            "`instance_count` and `mode: scale_to_zero` exclude each other: the instances follow "
-            "the copies",
-            "Remove `instance_count`.",
-            ("endpoint", "instance_count"),
-        )
 
 
 def component_has_one_target(deployment: Deployment) -> Iterator[Problem]:
@@ -75,23 +35,6 @@ def component_has_one_target(deployment: Deployment) -> Iterator[Problem]:
             "there is no target to scale the copies by",
             f"Add `{_TARGETS[0]}`, or `{_TARGETS[1]}`.",
             _SECTION,
-        )
-
-
-def components_are_not_captured(deployment: Deployment) -> Iterator[Problem]:
-    """Refuses data capture of an inference component.
-
-    No page of AWS documents it. AWS's own SDK sends `DataCaptureConfig` for an endpoint of models
-    alone. Source, read 2026-11-26: `Model.deploy` of sagemaker 2.257.7.
-    """
-    endpoint = deployment.config.endpoint
-    if endpoint.mode == SCALE_TO_ZERO and endpoint.data_capture is not None:
-        yield problem(
-            Code.COMPONENT_EXCLUDES,
-            "`data_capture` and `mode: scale_to_zero` exclude each other: AWS documents no data "
-            "capture of inference components, and its SDK sends none",
-            "Remove `data_capture`, or set `mode: realtime`.",
-            ("endpoint", "data_capture"),
         )
 
 
@@ -195,10 +138,7 @@ def settings_of_copies_have_effect(deployment: Deployment) -> Iterator[Problem]:
 
 
 RULES = (
-    component_is_alone,
-    copies_are_scaled_alone,
     component_has_one_target,
-    components_are_not_captured,
     copies_are_alike,
     component_fits_instance,
     copies_have_bounds,

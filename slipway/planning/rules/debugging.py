@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, Rule, problem
 
 _LACKS = {"ssm_access": "has no Systems Manager", "core_dump": "writes no core dumps"}
@@ -22,14 +21,6 @@ def sessions_reach_the_container(deployment: Deployment) -> Iterator[Problem]:
             Code.SSM_ACCESS,
             "SageMaker starts no session in a container with network isolation",
             "Add `network_isolation: false`, or remove `ssm_access`.",
-            field,
-        )
-    if endpoint.ssm_access and endpoint.mode == SCALE_TO_ZERO:
-        yield problem(
-            Code.COMPONENT_EXCLUDES,
-            "`ssm_access` and `mode: scale_to_zero` exclude each other: SageMaker ignores it for "
-            "inference components",
-            "Remove `ssm_access`, or set `mode: realtime`.",
             field,
         )
 

@@ -11,30 +11,12 @@ from slipway.codes.code import Code
 from slipway.config.alarm_kinds import MACHINES
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import Problem
-from slipway.planning.asynchronous import ASYNC
 from slipway.planning.deployment import Deployment, problem
 
 _SECTION = ("endpoint", "metrics")
 _FREQUENCY = (*_SECTION, "publish_frequency_seconds")
 _PERIOD_SECONDS = 60
 _AT_MOST_A_MINUTE = "Set `publish_frequency_seconds` to 10, 30 or 60"
-
-
-def metrics_are_of_requests_in_real_time(deployment: Deployment) -> Iterator[Problem]:
-    """AWS documents both features for real-time endpoints.
-
-    Its list of an asynchronous endpoint's metrics is exhaustive, and has none of an instance:
-    https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html
-    """
-    endpoint = deployment.config.endpoint
-    if endpoint.metrics is not None and endpoint.mode == ASYNC:
-        yield problem(
-            Code.METRICS,
-            "`metrics` and `mode: async` exclude each other: AWS documents these settings for "
-            "real-time endpoints only",
-            "Remove `metrics`.",
-            _SECTION,
-        )
 
 
 def requests_are_counted_each_minute(deployment: Deployment) -> Iterator[Problem]:
@@ -79,7 +61,6 @@ def machines_are_measured_each_minute(deployment: Deployment) -> Iterator[Proble
 
 
 RULES = (
-    metrics_are_of_requests_in_real_time,
     requests_are_counted_each_minute,
     machines_are_measured_each_minute,
 )

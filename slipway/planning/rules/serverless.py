@@ -3,35 +3,21 @@
 Sources, read 2026-11-29:
 
 - https://docs.aws.amazon.com/sagemaker/latest/dg/serverless-endpoints.html ("Feature exclusions")
-- https://docs.aws.amazon.com/sagemaker/latest/dg/shadow-tests-exclusions.html
 - https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html
 - ProductionVariant, ContainerDefinition and ProductionVariantServerlessConfig in botocore 1.44.5
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from slipway.codes.code import Code
-from slipway.errors import FieldPath, Problem
+from slipway.errors import Problem
 from slipway.planning.deployment import Deployment, Rule, problem
 from slipway.planning.placements import SERVERLESS
+from slipway.planning.rules.exclusions import Exclusion
 from slipway.planning.vpc import vpc_plan
 
 _MODE = "`mode: serverless`"
-_NO_GPU = "AWS chooses the machines, and none has a GPU"
-_OF_INSTANCES = (
-    *("instances", "instance_provision_timeout_seconds", "capacity_reservation_arn"),
-    *("instance_count", "volume_size_gb", "routing", "prefix_routing", "inference_ami_version"),
-    *("model_overrides", "core_dump", "ssm_access"),
-    *("model_data_download_timeout_seconds", "container_startup_health_check_timeout_seconds"),
-)
-_EXCLUDED = {
-    "variants": "AWS takes one production variant there",
-    "shadow": "AWS takes no shadow variant there",
-    "data_capture": "AWS captures no data there",
-    "vpc": "AWS runs the containers in no VPC of yours",
-    "volume_key_arn": "AWS names no storage volume there",
-    "metrics": "AWS documents MetricsConfig for instances alone",
-}
 
 
 def container_problems(deployment: Deployment) -> list[Problem]:
@@ -55,40 +41,20 @@ def _of_mode(rule: Rule) -> Callable[[Deployment], Iterator[Problem]]:
     return lambda of: rule(of) if of.config.endpoint.mode == SERVERLESS else iter(())
 
 
-def _excluded(
-    name: str, why: str, field: FieldPath = (), remedy: str = "", code: Code | None = None
-) -> Problem:
-    return problem(
-        code or Code.SERVERLESS_EXCLUDES,
-        f"`{name}` and {_MODE} exclude each other: {why}",
-        f"{remedy or f'Remove `{name}`'}, or set `mode: realtime`.",
-        field or ("endpoint", name),
-    )
-
-
-@_of_mode
-def settings_are_of_no_instance(deployment: Deployment) -> Iterator[Problem]:
-    """There are no instances, whose settings would be refused by AWS or have no effect."""
-    endpoint = deployment.config.endpoint
-    for name in _OF_INSTANCES:
-        if name in endpoint.model_fields_set and getattr(endpoint, name):
-            yield _excluded(name, _NO_GPU, code=Code.SERVERLESS_INSTANCES)
-
-
 @_of_mode
 def features_are_not_excluded(deployment: Deployment) -> Iterator[Problem]:
     """AWS lists what a serverless endpoint cannot have."""
     config, environment = deployment.config, deployment.environment
     endpoint, mode = config.endpoint, ("endpoint", "mode")
-    yield from (_excluded(*each) for each in _EXCLUDED.items() if getattr(endpoint, each[0]))
+    excluded = partial(Exclusion, Code.SERVERLESS_EXCLUDES, SERVERLESS)
     if endpoint.network_isolation:
         name = "network_isolation"
         field = ("endpoint", name) if name in endpoint.model_fields_set else mode
         remedy = "Set `network_isolation: false`, which lets the container open connections"
-        yield _excluded(name, "AWS isolates no container there", field, remedy)
+        yield excluded(name, "AWS isolates no container there").problem(field, remedy)
     if endpoint.vpc is None and vpc_plan(config, environment) is not None:
         why = f"environment `{environment.name}` has its containers in a VPC"
-        yield _excluded("network", why, mode, "Deploy to an environment without `network`")
+        yield excluded("network", why).problem(mode, "Deploy to an environment without `network`")
 
 
 @_of_mode
@@ -151,7 +117,6 @@ def files_can_be_packed(deployment: Deployment) -> Iterator[Problem]:
 
 
 RULES = (
-    settings_are_of_no_instance,
     features_are_not_excluded,
     sections_are_deployed,
     provisioned_is_within_maximum,

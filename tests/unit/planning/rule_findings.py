@@ -1,6 +1,6 @@
 """What a rule finds in a config."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,10 @@ def findings(
 def refused_fields(rule: Rule, environment: Environment = LOCAL, **sections: Any) -> list[str]:
     """Returns the fields that a rule refuses, whose words stand in a golden report."""
     return [field for field, _, _ in findings(rule, environment, **sections)]
+
+
+def all_of(rules: Iterable[Rule]) -> Rule:
+    return lambda deployment: (problem for rule in rules for problem in rule(deployment))
 
 
 def every_rule(deployment: Deployment) -> Iterator[Problem]:

@@ -8,10 +8,10 @@ from slipway.cli.plan_text import describe_plan
 from slipway.config.environments import Environment
 from slipway.planning.capture import CapturePlace
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rules import capture
+from slipway.planning.rules import capture, keys
 from tests.support.plans import plan_for
 from tests.support.projects import LOCAL, NETWORKED, model_config
-from tests.unit.planning.rule_findings import findings, refused_fields
+from tests.unit.planning.rule_findings import all_of, findings, refused_fields
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
 OTHER_KEY = KEY.replace("us-east-1", "us-east-2")
@@ -80,7 +80,7 @@ def test_the_artifact_bucket_must_know_when_to_delete_it() -> None:
 
 
 def test_a_key_goes_with_a_destination_of_its_region() -> None:
-    rule = capture.capture_key_has_a_destination
+    rule = all_of((capture.capture_key_has_a_destination, *keys.RULES))
     own = {"data_capture": {"destination": "s3://mine/", "key_arn": KEY}}
     assert findings(rule, endpoint=own) == []
     wrong = {"data_capture": {"key_arn": OTHER_KEY}}

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from slipway.planning.rules import debugging, volume_key
+from slipway.planning.rules import debugging, exclusions, keys
 from tests.support.projects import LOCAL, PRODUCTION
-from tests.unit.planning.rule_findings import findings, refused_fields
+from tests.unit.planning.rule_findings import all_of, findings, refused_fields
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
 DUMPS = {"destination": "s3://dumps/tiny/", "key_arn": KEY}
@@ -30,9 +30,10 @@ def test_copies_have_no_sessions() -> None:
     copies = {
         "mode": "scale_to_zero",
         "scale_to_zero": {"max_copies": 2, "target_concurrent_requests_per_copy": 1},
+        "instance_count": 1,
         "network_isolation": False,
     }
-    rule = debugging.sessions_reach_the_container
+    rule = all_of(exclusions.RULES)
     assert findings(rule, PRODUCTION, endpoint=opened(**copies)) == [
         (
             "endpoint.ssm_access",
@@ -61,6 +62,6 @@ def test_the_embedded_aws_refuses_what_it_has_not() -> None:
 
 
 def test_the_key_of_dumps_is_of_the_region() -> None:
-    rule, endpoint = volume_key.keys_are_of_the_region, {"core_dump": DUMPS}
+    rule, endpoint = all_of(keys.RULES), {"core_dump": DUMPS}
     assert refused_fields(rule, PRODUCTION, endpoint=endpoint) == ["endpoint.core_dump.key_arn"]
     assert refused_fields(rule, LOCAL, endpoint=endpoint) == []

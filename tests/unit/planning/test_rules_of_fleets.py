@@ -1,10 +1,10 @@
 """Variants, shadows, pools, autoscaling, modes: refusals word for word, and configs that pass."""
 
 from slipway.planning.families.tensorrt import rules as tensorrt
-from slipway.planning.rules import capacity, compiling, shadows
+from slipway.planning.rules import capacity, compiling, exclusions
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.fleet_findings import messages, variants
-from tests.unit.planning.rule_findings import findings, on, refused_fields, scaling
+from tests.unit.planning.rule_findings import all_of, findings, on, refused_fields, scaling
 
 POOL = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]}
 
@@ -195,7 +195,7 @@ class TestModes:
 
 class TestShadow:
     def test_it_follows_one_production_variant(self):
-        rule = shadows.shadow_follows_one_variant
+        rule = capacity.shadow_follows_one_variant
         shadow = {"shadow": {"sampling_percent": 50}}
         assert findings(rule, endpoint=shadow) == []
         assert refused_fields(rule, endpoint=shadow | variants(("a", 1), ("b", 1))) == [
@@ -203,7 +203,7 @@ class TestShadow:
         ]
 
     def test_its_copies_are_asked_in_real_time(self):
-        rule = shadows.shadow_is_asked_in_real_time
+        rule = all_of(exclusions.RULES)
         places = {"input": "s3://requests/", "output": "s3://answers/"}
         queued = {"mode": "async", "async_inference": places}
         assert findings(rule, endpoint=queued) == []

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from slipway.planning.rules import metrics
-from tests.unit.planning.rule_findings import findings
+from slipway.planning.rules import exclusions, metrics
+from tests.unit.planning.rule_findings import all_of, findings
 
 QUEUE = {"input": "s3://requests/", "output": "s3://answers/"}
 FREQUENCY = "endpoint.metrics.publish_frequency_seconds"
@@ -60,7 +60,7 @@ def test_rare_metrics_of_machines_need_that_nobody_reads_them() -> None:
 
 
 def test_a_queue_excludes_the_section() -> None:
-    rule = metrics.metrics_are_of_requests_in_real_time
+    rule = all_of(exclusions.RULES)
     queue = {"mode": "async", "async_inference": QUEUE}
     assert findings(rule, endpoint=queue) == []
     assert findings(rule, endpoint={**queue, "metrics": {}}) == [

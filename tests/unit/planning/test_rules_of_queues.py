@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from slipway.planning.rules import asynchronous
-from tests.unit.planning.rule_findings import findings, refused_fields
+from slipway.planning.rules import asynchronous, exclusions, keys
+from tests.unit.planning.rule_findings import all_of, findings, refused_fields
 
 _PLACES = {"input": "s3://requests/", "output": "s3://answers/"}
 _KEY = "arn:aws:kms:{}:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -14,14 +14,14 @@ def queued(**more: Any) -> dict[str, Any]:
 
 
 def test_a_queue_serves_one_variant():
-    rule = asynchronous.queue_serves_one_variant
+    rule = all_of(exclusions.RULES)
     variants = {"variants": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]}
     assert refused_fields(rule, endpoint=queued() | variants) == ["endpoint.variants"]
     assert findings(rule, endpoint=variants) == []
 
 
 def test_a_queue_is_not_captured():
-    rule = asynchronous.queue_is_not_captured
+    rule = all_of(exclusions.RULES)
     capture = {"data_capture": {"destination": "s3://captured/"}}
     assert refused_fields(rule, endpoint=queued() | capture) == ["endpoint.data_capture"]
     assert findings(rule, endpoint=capture) == []
@@ -58,7 +58,7 @@ def test_a_key_of_topics_needs_a_topic():
 
 
 def test_keys_are_in_the_region_of_the_endpoint():
-    rule = asynchronous.queue_keys_are_in_region
+    rule = all_of(keys.RULES)
     elsewhere = queued(output_key_arn=_KEY.format("eu-west-1"))
     assert refused_fields(rule, endpoint=elsewhere) == ["endpoint.async_inference.output_key_arn"]
     assert findings(rule, endpoint=queued(output_key_arn=_KEY.format("us-east-1"))) == []

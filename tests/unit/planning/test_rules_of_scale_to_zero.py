@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from slipway.planning.rules import capacity, components, schedules
+from slipway.planning.rules import capacity, components, exclusions, schedules
 from tests.unit.planning.fleet_findings import messages, variants
-from tests.unit.planning.rule_findings import findings, refused_fields, scaling
+from tests.unit.planning.rule_findings import all_of, findings, refused_fields, scaling
 
 
 class TestScaleToZero:
@@ -23,7 +23,7 @@ class TestScaleToZero:
         }
 
     def test_a_component_takes_all_requests(self):
-        rule = components.component_is_alone
+        rule = all_of(exclusions.RULES)
         assert findings(rule, endpoint=self.endpoint()) == []
         both = self.endpoint(**variants(("a", 1), ("b", 1)), shadow={"sampling_percent": 50})
         assert messages(rule, endpoint=both) == [
@@ -37,7 +37,7 @@ class TestScaleToZero:
         assert findings(rule, endpoint=variants(("a", 1), ("b", 1))) == []
 
     def test_the_instances_follow_the_copies(self):
-        rule = components.copies_are_scaled_alone
+        rule = all_of(exclusions.RULES)
         assert findings(rule, endpoint=self.endpoint()) == []
         endpoint = self.endpoint(instance_count=2)
         assert refused_fields(rule, endpoint=endpoint, autoscaling=scaling(0, 2)) == [
@@ -75,7 +75,7 @@ class TestScaleToZero:
         ]
 
     def test_copies_are_not_captured(self):
-        rule = components.components_are_not_captured
+        rule = all_of(exclusions.RULES)
         more = {"data_capture": {"destination": "s3://captured/"}}
         assert refused_fields(rule, endpoint=self.endpoint(**more)) == ["endpoint.data_capture"]
         assert findings(rule, endpoint=self.endpoint()) == []

@@ -7,12 +7,12 @@ from slipway.config.sections.endpoint import Endpoint
 from slipway.planning.cost import UsdPerMonth
 from slipway.planning.families import deployment_of
 from slipway.planning.resolve import known_problems
-from slipway.planning.rules import serverless
+from slipway.planning.rules import exclusions, serverless
 from slipway.sizing.performance import performance_of
 from tests.support.golden_cases import make_plan
 from tests.support.projects import LOCAL, NETWORKED, model_config
 from tests.unit.planning.models import BERT, neuron
-from tests.unit.planning.rule_findings import findings, refused_fields
+from tests.unit.planning.rule_findings import all_of, findings, refused_fields
 
 SIZED = {"memory_size_mb": 2048, "max_concurrency": 5}
 BARE = {"mode": "serverless", "serverless": SIZED, "network_isolation": False}
@@ -29,7 +29,7 @@ def bare(**more):
 
 
 def test_a_gpu_is_refused():
-    rule = serverless.settings_are_of_no_instance
+    rule = all_of(exclusions.RULES)
     [problem, *_] = findings(rule, endpoint=BARE | {"instances": ["ml.g5.xlarge"]})
     assert problem == (
         "endpoint.instances",
@@ -69,11 +69,12 @@ def test_isolation_is_given_up_in_writing():
 
 
 def test_several_variants_and_a_shadow_are_refused():
-    rule = serverless.features_are_not_excluded
+    rule = all_of(exclusions.RULES)
+    of_instances = refused_fields(rule, endpoint=BARE)
     variants = {"variants": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]}
-    assert refused_fields(rule, endpoint=BARE | variants) == ["endpoint.variants"]
+    assert refused_fields(rule, endpoint=BARE | variants) == [*of_instances, "endpoint.variants"]
     shadow = {"shadow": {"sampling_percent": 50}, "volume_key_arn": None}
-    assert refused_fields(rule, endpoint=BARE | shadow) == ["endpoint.shadow"]
+    assert refused_fields(rule, endpoint=BARE | shadow) == [*of_instances, "endpoint.shadow"]
 
 
 def test_nothing_is_guessed_of_its_cost(tmp_path):

@@ -5,10 +5,10 @@ import pytest
 from slipway.cli.plan_text import describe_plan
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resources import resources_of
-from slipway.planning.rules.volume_key import keys_are_of_the_region
+from slipway.planning.rules import keys
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, model_config
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import all_of, findings
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
 
@@ -19,9 +19,9 @@ def planned(**endpoint: object) -> DeploymentPlan:
 
 
 def test_a_volume_takes_a_key_of_its_region() -> None:
-    endpoint = {"volume_key_arn": KEY}
-    assert findings(keys_are_of_the_region, endpoint=endpoint) == []
-    assert findings(keys_are_of_the_region, PRODUCTION, endpoint=endpoint) == [
+    rule, endpoint = all_of(keys.RULES), {"volume_key_arn": KEY}
+    assert findings(rule, endpoint=endpoint) == []
+    assert findings(rule, PRODUCTION, endpoint=endpoint) == [
         (
             "endpoint.volume_key_arn",
             "the key is in us-east-1, and the endpoint of `production` in eu-west-1",
