@@ -65,13 +65,10 @@ def fallback_types_share_one_target(deployment: Deployment) -> Iterator[Problem]
     """A pool has one artifact: an engine for one compute capability (facts: hosting, rule 12)."""
     if not deployment.builds_engine:
         return
-    first = deployment.placements[0]
-    wanted = first.instance.compute_capability
-    if wanted is None:
-        return
     for placement in deployment.placements[1:]:
-        capability = placement.instance.compute_capability
-        if capability is not None and capability != wanted:
+        first, capability = deployment.placements[0], placement.instance.compute_capability
+        wanted = first.instance.compute_capability
+        if None not in (wanted, capability) and capability != wanted:
             yield problem(
                 Code.POOL_OF_TARGETS,
                 f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
