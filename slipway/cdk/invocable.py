@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 
 from slipway.codes.code import Code
 from slipway.config.alarm_kinds import MACHINES, REQUESTS, MetricGroup
-from slipway.config.async_alarms import ASYNC_REQUESTS, QUEUE
+from slipway.config.alarms_of_modes import ASYNC_REQUESTS, QUEUE
 from slipway.errors import Kind, UserError
 from slipway.planning.plan import DeploymentPlan
 from slipway.rights.invoking import invoke_statements

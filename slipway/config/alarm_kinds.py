@@ -26,12 +26,14 @@ class MetricGroup:
         namespace: of the metrics.
         missing_data: what an alarm makes of a minute without data (TreatMissingData).
         of_variant: whether the metrics have the dimension VariantName beside EndpointName.
+        mode: the only mode that has them; empty for others.
     """
 
     title: str
     namespace: str
     missing_data: str
     of_variant: bool = True
+    mode: str = ""
 
 
 # Without requests there are no data points, and nothing failed.
@@ -58,6 +60,15 @@ class Metric:
     statistic: str
     meaning: str
     query: str = ""
+
+
+CLIENT_ERRORS = Metric(
+    "Invocation4XXErrors",
+    "None",
+    "Sum",
+    "Requests that the container answered 4XX.",
+    "client_errors",
+)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ Sources, read 2026-11-25:
 from collections.abc import Mapping
 
 from slipway.config.alarm_kinds import REQUESTS, Formula, Metric, MetricGroup, Watch
-from slipway.config.async_alarms import QUEUE
+from slipway.config.alarms_of_modes import QUEUE
 
 _NAME = "AtMaxCapacity"
 _REQUESTS = Metric("Invocations", "None", "Sum", "All requests.", "invocations")

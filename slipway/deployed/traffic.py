@@ -74,7 +74,7 @@ METRICS: Final = {
     "p50": ("ModelLatency", "p50"),
     "p99": ("ModelLatency", "p99"),
 }
-# See `slipway/config/async_alarms.py`: one value for each request that leaves the queue.
+# See `slipway/config/alarms_of_modes.py`: one value for each request that leaves the queue.
 _ASYNC_METRICS: Final = {**METRICS, "requests": ("TimeInBacklog", "SampleCount")}
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from slipway.access import Access
-from slipway.config.async_alarms import QUEUE
+from slipway.config.alarms_of_modes import QUEUE
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.deployed.traffic import METRICS, Query, account_time, find_values
 from slipway.operations.plots import Plot, Series, Values

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from slipway.config.alarm_kinds import Watch
-from slipway.config.async_alarms import watch_of
+from slipway.config.alarms_of_modes import watch_of
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.facts.prices import Price, service_price, volume_price_per_gb_month

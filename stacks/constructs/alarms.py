@@ -7,7 +7,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from slipway.config.alarm_kinds import REQUESTS, Metric, MetricGroup, Watch
-from slipway.config.async_alarms import watch_of
+from slipway.config.alarms_of_modes import watch_of
 from slipway.config.capacity_alarm import CAPACITY_WATCHES, MARGIN
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.plan import DeploymentPlan, VariantPlan

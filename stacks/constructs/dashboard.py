@@ -8,9 +8,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
-from slipway.config.async_alarms import ASYNC_REQUESTS, QUEUE
+from slipway.config.alarms_of_modes import ASYNC_REQUESTS, CONCURRENCY, QUEUE
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
-from slipway.config.serverless_alarms import CONCURRENCY
 from slipway.planning.plan import DeploymentPlan
 from slipway.stacks.constructs.alarms import PERIOD_SECONDS, VariantAlarms, metric_dimensions
 

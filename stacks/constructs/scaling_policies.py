@@ -25,7 +25,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
-from slipway.config.async_alarms import QUEUE
+from slipway.config.alarms_of_modes import QUEUE
 from slipway.config.sections.scaling import Autoscaling
 from slipway.planning.asynchronous import (
     BACKLOG_PER_INSTANCE,

@@ -10,7 +10,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from slipway.config.async_alarms import watch_of
+from slipway.config.alarms_of_modes import watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan

@@ -17,10 +17,9 @@ from containers.serving.settings import ServingSettings
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
-from slipway.config.async_alarms import ASYNC_REQUESTS, QUEUE, watch_of
+from slipway.config.alarms_of_modes import ASYNC_REQUESTS, QUEUE, SERVERLESS_REQUESTS, watch_of
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import ALARM_KINDS, Alarms
-from slipway.config.serverless_alarms import SERVERLESS_REQUESTS
 from tools.reference.tables import meaning, table
 
 Row = tuple[str, str, str, str, tuple[float, ...]]

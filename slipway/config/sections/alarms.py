@@ -1,26 +1,52 @@
 """`alarms`: what is watched. The fields of thresholds are the table of all alarms."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 
-from slipway.config.alarm_kinds import MACHINES, REQUESTS, AlarmKind, Formula, Metric, Watch
-from slipway.config.async_alarms import QUEUE
-from slipway.config.sections.base import Section
-from slipway.config.serverless_alarms import CONCURRENCY, SERVERLESS_REQUESTS
+from slipway.config.alarm_kinds import (
+    CLIENT_ERRORS,
+    MACHINES,
+    REQUESTS,
+    AlarmKind,
+    Formula,
+    Metric,
+    MetricGroup,
+    Watch,
+)
+from slipway.config.alarms_of_modes import CONCURRENCY, QUEUE, SERVERLESS_REQUESTS
+from slipway.config.sections.base import Percent, Section
 
-_CLIENT_ERRORS = "Requests that the container answered 4XX."
 _INVOCATIONS = Metric(
     "Invocations", "None", "Sum", "All requests, of which the alarm takes the share.", "invocations"
 )
+
+
+def _percentile(
+    construct_id: str, subject: str, group: MetricGroup, metric: str, meaning: str
+) -> Watch:
+    """Returns the alarm of a time's 99th percentile."""
+    description = f"99th percentile of {subject}, in microseconds"
+    return Watch(
+        construct_id, description, group, (Metric(metric, "Microseconds", "p99", meaning),)
+    )
+
+
+def _use(construct_id: str, subject: str, metric: str, measured: str, gpu_part: str = "") -> Watch:
+    """Returns the alarm of a part of a machine that its containers use."""
+    meaning = f"{measured} that the containers of an instance use."
+    read = Metric(metric, "Percent", "Maximum", meaning)
+    description = f"use of {subject}, in percent"
+    return Watch(construct_id, description, MACHINES, (read,), gpu_part=gpu_part)
 
 
 class Alarms(Section):
     """CloudWatch alarms, sent to the environment's notification topic."""
 
     server_error_rate_percent: Annotated[
-        float,
+        Percent,
         Watch(
             "ServerErrorRate",
             "share of invocations that failed on the server's side (5XX, no answer, broken "
@@ -34,12 +60,8 @@ class Alarms(Section):
                     "Requests that the container answered 5XX.",
                     "server_errors",
                 ),
-                Metric(
-                    "Invocation4XXErrors",
-                    "None",
-                    "Sum",
-                    f"{_CLIENT_ERRORS} The alarm subtracts them.",
-                    "client_errors",
+                replace(
+                    CLIENT_ERRORS, meaning=f"{CLIENT_ERRORS.meaning} The alarm subtracts them."
                 ),
                 Metric(
                     "InvocationModelErrors",
@@ -64,27 +86,18 @@ class Alarms(Section):
         ),
     ] = Field(
         1.0,
-        gt=0,
-        le=100,
-        allow_inf_nan=False,
         description="The alarm is raised when a larger share of invocations fails on the "
         "server's side: 5XX, no answer, or a broken connection.",
         examples=[1.0],
     )
     model_latency_p99_milliseconds: Annotated[
         int,
-        Watch(
+        _percentile(
             "ModelLatency",
-            "99th percentile of the container's answer time, in microseconds",
+            "the container's answer time",
             REQUESTS,
-            (
-                Metric(
-                    "ModelLatency",
-                    "Microseconds",
-                    "p99",
-                    "Time until the container has answered, as SageMaker sees it.",
-                ),
-            ),
+            "ModelLatency",
+            "Time until the container has answered, as SageMaker sees it.",
         ),
     ] = Field(
         gt=0,
@@ -95,18 +108,12 @@ class Alarms(Section):
     )
     overhead_latency_p99_milliseconds: Annotated[
         int | None,
-        Watch(
+        _percentile(
             "OverheadLatency",
-            "99th percentile of SageMaker's own share of the answer time, in microseconds",
+            "SageMaker's own share of the answer time",
             REQUESTS,
-            (
-                Metric(
-                    "OverheadLatency",
-                    "Microseconds",
-                    "p99",
-                    "The rest of the time that SageMaker takes for a request.",
-                ),
-            ),
+            "OverheadLatency",
+            "The rest of the time that SageMaker takes for a request.",
         ),
     ] = Field(
         None,
@@ -117,92 +124,40 @@ class Alarms(Section):
         examples=[200],
     )
     client_error_rate_percent: Annotated[
-        float | None,
+        Percent | None,
         Watch(
             "ClientErrorRate",
             "share of invocations answered 4XX, in percent",
             REQUESTS,
-            (
-                Metric("Invocation4XXErrors", "None", "Sum", _CLIENT_ERRORS, "client_errors"),
-                _INVOCATIONS,
-            ),
+            (CLIENT_ERRORS, _INVOCATIONS),
             (Formula("rate", "100 * client_errors / invocations", "4XX rate (%)"),),
         ),
     ] = Field(
         None,
-        gt=0,
-        le=100,
-        allow_inf_nan=False,
         description="The alarm is raised when a larger share of invocations is answered 4XX.",
         examples=[10],
     )
     memory_utilization_percent: Annotated[
-        float | None,
-        Watch(
-            "Memory",
-            "use of main memory, in percent",
-            MACHINES,
-            (
-                Metric(
-                    "MemoryUtilization",
-                    "Percent",
-                    "Maximum",
-                    "Main memory that the containers of an instance use.",
-                ),
-            ),
-        ),
+        Percent | None,
+        _use("Memory", "main memory", "MemoryUtilization", "Main memory"),
     ] = Field(
         None,
-        gt=0,
-        le=100,
-        allow_inf_nan=False,
         description="The alarm is raised when an instance uses more of its main memory.",
         examples=[80],
     )
     disk_utilization_percent: Annotated[
-        float | None,
-        Watch(
-            "Disk",
-            "use of disk, in percent",
-            MACHINES,
-            (
-                Metric(
-                    "DiskUtilization",
-                    "Percent",
-                    "Maximum",
-                    "Disk space that the containers of an instance use.",
-                ),
-            ),
-        ),
+        Percent | None,
+        _use("Disk", "disk", "DiskUtilization", "Disk space"),
     ] = Field(
         None,
-        gt=0,
-        le=100,
-        allow_inf_nan=False,
         description="The alarm is raised when an instance uses more of its disk.",
         examples=[80],
     )
     gpu_memory_utilization_percent: Annotated[
-        float | None,
-        Watch(
-            "GPUMemory",
-            "use of the GPUs' memory, in percent",
-            MACHINES,
-            (
-                Metric(
-                    "GPUMemoryUtilization",
-                    "Percent",
-                    "Maximum",
-                    "GPU memory that the containers of an instance use.",
-                ),
-            ),
-            gpu_part="memory",
-        ),
+        Percent | None,
+        _use("GPUMemory", "the GPUs' memory", "GPUMemoryUtilization", "GPU memory", "memory"),
     ] = Field(
         None,
-        gt=0,
-        le=100,
-        allow_inf_nan=False,
         description="The alarm is raised when an instance uses more of its GPUs' memory, as a"
         " mean over the GPUs. All types of a pool then need the same number of "
         "GPUs.",
@@ -233,19 +188,12 @@ class Alarms(Section):
     )
     model_setup_p99_milliseconds: Annotated[
         int | None,
-        Watch(
+        _percentile(
             "ModelSetup",
-            "99th percentile of the time that a serverless container takes to start, in "
-            "microseconds",
+            "the time that a serverless container takes to start",
             SERVERLESS_REQUESTS,
-            (
-                Metric(
-                    "ModelSetupTime",
-                    "Microseconds",
-                    "p99",
-                    "Time until a new container is ready for a request.",
-                ),
-            ),
+            "ModelSetupTime",
+            "Time until a new container is ready for a request.",
         ),
     ] = Field(
         None,

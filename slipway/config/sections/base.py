@@ -167,6 +167,9 @@ InstanceType = Annotated[
     AfterValidator(_known_instance_type),
     WithJsonSchema({"type": "string", "format": INSTANCE_TYPE_REFERENCE}),
 ]
+Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
+# Application autoscaling takes none beyond 2^360; no fleet has one beyond these.
+Target = Annotated[float, Field(ge=0.001, le=1_000_000_000, allow_inf_nan=False)]
 ProjectPath = Annotated[str, Field(min_length=1), AfterValidator(_project_path)]
 S3Prefix = Annotated[str, Field(max_length=512), AfterValidator(_s3_prefix)]
 TagKey = Annotated[

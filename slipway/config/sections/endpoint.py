@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 from slipway.config.sections.base import (
     InstanceType,
     LogRetentionDays,
+    Percent,
     S3Prefix,
     Section,
     SecurityGroupId,
@@ -93,10 +94,7 @@ class Variant(Section):
 class Shadow(Section):
     """A variant that gets copies of the requests. Its answers are discarded."""
 
-    sampling_percent: float = Field(
-        gt=0,
-        le=100,
-        allow_inf_nan=False,
+    sampling_percent: Percent = Field(
         description="Share of the requests that are copied to it.",
         examples=[50],
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from slipway.config.names import NAME_PATTERN
-from slipway.config.sections.base import Section
+from slipway.config.sections.base import Section, Target
 from slipway.config.sections.times import Times
 
 
@@ -103,19 +103,13 @@ class ScaleToZero(Section):
         "GiB of local NVMe disk.",
         examples=[True],
     )
-    target_concurrent_requests_per_copy: float | None = Field(
+    target_concurrent_requests_per_copy: Target | None = Field(
         None,
-        ge=0.001,
-        le=1_000_000_000,
-        allow_inf_nan=False,
         description="Requests in flight to hold each copy at. It reacts within seconds.",
         examples=[5],
     )
-    target_invocations_per_copy_per_minute: float | None = Field(
+    target_invocations_per_copy_per_minute: Target | None = Field(
         None,
-        ge=0.001,
-        le=1_000_000_000,
-        allow_inf_nan=False,
         description="Requests a minute to hold each copy at.",
         examples=[600],
     )

@@ -4,12 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from slipway.config.sections.base import Section
+from slipway.config.sections.base import Percent, Section, Target
 from slipway.config.sections.times import Times
-
-# Application autoscaling takes none beyond 2^360; no fleet has one beyond these.
-_LOWEST_TARGET = 0.001
-_HIGHEST_TARGET = 1_000_000_000
 
 
 class Schedule(Times):
@@ -56,38 +52,26 @@ class Autoscaling(Section):
         description="Most instances, and therefore the upper bound of the cost.",
         examples=[4],
     )
-    target_invocations_per_instance_per_minute: float | None = Field(
+    target_invocations_per_instance_per_minute: Target | None = Field(
         None,
-        ge=_LOWEST_TARGET,
-        le=_HIGHEST_TARGET,
-        allow_inf_nan=False,
         description="Load to hold each instance at. AWS's formula: highest rate per second of"
         " one instance x 0.5 for safety x 60.",
         examples=[600],
     )
-    target_concurrent_requests_per_instance: float | None = Field(
+    target_concurrent_requests_per_instance: Target | None = Field(
         None,
-        ge=_LOWEST_TARGET,
-        le=_HIGHEST_TARGET,
-        allow_inf_nan=False,
         description="Requests in flight to hold each instance at. It reacts within seconds, "
         "and suits models whose requests differ much in length.",
         examples=[8],
     )
-    target_backlog_per_instance: float | None = Field(
+    target_backlog_per_instance: Target | None = Field(
         None,
-        ge=_LOWEST_TARGET,
-        le=_HIGHEST_TARGET,
-        allow_inf_nan=False,
         description="Requests in the queue to hold each instance at, those being computed among "
         "them. Only with `mode: async`.",
         examples=[5],
     )
-    target_gpu_utilization_percent: float | None = Field(
+    target_gpu_utilization_percent: Percent | None = Field(
         None,
-        gt=0,
-        le=100,
-        allow_inf_nan=False,
         description="Use of the GPUs to hold each instance at, as a mean over its GPUs. All types "
         "of a pool need the same number of GPUs.",
         examples=[60],

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from slipway.config.alarm_kinds import AlarmKind, Watch
-from slipway.config.async_alarms import watch_of
+from slipway.config.alarms_of_modes import watch_of
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import Alarms
 from slipway.deployed.alarms import (

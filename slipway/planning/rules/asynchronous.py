@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.config.async_alarms import watch_of
+from slipway.config.alarms_of_modes import watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.errors import Problem
 from slipway.planning.deployment import Deployment, problem
