@@ -1,12 +1,14 @@
 """Rules about numbers of instances: variants, pools, autoscaling, modes."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from slipway.codes.code import Code
+from slipway.config.sections.base import Section
 from slipway.config.sections.endpoint import (
     SHADOW_VARIANT_NAME,
-    ModelOverride,
+    Endpoint,
     Shadow,
     Variant,
     has_own_model,
@@ -16,8 +18,12 @@ from slipway.planning.asynchronous import ASYNC
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, problem
 from slipway.planning.placements import variants_of
+from slipway.planning.rules.scaling import bounds_ascend, realtime_from_zero, targets_are_one
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
+_SectionT = TypeVar("_SectionT", bound=Section)
+_ENDPOINT: FieldPath = ("endpoint",)
+_BOUNDS = ("min_instance_count", "max_instance_count")
 _CREATION_MINUTES = 160
 _TARGETS = (
     "target_invocations_per_instance_per_minute",
@@ -27,6 +33,18 @@ _TARGETS = (
 )
 # Modes whose section has the mode's name.
 _NAMED_ALIKE = ("scale_to_zero", "serverless")
+
+
+def _each(name: str, sections: Iterable[_SectionT]) -> Iterator[tuple[FieldPath, _SectionT]]:
+    """Yields the sections of a list of the endpoint, each with its place in the config."""
+    return (((*_ENDPOINT, name, index), each) for index, each in enumerate(sections))
+
+
+def _variants(endpoint: Endpoint) -> Iterator[tuple[FieldPath, Variant | Shadow]]:
+    """Yields the production variants and the shadow variant."""
+    yield from _each("variants", endpoint.variants)
+    if endpoint.shadow is not None:
+        yield (*_ENDPOINT, "shadow"), endpoint.shadow
 
 
 def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
@@ -68,16 +86,8 @@ def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
 def models_share_their_place(deployment: Deployment) -> Iterator[Problem]:
     """One role reads the artifacts of all variants and types."""
     endpoint = deployment.config.endpoint
-    owns: list[tuple[FieldPath, Variant | Shadow | ModelOverride]] = [
-        (("endpoint", "variants", index), each) for index, each in enumerate(endpoint.variants)
-    ]
-    if endpoint.shadow is not None:
-        owns.append((("endpoint", "shadow"), endpoint.shadow))
-    owns += [
-        (("endpoint", "model_overrides", index), each)
-        for index, each in enumerate(endpoint.model_overrides)
-    ]
-    for field, variant in owns:
+    overrides = _each("model_overrides", endpoint.model_overrides)
+    for field, variant in (*_variants(endpoint), *overrides):
         for name in ("isolated", "key_arn"):
             if name in (variant.artifacts or ()):
                 yield problem(
@@ -107,9 +117,7 @@ def shadow_follows_one_variant(deployment: Deployment) -> Iterator[Problem]:
 def provision_timeout_needs_pool(deployment: Deployment) -> Iterator[Problem]:
     """The timeout is for all types of a pool together."""
     endpoint = deployment.config.endpoint
-    pools = [endpoint.instances, *(variant.instances or () for variant in endpoint.variants)]
-    if endpoint.shadow is not None:
-        pools.append(endpoint.shadow.instances or ())
+    pools = [endpoint.instances, *(each.instances or () for _, each in _variants(endpoint))]
     if endpoint.instance_provision_timeout_seconds is not None and all(len(p) < 2 for p in pools):
         yield problem(
             Code.NO_SECOND_TYPE,
@@ -143,22 +151,12 @@ def creation_ends_in_time(deployment: Deployment) -> Iterator[Problem]:
 def instance_types_differ(deployment: Deployment) -> Iterator[Problem]:
     """A pool tries each type once."""
     endpoint = deployment.config.endpoint
-    lists: list[tuple[FieldPath, tuple[str, ...]]] = [
-        (("endpoint", "instances"), endpoint.instances)
-    ]
-    lists += [
-        (("endpoint", "variants", index, "instances"), variant.instances)
-        for index, variant in enumerate(endpoint.variants)
-        if variant.instances
-    ]
-    if endpoint.shadow is not None and endpoint.shadow.instances:
-        lists.append((("endpoint", "shadow", "instances"), endpoint.shadow.instances))
-    for field, types in lists:
+    for field, section in ((_ENDPOINT, endpoint), *_variants(endpoint)):
+        types = section.instances or ()
         for index, name in enumerate(types):
             if name in types[:index]:
-                yield problem(
-                    Code.NAMED_TWICE, f"{name} is named twice", "Remove it here.", (*field, index)
-                )
+                place = (*field, "instances", index)
+                yield problem(Code.NAMED_TWICE, f"{name} is named twice", "Remove it here.", place)
 
 
 def scaling_has_one_target(deployment: Deployment) -> Iterator[Problem]:
@@ -166,24 +164,10 @@ def scaling_has_one_target(deployment: Deployment) -> Iterator[Problem]:
     scaling = deployment.config.autoscaling
     if scaling is None:
         return
-    given = [name for name in _TARGETS if getattr(scaling, name) is not None]
-    if len(given) > 1:
-        yield problem(
-            Code.SCALING_TARGETS,
-            f"there are {len(given)} targets: {', '.join(given)}",
-            "Keep one of them.",
-            ("autoscaling", given[1]),
-        )
-    elif not given:
-        yield problem(
-            Code.SCALING_TARGETS,
-            "there is no target to scale by",
-            "Add `target_backlog_per_instance`."
-            if deployment.config.endpoint.mode == ASYNC
-            else "Add `target_invocations_per_instance_per_minute`, or "
-            "`target_concurrent_requests_per_instance`.",
-            ("autoscaling",),
-        )
+    remedy = f"Add `{_TARGETS[0]}`, or `{_TARGETS[1]}`."
+    if deployment.config.endpoint.mode == ASYNC:
+        remedy = "Add `target_backlog_per_instance`."
+    yield from targets_are_one(scaling, _TARGETS, ("autoscaling",), "scale", remedy)
 
 
 def scaling_target_fits_mode(deployment: Deployment) -> Iterator[Problem]:
@@ -209,12 +193,7 @@ def scaling_target_fits_mode(deployment: Deployment) -> Iterator[Problem]:
             ("autoscaling", "target_backlog_per_instance"),
         )
     if scaling.min_instance_count == 0:
-        yield problem(
-            Code.SCALING_OF_MODE,
-            "a realtime endpoint keeps one instance at least",
-            "Use 1 or more; `mode: async` and `mode: scale_to_zero` can go to 0.",
-            ("autoscaling", "min_instance_count"),
-        )
+        yield realtime_from_zero(("autoscaling", "min_instance_count"))
 
 
 def scaling_bounds(deployment: Deployment) -> Iterator[Problem]:
@@ -227,30 +206,20 @@ def scaling_bounds(deployment: Deployment) -> Iterator[Problem]:
     config, scaling = deployment.config, deployment.config.autoscaling
     if scaling is None:
         return
-    low, high = scaling.min_instance_count, scaling.max_instance_count
-    if low > high:
-        yield problem(
-            Code.SCALING_RANGE,
-            f"the minimum, {low}, is above the maximum, {high}",
-            "Raise `max_instance_count` or lower `min_instance_count`.",
-            ("autoscaling", "min_instance_count"),
-        )
+    high = scaling.max_instance_count
+    yield from bounds_ascend(scaling, *_BOUNDS, ("autoscaling",))
+    if scaling.min_instance_count > high:
         return
-    counts: list[tuple[FieldPath, int]] = [
-        (("endpoint", "instance_count"), config.endpoint.instance_count)
-    ]
-    counts += [
-        (("endpoint", "variants", index, "instance_count"), variant.instance_count)
-        for index, variant in enumerate(config.endpoint.variants)
-        if variant.instance_count is not None
-    ]
-    for field, count in counts:
-        if count > high:
+    scaled: list[tuple[FieldPath, Endpoint | Variant]] = [(_ENDPOINT, config.endpoint)]
+    scaled += _each("variants", config.endpoint.variants)
+    for field, section in scaled:
+        count = section.instance_count
+        if count is not None and count > high:
             yield problem(
                 Code.SCALING_RANGE,
                 f"{count} instances at creation are more than the autoscaling maximum of {high}",
                 "Remove the count: autoscaling starts the minimum.",
-                field,
+                (*field, "instance_count"),
             )
 
 

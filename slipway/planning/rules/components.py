@@ -11,6 +11,7 @@ from slipway.planning.component import (
     share_of_copy,
 )
 from slipway.planning.deployment import Deployment, problem
+from slipway.planning.rules.scaling import bounds_ascend, targets_are_one
 
 _TARGETS = ("target_concurrent_requests_per_copy", "target_invocations_per_copy_per_minute")
 _SECTION = ("endpoint", "scale_to_zero")
@@ -21,21 +22,8 @@ def component_has_one_target(deployment: Deployment) -> Iterator[Problem]:
     section = deployment.config.endpoint.scale_to_zero
     if section is None:
         return
-    given = [name for name in _TARGETS if getattr(section, name) is not None]
-    if len(given) > 1:
-        yield problem(
-            Code.SCALING_TARGETS,
-            f"there are {len(given)} targets: {', '.join(given)}",
-            "Keep one of them.",
-            (*_SECTION, given[1]),
-        )
-    elif not given:
-        yield problem(
-            Code.SCALING_TARGETS,
-            "there is no target to scale the copies by",
-            f"Add `{_TARGETS[0]}`, or `{_TARGETS[1]}`.",
-            _SECTION,
-        )
+    remedy = f"Add `{_TARGETS[0]}`, or `{_TARGETS[1]}`."
+    yield from targets_are_one(section, _TARGETS, _SECTION, "scale the copies", remedy)
 
 
 def copies_are_alike(deployment: Deployment) -> Iterator[Problem]:
@@ -97,13 +85,7 @@ def copies_have_bounds(deployment: Deployment) -> Iterator[Problem]:
     if component is None:
         return
     section, most = component.settings, component.max_instance_count
-    if section.min_copies > section.max_copies:
-        yield problem(
-            Code.SCALING_RANGE,
-            f"the minimum, {section.min_copies}, is above the maximum, {section.max_copies}",
-            "Raise `max_copies` or lower `min_copies`.",
-            (*_SECTION, "min_copies"),
-        )
+    yield from bounds_ascend(section, "min_copies", "max_copies", _SECTION)
     if section.min_instance_count > most:
         yield problem(
             Code.SCALING_RANGE,

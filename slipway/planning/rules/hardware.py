@@ -11,6 +11,7 @@ from slipway.facts.instances import InstanceFacts
 from slipway.planning.deployment import Deployment, problem
 from slipway.planning.images import ami_fits, inference_ami
 from slipway.planning.placements import Placement
+from slipway.planning.plan import counted
 
 _NEURON_AMI = "al2-ami-sagemaker-inference-neuron-2"
 _CUDA_13_AMI = "al2023-ami-sagemaker-inference-gpu-4-1"
@@ -141,9 +142,9 @@ def gpu_alarm_has_one_threshold(deployment: Deployment) -> Iterator[Problem]:
             if 0 < instance.gpu_count != first.gpu_count > 0:
                 yield problem(
                     Code.GPU_ALARM,
-                    f"{instance.name} has {_gpus(instance)} and {first.name} has {_gpus(first)}; "
-                    f"the metric `{metric.name}` adds up over the GPUs of an instance, so no one "
-                    "threshold is right for both",
+                    f"{instance.name} has {counted(instance.gpu_count, 'GPU')} and {first.name} "
+                    f"has {counted(first.gpu_count, 'GPU')}; the metric `{metric.name}` adds up "
+                    "over the GPUs of an instance, so no one threshold is right for both",
                     f"Use types with the same number of GPUs, or remove `alarms.{kind.field}`.",
                     placement.field,
                 )
@@ -155,10 +156,6 @@ def _gpu_alarms(alarms: Alarms) -> list[AlarmKind]:
         for kind in ALARM_KINDS.values()
         if kind.watch.gpu_part and alarms.threshold(kind) is not None
     ]
-
-
-def _gpus(instance: InstanceFacts) -> str:
-    return f"{instance.gpu_count} GPU{'s' if instance.gpu_count > 1 else ''}"
 
 
 RULES = (

@@ -1,7 +1,7 @@
 """Rules about the keys of an endpoint: volumes, core dumps, captured data, requests and answers."""
 
 from collections.abc import Iterator
-from functools import reduce
+from typing import Any
 
 from slipway.codes.code import Code
 from slipway.config.sections.keys import is_of_region
@@ -25,8 +25,10 @@ def _is_of_the_region(field: tuple[str, ...]) -> Rule:
 
     def rule(deployment: Deployment) -> Iterator[Problem]:
         environment = deployment.environment
-        key = reduce(lambda of, name: getattr(of, name, None), field, deployment.config)
-        if isinstance(key, str) and not is_of_region(key, environment.region):
+        key: Any = deployment.config
+        for name in field:
+            key = getattr(key, name, None)
+        if key is not None and not is_of_region(key, environment.region):
             yield problem(
                 Code.KEY_ELSEWHERE,
                 f"the key is in {key.split(':')[3]}, and the endpoint of `{environment.name}` in "

@@ -1,6 +1,6 @@
 """Rules about schedules, and about the alarm of a fleet that cannot grow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from slipway.codes.code import Code
 from slipway.config.sections.scale_to_zero import CopySchedule
@@ -9,6 +9,7 @@ from slipway.errors import FieldPath, Problem
 from slipway.facts.schedule_expressions import ScheduleError, parse_schedule, zone_of
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, problem
+from slipway.planning.rules.scaling import bounds_ascend, realtime_from_zero
 
 _INSTANCES = ("min_instance_count", "max_instance_count")
 _COPIES = ("min_copies", "max_copies")
@@ -17,18 +18,12 @@ _COPIES = ("min_copies", "max_copies")
 def _schedules(deployment: Deployment) -> list[tuple[FieldPath, Schedule | CopySchedule]]:
     """Returns the schedules of instances or of copies, each with its place in the config."""
     config = deployment.config
-    found: list[tuple[FieldPath, Schedule | CopySchedule]] = []
-    if config.autoscaling is not None:
-        found += (
-            (("autoscaling", "schedules", index), schedule)
-            for index, schedule in enumerate(config.autoscaling.schedules)
-        )
-    if config.endpoint.scale_to_zero is not None:
-        found += (
-            (("endpoint", "scale_to_zero", "schedules", index), schedule)
-            for index, schedule in enumerate(config.endpoint.scale_to_zero.schedules)
-        )
-    return found
+    scaling, copies = config.autoscaling, config.endpoint.scale_to_zero
+    lists: dict[FieldPath, Sequence[Schedule | CopySchedule]] = {
+        ("autoscaling", "schedules"): scaling.schedules if scaling else (),
+        ("endpoint", "scale_to_zero", "schedules"): copies.schedules if copies else (),
+    }
+    return [((*at, index), each) for at, every in lists.items() for index, each in enumerate(every)]
 
 
 def schedules_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
@@ -82,22 +77,9 @@ def schedules_have_bounds(deployment: Deployment) -> Iterator[Problem]:
     mode = deployment.config.endpoint.mode
     for place, schedule in _schedules(deployment):
         least, most = _COPIES if isinstance(schedule, CopySchedule) else _INSTANCES
-        low, high = getattr(schedule, least), getattr(schedule, most)
-        field = (*place, least)
-        if low > high:
-            yield problem(
-                Code.SCALING_RANGE,
-                f"the minimum, {low}, is above the maximum, {high}",
-                f"Raise `{most}` or lower `{least}`.",
-                field,
-            )
-        elif low == 0 and least == _INSTANCES[0] and mode == "realtime":
-            yield problem(
-                Code.SCALING_OF_MODE,
-                "a realtime endpoint keeps one instance at least",
-                "Use 1 or more; `mode: async` and `mode: scale_to_zero` can go to 0.",
-                field,
-            )
+        yield from bounds_ascend(schedule, least, most, place)
+        if mode == "realtime" and least == _INSTANCES[0] and getattr(schedule, least) == 0:
+            yield realtime_from_zero((*place, least))
 
 
 def capacity_alarm_can_end(deployment: Deployment) -> Iterator[Problem]:
