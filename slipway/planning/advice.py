@@ -332,20 +332,3 @@ def _stored_gb(subject: Subject) -> float | None:
 
 # Advice on an endpoint as a whole, which a single variant of it says nothing about.
 OF_ENDPOINT: tuple[Advice, ...] = (single_instance, rollout_step_below_instance)
-ADVICE: tuple[Advice, ...] = (
-    unpublished,
-    legacy_image,
-    single_instance,
-    failures_are_told_to_nobody,
-    rollout_hardly_watched,
-    rollout_step_below_instance,
-    not_listed_in_region,
-    memory_nearly_full,
-    disk_nearly_full,
-    volume_key_without_volume,
-    download_may_time_out,
-    guest_shares_no_instance,
-    prefixes_need_instances,
-    packed_over_zones,
-    components_may_be_refused,
-)

@@ -1,8 +1,13 @@
-"""Rules over the valid part of an invalid config, whose other values raise `UnknownValueError`."""
+"""The rules of modules, and what they find in the valid part of a config.
+
+The other values of an invalid config raise `UnknownValueError`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from inspect import isfunction
+from types import ModuleType
 from typing import Any, ClassVar, TypeVar
 
 from slipway.config.sections.base import UnknownValueError
@@ -12,6 +17,20 @@ from slipway.planning.deployment import Deployment
 from slipway.planning.memory_estimate import Layout
 
 DeploymentT = TypeVar("DeploymentT", bound=Deployment)
+
+
+# Any: a family's rules take its own deployment, and advice is rules that yield warnings.
+def rules_of(*modules: ModuleType) -> tuple[Callable[[Any], Iterator[Any]], ...]:
+    """Returns the rules of modules: what one lists as `RULES`, or else its public functions."""
+    rules: list[Callable[[Any], Iterator[Any]]] = []
+    for module in modules:
+        functions = [
+            value
+            for name, value in vars(module).items()
+            if isfunction(value) and value.__module__ == module.__name__ and name[0] != "_"
+        ]
+        rules += getattr(module, "RULES", functions)
+    return tuple(rules)
 
 
 def found_by(

@@ -13,7 +13,8 @@ from slipway.errors import Problem, UserError
 from slipway.facts.images import UnknownImageError
 from slipway.facts.instances import instance_types
 from slipway.facts.prices import dashboard_price
-from slipway.planning.advice import ADVICE, OF_ENDPOINT, Subject
+from slipway.planning import advice
+from slipway.planning.advice import OF_ENDPOINT, Subject
 from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
 from slipway.planning.component import ComponentPlan, component_plan
@@ -23,7 +24,7 @@ from slipway.planning.families import FAMILIES, deployment_of
 from slipway.planning.images import image_plan, inference_ami
 from slipway.planning.lock import Lock
 from slipway.planning.memory import estimate
-from slipway.planning.partial import found_by
+from slipway.planning.partial import found_by, rules_of
 from slipway.planning.placements import SERVERLESS, variants_of
 from slipway.planning.plan import (
     DeploymentPlan,
@@ -123,11 +124,10 @@ def known_problems(deployment: Deployment) -> list[Problem]:
     """
     with contextlib.suppress(UnknownValueError):
         if deployment.config.adapter_of is not None:
-            return found_by(adapters.RULES, deployment)
+            return found_by(rules_of(adapters), deployment)
     found: list[Problem] = []
     with contextlib.suppress(UnknownValueError):  # the container
-        found += serverless.container_problems(deployment)
-        if not found:
+        if not any(serverless.container_runs_serverless(deployment)):
             found += FAMILIES[deployment.container].problems(deployment)
     found += found_by(RULES, deployment)
     return list(dict.fromkeys(found))
@@ -136,7 +136,7 @@ def known_problems(deployment: Deployment) -> list[Problem]:
 def _warnings(subject: Subject) -> Iterator[PlanWarning]:
     if subject.deployment.config.adapter_of is not None:
         return
-    for advise in ADVICE:
+    for advise in rules_of(advice):
         if subject.deployment.variant is None or advise not in OF_ENDPOINT:
             yield from advise(subject)
     yield from FAMILIES[subject.deployment.container].warnings(subject.deployment)

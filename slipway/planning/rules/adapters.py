@@ -23,6 +23,3 @@ def adapter_has_own_artifact(deployment: Deployment) -> Iterator[Problem]:
                 f"Remove `{name}`." if name != "release" else "Name the files as `weights`.",
                 ("artifacts", name),
             )
-
-
-RULES = (adapter_has_own_artifact,)

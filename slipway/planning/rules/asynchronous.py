@@ -50,9 +50,3 @@ def queue_settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
             "Add `error_topic_arn` or `success_topic_arn`, or remove it.",
             (*_SECTION, "topic_key_arn"),
         )
-
-
-RULES = (
-    alarms_have_data,
-    queue_settings_have_effect,
-)

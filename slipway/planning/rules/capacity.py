@@ -276,19 +276,3 @@ def variant_names_differ_in_more_than_case(deployment: Deployment) -> Iterator[P
                 "Give each variant its own name.",
                 ("endpoint", "variants", index, "name"),
             )
-
-
-RULES = (
-    variants_are_told_apart,
-    variant_names_differ_in_more_than_case,
-    models_share_their_place,
-    shadow_follows_one_variant,
-    instance_types_differ,
-    provision_timeout_needs_pool,
-    creation_ends_in_time,
-    mode_has_its_section,
-    scaling_has_one_target,
-    scaling_target_fits_mode,
-    scaling_bounds,
-    burstable_types_do_not_scale,
-)

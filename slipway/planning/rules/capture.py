@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.deployment import Deployment, Rule, problem
+from slipway.planning.deployment import Deployment, problem
 
 _SECTION = ("endpoint", "data_capture")
 
@@ -36,6 +36,3 @@ def capture_key_has_a_destination(deployment: Deployment) -> Iterator[Problem]:
             "Add `destination`, or leave `key_arn` out.",
             (*_SECTION, "key_arn"),
         )
-
-
-RULES: tuple[Rule, ...] = (captured_data_has_an_end, capture_key_has_a_destination)

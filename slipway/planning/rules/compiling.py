@@ -78,11 +78,3 @@ def fallback_types_share_one_target(deployment: Deployment) -> Iterator[Problem]
                 "own with `endpoint.model_overrides`.",
                 placement.field,
             )
-
-
-RULES = (
-    checkpoint_is_compiled,
-    compiles_on_the_endpoints_gpu,
-    engine_fits_gpu,
-    fallback_types_share_one_target,
-)

@@ -117,12 +117,3 @@ def settings_of_copies_have_effect(deployment: Deployment) -> Iterator[Problem]:
             "Raise it, or lower `copy_memory_mib`.",
             (*_SECTION, "max_copy_memory_mib"),
         )
-
-
-RULES = (
-    component_has_one_target,
-    copies_are_alike,
-    component_fits_instance,
-    copies_have_bounds,
-    settings_of_copies_have_effect,
-)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.deployment import Deployment, Rule, problem
+from slipway.planning.deployment import Deployment, problem
 
 _LACKS = {"ssm_access": "has no Systems Manager", "core_dump": "writes no core dumps"}
 
@@ -36,6 +36,3 @@ def embedded_aws_has_it(deployment: Deployment) -> Iterator[Problem]:
                 f"Move `{name}` to an environment with an account, under `environments`.",
                 ("endpoint", name),
             )
-
-
-RULES: tuple[Rule, ...] = (sessions_reach_the_container, embedded_aws_has_it)

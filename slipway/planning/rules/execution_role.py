@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.deployment import Deployment, Rule, problem
+from slipway.planning.deployment import Deployment, problem
 
 _ACCOUNT = 4
 """Position of the account among the parts of an ARN."""
@@ -25,6 +25,3 @@ def role_is_of_the_account(deployment: Deployment) -> Iterator[Problem]:
             f"Name a role of {environment.account} under `environments: {environment.name}:`.",
             ("endpoint", "execution_role_arn"),
         )
-
-
-RULES: tuple[Rule, ...] = (role_is_of_the_account,)

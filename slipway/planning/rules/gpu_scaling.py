@@ -68,6 +68,3 @@ def gpu_steps_can_be_reached(deployment: Deployment) -> Iterator[Problem]:
 def _target(deployment: Deployment) -> float | None:
     scaling = deployment.config.autoscaling
     return scaling.target_gpu_utilization_percent if scaling else None
-
-
-RULES = (gpu_target_needs_gpus, gpu_steps_can_be_reached)

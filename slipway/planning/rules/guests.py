@@ -67,6 +67,3 @@ def guests_share_the_artifacts(deployment: Deployment) -> Iterator[Problem]:
             "Remove `isolated`, or remove `endpoint_of` for an endpoint of its own.",
             ("artifacts", "isolated"),
         )
-
-
-RULES = (settings_belong_to_the_host, guests_share_the_artifacts)

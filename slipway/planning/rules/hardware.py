@@ -156,14 +156,3 @@ def _gpu_alarms(alarms: Alarms) -> list[AlarmKind]:
         for kind in ALARM_KINDS.values()
         if kind.watch.gpu_part and alarms.threshold(kind) is not None
     ]
-
-
-RULES = (
-    image_runs_on_processor,
-    volume_needs_ebs,
-    ami_fits_accelerator,
-    pool_has_one_host_image,
-    ami_fits_cuda,
-    gpu_alarm_needs_gpu,
-    gpu_alarm_has_one_threshold,
-)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.images import ImageFacts, image, runs_on, versions
-from slipway.planning.deployment import Deployment, Rule, problem
+from slipway.planning.deployment import Deployment, problem
 
 
 def image_is_in_region(deployment: Deployment) -> Iterator[Problem]:
@@ -53,6 +53,3 @@ def _last_version_for(aws: ImageFacts, capability: str) -> str | None:
     every = versions(aws.framework)
     fitting = [each for each in every if runs_on(aws.framework, each, capability)]
     return fitting[-1] if fitting else None
-
-
-RULES: tuple[Rule, ...] = (image_is_in_region, image_runs_on_gpu)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.deployment import Deployment, Rule, problem
+from slipway.planning.deployment import Deployment, problem
 
 _FIELD = ("artifacts", "key_arn")
 
@@ -66,10 +66,3 @@ def key_is_not_the_environments(deployment: Deployment) -> Iterator[Problem]:
             "Name another key, or leave `key_arn` out: the stack then makes a key.",
             _FIELD,
         )
-
-
-RULES: tuple[Rule, ...] = (
-    key_is_of_an_isolated_model,
-    key_is_where_the_bucket_is,
-    key_is_not_the_environments,
-)

@@ -58,9 +58,3 @@ def machines_are_measured_each_minute(deployment: Deployment) -> Iterator[Proble
             f"{_AT_MOST_A_MINUTE}, or remove `{reader}`.",
             _FREQUENCY,
         )
-
-
-RULES = (
-    requests_are_counted_each_minute,
-    machines_are_measured_each_minute,
-)

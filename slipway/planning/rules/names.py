@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.deployment import Deployment, Rule, problem
+from slipway.planning.deployment import Deployment, problem
 
 # Of EndpointName in SageMaker's API. Without a project the limits of a model's and an environment's
 # name keep within it.
@@ -25,6 +25,3 @@ def endpoint_name_fits(deployment: Deployment) -> Iterator[Problem]:
             f"environments.yaml, by {excess}.",
             ("name",),
         )
-
-
-RULES: tuple[Rule, ...] = (endpoint_name_fits,)

@@ -134,12 +134,3 @@ def texts_have_positions(deployment: Deployment) -> Iterator[Problem]:
                 f"more positions, {remedy}.",
                 field,
             )
-
-
-RULES = (
-    heads_divide_hidden_size,
-    heads_share_keys_and_values,
-    numbers_agree,
-    size_fits_parameters,
-    texts_have_positions,
-)

@@ -71,6 +71,3 @@ def copies_have_one_model(deployment: Deployment) -> Iterator[Problem]:
             "Use another `mode`, or remove `model_overrides`.",
             ("endpoint", "model_overrides"),
         )
-
-
-RULES = (overrides_are_of_fallback_types, copies_have_one_model)

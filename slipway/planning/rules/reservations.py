@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.deployment import Deployment, Rule, problem
+from slipway.planning.deployment import Deployment, problem
 
 _FIELD = ("endpoint", "capacity_reservation_arn")
 
@@ -52,10 +52,3 @@ def reservation_is_of_the_region(deployment: Deployment) -> Iterator[Problem]:
             f"Name one of {environment.region} under `environments: {environment.name}:`.",
             _FIELD,
         )
-
-
-RULES: tuple[Rule, ...] = (
-    reservation_has_one_type,
-    reservation_has_one_variant,
-    reservation_is_of_the_region,
-)

@@ -289,17 +289,3 @@ def rollback_alarms_are_few(deployment: Deployment) -> Iterator[Problem]:
                 "Remove it here.",
                 ("rollout", "rollback_alarms", index),
             )
-
-
-RULES = (
-    rollout_has_guardrails,
-    rollout_has_capacity,
-    rollout_has_steps,
-    counts_suit_the_fleet,
-    settings_have_effect,
-    rollout_fits_mode,
-    rollout_ends_in_time,
-    alarms_see_each_step,
-    rollback_alarms_exist,
-    rollback_alarms_are_few,
-)

@@ -37,6 +37,3 @@ def prefixes_have_their_section(deployment: Deployment) -> Iterator[Problem]:
             "Set another `routing`, or `mode: realtime`.",
             ("endpoint", "routing"),
         )
-
-
-RULES = (prefixes_have_their_section,)

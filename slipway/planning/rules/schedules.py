@@ -116,11 +116,3 @@ def capacity_alarm_can_end(deployment: Deployment) -> Iterator[Problem]:
             "Raise `max_instance_count`, or remove this alarm.",
             field,
         )
-
-
-RULES = (
-    schedules_are_told_apart,
-    schedules_have_times,
-    schedules_have_bounds,
-    capacity_alarm_can_end,
-)

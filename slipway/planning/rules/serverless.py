@@ -20,12 +20,16 @@ from slipway.planning.vpc import vpc_plan
 _MODE = "`mode: serverless`"
 
 
-def container_problems(deployment: Deployment) -> list[Problem]:
-    """Returns the problem of a container that needs an accelerator."""
-    if deployment.config.endpoint.mode != SERVERLESS or deployment.runs_serverless:
-        return []
-    return [
-        problem(
+def _of_mode(rule: Rule) -> Callable[[Deployment], Iterator[Problem]]:
+    """Returns a rule that finds nothing in another mode."""
+    return lambda of: rule(of) if of.config.endpoint.mode == SERVERLESS else iter(())
+
+
+@_of_mode
+def container_runs_serverless(deployment: Deployment) -> Iterator[Problem]:
+    """Refuses a container that needs an accelerator."""
+    if not deployment.runs_serverless:
+        yield problem(
             Code.SERVERLESS_CONTAINER,
             f"the container `{deployment.container}` needs a GPU or NeuronCores, and a serverless "
             "endpoint has neither",
@@ -33,12 +37,6 @@ def container_problems(deployment: Deployment) -> list[Problem]:
             "`container: custom`. Or choose instances.",
             ("serving", "container"),
         )
-    ]
-
-
-def _of_mode(rule: Rule) -> Callable[[Deployment], Iterator[Problem]]:
-    """Returns a rule that finds nothing in another mode."""
-    return lambda of: rule(of) if of.config.endpoint.mode == SERVERLESS else iter(())
 
 
 @_of_mode
@@ -114,11 +112,3 @@ def files_can_be_packed(deployment: Deployment) -> Iterator[Problem]:
             "`target: cpu`.",
             ("artifacts", "weights"),
         )
-
-
-RULES = (
-    features_are_not_excluded,
-    sections_are_deployed,
-    provisioned_is_within_maximum,
-    files_can_be_packed,
-)

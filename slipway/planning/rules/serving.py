@@ -58,6 +58,3 @@ def latency_below_timeout(deployment: Deployment) -> Iterator[Problem]:
             f"Set the latency objective below {where}.",
             ("alarms", "model_latency_p99_milliseconds"),
         )
-
-
-RULES = (artifact_exists, release_has_one_source, latency_below_timeout)

@@ -125,6 +125,3 @@ def _larger_disk(instance: InstanceFacts, size_gb: float) -> str:
         return f"{remedy}."
     smallest = min(fitting, key=lambda other: (other.local_nvme_gb or 0, other.vcpus or 0))
     return f"{remedy}, for example `{smallest.name}` with {smallest.local_nvme_gb} GB."
-
-
-RULES = (weights_fit_accelerator, artifact_fits_disk)

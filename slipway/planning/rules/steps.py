@@ -46,6 +46,3 @@ def steps_fit_the_range(deployment: Deployment) -> Iterator[Problem]:
                 "Add fewer instances, or raise `max_instance_count`.",
                 ("autoscaling", "steps", index, "add_instances"),
             )
-
-
-RULES = (steps_ascend, steps_fit_the_range)

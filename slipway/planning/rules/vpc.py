@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.deployment import Deployment, Rule, problem
+from slipway.planning.deployment import Deployment, problem
 
 _SECTION = ("endpoint", "vpc")
 
@@ -39,6 +39,3 @@ def ids_are_named_once(deployment: Deployment) -> Iterator[Problem]:
                 "Remove one of them.",
                 (*_SECTION, name),
             )
-
-
-RULES: tuple[Rule, ...] = (vpc_has_a_security_group, ids_are_named_once)

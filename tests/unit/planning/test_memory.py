@@ -11,10 +11,12 @@ import pytest
 
 from slipway.cli.plan_text import describe_memory
 from slipway.facts.instances import instance_types
-from slipway.planning.advice import ADVICE, Subject, memory_nearly_full
+from slipway.planning import advice
+from slipway.planning.advice import Subject, memory_nearly_full
 from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
 from slipway.planning.memory_estimate import MemoryEstimate
+from slipway.planning.partial import rules_of
 from slipway.planning.plan import ArtifactPlan
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.unit.planning.models import (
@@ -477,4 +479,4 @@ class TestNearlyFull:
         ]
 
     def test_it_is_given(self):
-        assert memory_nearly_full in ADVICE
+        assert memory_nearly_full in rules_of(advice)

@@ -1,6 +1,7 @@
 """Variants, shadows, pools, autoscaling, modes: refusals word for word, and configs that pass."""
 
 from slipway.planning.families.tensorrt import rules as tensorrt
+from slipway.planning.partial import rules_of
 from slipway.planning.rules import capacity, compiling, exclusions
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.fleet_findings import messages, variants
@@ -12,7 +13,7 @@ POOL = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]}
 class TestVariants:
     def test_two_weighted_ones_are_fine(self):
         endpoint = variants(("stable", 0.9), ("candidate", 0.1))
-        for rule in capacity.RULES:
+        for rule in rules_of(capacity):
             assert findings(rule, endpoint=endpoint) == []
 
     def test_names_are_told_apart(self):

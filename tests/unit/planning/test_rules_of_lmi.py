@@ -1,24 +1,22 @@
 """LMI's versions, handlers, weights and timeouts: refusals word for word, and configs that pass."""
 
-import inspect
-
 import pytest
 
-from slipway.planning.families.lmi import advice as lmi_advice
 from slipway.planning.families.lmi.rules import accelerators as lmi_accelerators
 from slipway.planning.families.lmi.rules import batching as lmi_batching
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
 from slipway.planning.families.lmi.rules import model_families as lmi_families
 from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import serving as lmi
+from slipway.planning.partial import rules_of
 from tests.support.projects import LOCAL, PRODUCTION
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found, sections
 from tests.unit.planning.rule_findings import findings, own_rules
 
 WEIGHTS = {"source": "s3", "uri": "s3://my-models/flan-t5-xxl/"}
 ALL_RULES = (
-    *lmi.RULES, *lmi_accelerators.RULES, *lmi_families.RULES,
-    *lmi_batching.RULES, *lmi_options.RULES,
+    *rules_of(lmi), *rules_of(lmi_accelerators), *rules_of(lmi_families),
+    *rules_of(lmi_batching), *rules_of(lmi_options),
 )  # fmt: skip
 
 
@@ -218,24 +216,5 @@ class TestTimeouts:
     ],
 )
 def test_streaming_with_a_rolling_batch_breaks_no_rule(image, options):
-    for rule in (*ALL_RULES, *lmi_frameworks.RULES):
+    for rule in (*ALL_RULES, *rules_of(lmi_frameworks)):
         assert found(rule, image, rolling_batch="vllm", options=options) == []
-
-
-def test_every_rule_and_warning_is_listed():
-    for module, listed in [
-        (lmi, lmi.RULES),
-        (lmi_accelerators, lmi_accelerators.RULES),
-        (lmi_families, lmi_families.RULES),
-        (lmi_batching, lmi_batching.RULES),
-        (lmi_options, lmi_options.RULES),
-        (lmi_advice, lmi_advice.ADVICE),
-    ]:
-        functions = {
-            name
-            for name, value in vars(module).items()
-            if inspect.isfunction(value)
-            and value.__module__ == module.__name__
-            and inspect.isgeneratorfunction(value)
-        }
-        assert {entry.__name__ for entry in listed} == functions

@@ -1,14 +1,13 @@
 """LMI's partition frameworks: the one that runs a model, and each refusal, word for word."""
 
-import inspect
 from typing import Any
 
 import pytest
 
 from slipway.facts.lmi.options import CUSTOM
 from slipway.planning.deployment import Rule
-from slipway.planning.families import FAMILIES
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
+from slipway.planning.partial import rules_of
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found, sections
 from tests.unit.planning.lmi_older_images import (
@@ -34,31 +33,21 @@ def titles(image: tuple[str, str], **serving: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("image", [FT, DEEPSPEED, VLLM, NEURONX, TRTLLM], ids="-".join)
-@pytest.mark.parametrize("rule", lmi_frameworks.RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", rules_of(lmi_frameworks), ids=lambda rule: rule.__name__)
 def test_a_plain_config_breaks_no_rule(rule, image):
     assert found(rule, image, environment=PRODUCTION) == []
 
 
-@pytest.mark.parametrize("rule", lmi_frameworks.RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", rules_of(lmi_frameworks), ids=lambda rule: rule.__name__)
 def test_an_unknown_handler_is_left_alone(rule):
     assert found(rule, VLLM, entry_point="djl_python.no_such", max_batch_size=4) == []
 
 
-@pytest.mark.parametrize("rule", lmi_frameworks.RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", rules_of(lmi_frameworks), ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("image", [FT_021, LMI_030, VLLM, NEURONX], ids="-".join)
 def test_a_script_of_ones_own_may_do_what_it_likes(rule, image):
     given = {"max_batch_size": 4, "options": {"enable_streaming": "true", "quantize": "awq"}}
     assert found(rule, image, script="handlers/t5", tensor_parallel_degree=2, **given) == []
-
-
-def test_every_rule_is_listed_and_applied():
-    functions = {
-        name
-        for name, value in vars(lmi_frameworks).items()
-        if inspect.isgeneratorfunction(value) and value.__module__ == lmi_frameworks.__name__
-    }
-    assert {rule.__name__ for rule in lmi_frameworks.RULES} == functions
-    assert set(lmi_frameworks.RULES) <= set(FAMILIES["lmi"].rules)
 
 
 class TestWhichFramework:

@@ -15,6 +15,7 @@ from slipway.planning.families.lmi.rules import image as lmi_image
 from slipway.planning.families.lmi.rules import model_families as lmi_families
 from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import serving as lmi
+from slipway.planning.partial import rules_of
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, VLLM, sections
 from tests.unit.planning.rule_findings import findings
 
@@ -23,10 +24,7 @@ HANDLERS = Path(__file__).parents[3] / "containers" / "lmi" / "handler"
 SHARED = {"default_new_tokens", "max_inputs", "max_new_tokens"}
 # Read to refuse it, or the server's own.
 NOT_SETTINGS = {"engine", "enable_streaming", "rolling_batch"}
-OTHERS = (
-    *lmi.RULES, *lmi_accelerators.RULES, *lmi_families.RULES, *lmi_batching.RULES,
-    *lmi_frameworks.RULES, *lmi_options.RULES,
-)  # fmt: skip
+OTHERS = rules_of(lmi, lmi_accelerators, lmi_families, lmi_batching, lmi_frameworks, lmi_options)
 
 
 def found(
@@ -79,14 +77,14 @@ def test_precisions_are_those_that_the_handler_takes(framework: str):
 @pytest.mark.parametrize("image", [FT, DEEPSPEED, ("djl-deepspeed", "0.21.0")])
 def test_a_config_of_our_image_breaks_no_rule(image: tuple[str, str]):
     options = {"max_new_tokens": 128, "default_new_tokens": 64, "max_inputs": 8}
-    for rule in (*lmi_image.RULES, *OTHERS):
+    for rule in (*rules_of(lmi_image), *OTHERS):
         assert found(rule, image, options=options, max_batch_size=4) == [], rule.__name__
 
 
 def test_awss_image_is_not_looked_at():
     """With a script of one's own any option may be read."""
     given = {"script": "mine", "options": {"max_new_tokenz": 0}, "rolling_batch": "vllm"}
-    for rule in lmi_image.RULES:
+    for rule in rules_of(lmi_image):
         assert found(rule, DEEPSPEED, built=False, **given) == []
 
 

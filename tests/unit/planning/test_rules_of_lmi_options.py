@@ -4,6 +4,7 @@ import pytest
 
 from slipway.planning.families.lmi.rules import batching as lmi_batching
 from slipway.planning.families.lmi.rules import options as lmi_options
+from slipway.planning.partial import rules_of
 from tests.unit.planning.lmi_findings import (
     DEEPSPEED,
     FT,
@@ -36,7 +37,7 @@ class TestOptions:
             (f"`{key}` has a field of its own: `{field}`", f"Set `{field}` and remove the option.")
         ]
         # One thing is wrong, not two.
-        for rule in lmi_options.RULES[1:]:
+        for rule in rules_of(lmi_options)[1:]:
             assert option(rule, VLLM, key, "1") == []
 
     def test_the_size_that_neuron_compiles_has_no_field(self):
@@ -46,7 +47,7 @@ class TestOptions:
     def test_neurons_handler_serves_stable_diffusion_too(self):
         for version in ("0.23.0", "0.27.0"):
             image = ("djl-neuronx", version)
-            for rule in lmi_options.RULES:
+            for rule in rules_of(lmi_options):
                 assert option(rule, image, "use_stable_diffusion", True) == [], rule.__name__
             ((message, _),) = option(
                 lmi_options.option_values_fit, image, "use_stable_diffusion", False

@@ -1,13 +1,12 @@
 """LMI weights that a job partitions: each rule, what it says, and what it lets pass."""
 
-import inspect
 from typing import Any
 
 import pytest
 
 from slipway.planning.deployment import Rule
-from slipway.planning.families import FAMILIES
 from slipway.planning.families.lmi.rules import partitioning as lmi_partition
+from slipway.planning.partial import rules_of
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, sections
 from tests.unit.planning.rule_findings import findings
@@ -39,26 +38,16 @@ def found(
     return findings(rule, PRODUCTION, **given, model={"family": family}, artifacts=artifacts)
 
 
-@pytest.mark.parametrize("rule", lmi_partition.RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", rules_of(lmi_partition), ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("image", [FT, DEEPSPEED, TRTLLM], ids="-".join)
 def test_a_plain_config_breaks_no_rule(rule, image):
     assert found(rule, image, size_gb=13.3) == []
 
 
-@pytest.mark.parametrize("rule", lmi_partition.RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", rules_of(lmi_partition), ids=lambda rule: rule.__name__)
 def test_without_compile_nothing_is_asked(rule):
     given: dict[str, Any] = {"script": "handlers/t5", "family": "gpt2", "size_gb": 1000}
     assert found(rule, DEEPSPEED, compiled=False, tensor_parallel_degree=1, **given) == []
-
-
-def test_every_rule_is_listed_and_applied():
-    functions = {
-        name
-        for name, value in vars(lmi_partition).items()
-        if inspect.isgeneratorfunction(value) and value.__module__ == lmi_partition.__name__
-    }
-    assert {rule.__name__ for rule in lmi_partition.RULES} == functions
-    assert set(lmi_partition.RULES) <= set(FAMILIES["lmi"].rules)
 
 
 def test_a_script_takes_the_handlers_place():
@@ -105,7 +94,7 @@ class TestVersions:
         ]
 
     def test_nothing_else_is_said_of_it(self):
-        for rule in lmi_partition.RULES:
+        for rule in rules_of(lmi_partition):
             if rule is not self.rule:
                 given: dict[str, Any] = {"on": "ml.p3.2xlarge", "size_gb": 1000}
                 assert found(rule, ("djl-deepspeed", "0.21.0"), family="gpt2", **given) == []

@@ -9,6 +9,7 @@ from slipway.planning.deployment import Rule
 from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import variables as lmi_variables
 from slipway.planning.families.lmi.variables import variables
+from slipway.planning.partial import rules_of
 from tests.support.deployments import lmi as deployment
 from tests.support.projects import model_config
 from tests.unit.planning.lmi_findings import DEEPSPEED, NEURONX, TRTLLM, VLLM, sections
@@ -23,7 +24,7 @@ def found(rule: Rule, base: tuple[str, str], **serving: Any) -> list[tuple[str, 
 @pytest.mark.parametrize("base", [VLLM, TRTLLM, ("djl-lmi", "0.28.0")])
 def test_a_config_of_a_living_image_breaks_no_rule(base: tuple[str, str]):
     given = {"options": {"max_model_len": 4096}, "environment": {"OMP_NUM_THREADS": "1"}}
-    for rule in lmi_variables.RULES:
+    for rule in rules_of(lmi_variables):
         assert found(rule, base, **given) == [], rule.__name__
 
 
@@ -32,7 +33,7 @@ def test_a_file_is_not_looked_at():
         "script": "mine", "options": {"a-b": "", "c": "x" * 2000},
         "environment": {"SERVING_RETRY_THRESHOLD": "3"},
     }  # fmt: skip
-    for rule in lmi_variables.RULES:
+    for rule in rules_of(lmi_variables):
         assert found(rule, DEEPSPEED, configuration="file", **given) == [], rule.__name__
 
 
@@ -42,7 +43,7 @@ def test_every_rule_is_in_the_list():
         for name, function in inspect.getmembers(lmi_variables, inspect.isfunction)
         if function.__module__ == lmi_variables.__name__ and not name.startswith("_")
     ]
-    assert set(written) == set(lmi_variables.RULES)
+    assert set(written) == set(rules_of(lmi_variables))
 
 
 @pytest.mark.parametrize("configuration", ["environment", "file"])

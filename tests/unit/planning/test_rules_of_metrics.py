@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from slipway.planning.partial import rules_of
 from slipway.planning.rules import exclusions, metrics
 from tests.unit.planning.rule_findings import all_of, findings
 
@@ -20,7 +21,7 @@ def published(seconds: int = 60, *, enhanced: bool = False, **sections: Any) -> 
 @pytest.mark.parametrize("seconds", [10, 30, 60])
 def test_a_value_a_minute_is_enough(seconds: int, enhanced: bool) -> None:
     alarms = {"memory_utilization_percent": 80}
-    for rule in metrics.RULES:
+    for rule in rules_of(metrics):
         assert findings(rule, **published(seconds, enhanced=enhanced, alarms=alarms)) == []
 
 

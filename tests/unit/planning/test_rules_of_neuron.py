@@ -1,10 +1,9 @@
 """Workers, pipelines and batches on NeuronCores: refusals word for word, and configs that pass."""
 
-import inspect
-
 import pytest
 
 from slipway.planning.families.neuron import advice, rules
+from slipway.planning.partial import rules_of
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.neuron_findings import neuron, neuronx, pool, release, warnings
 from tests.unit.planning.neuron_sections import LATENCY, NEURON
@@ -246,21 +245,7 @@ class TestBatches:
 )
 def test_the_published_set_ups_pass_every_rule(sections, endpoint):
     target = release(endpoint.split(".")[1])
-    for rule in rules.RULES:
+    for rule in rules_of(rules):
         assert findings(rule, PRODUCTION, endpoint=on(endpoint), **sections, **target) == []
-    for say in advice.ADVICE:
+    for say in rules_of(advice):
         assert warnings(say, endpoint=on(endpoint), **sections) == []
-
-
-@pytest.mark.parametrize(
-    ("module", "listed"), [(rules, rules.RULES), (advice, advice.ADVICE)], ids=["rules", "advice"]
-)
-def test_every_function_is_listed(module, listed):
-    functions = {
-        name
-        for name, value in vars(module).items()
-        if inspect.isfunction(value)
-        and value.__module__ == module.__name__
-        and not name.startswith("_")
-    }
-    assert {function.__name__ for function in listed} == functions

@@ -8,6 +8,7 @@ from slipway.facts.instances import instance_types
 from slipway.planning.families.custom import advice as custom_advice
 from slipway.planning.families.custom import rules as custom_rules
 from slipway.planning.families.neuron import rules
+from slipway.planning.partial import rules_of
 from tests.support.projects import LOCAL
 from tests.unit.planning.neuron_findings import (
     OWN,
@@ -39,7 +40,7 @@ class TestHardware:
             )
         ]
         # One thing is wrong, not two.
-        for rule in set(rules.RULES) - {rules.neuron_needs_device}:
+        for rule in set(rules_of(rules)) - {rules.neuron_needs_device}:
             assert findings(rule, endpoint=on(name), **neuron()) == []
 
     @pytest.mark.parametrize("name", ["ml.inf1.xlarge", "ml.inf2.xlarge", "ml.trn2.48xlarge"])

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from slipway.planning.partial import rules_of
 from slipway.planning.rules import reservations
 from tests.unit.planning.rule_findings import findings, refused_fields
 
@@ -13,7 +14,7 @@ def reserved(arn: str | None = ARN, **endpoint: Any) -> dict[str, Any]:
 
 
 def test_one_type_in_the_region_is_fine():
-    for rule in reservations.RULES:
+    for rule in rules_of(reservations):
         assert findings(rule, **reserved()) == []
         assert findings(rule, **reserved(None, instances=["ml.g4dn.xlarge", "ml.g5.xlarge"])) == []
 

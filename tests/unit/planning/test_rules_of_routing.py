@@ -6,6 +6,7 @@ import pytest
 
 from slipway.planning.advice import Subject, packed_over_zones, prefixes_need_instances
 from slipway.planning.families import deployment_of
+from slipway.planning.partial import rules_of
 from slipway.planning.plan import ArtifactPlan
 from slipway.planning.rules import guests, routing
 from tests.support.projects import LOCAL, model_config
@@ -39,7 +40,7 @@ def of_copies(**settings: Any) -> dict[str, Any]:
     ],
 )
 def test_a_routing_by_prefix_has_its_numbers(endpoint, message):
-    found = [text for _, text, _ in findings(routing.RULES[0], endpoint=endpoint)]
+    found = [text for _, text, _ in findings(rules_of(routing)[0], endpoint=endpoint)]
     assert [text.startswith(message or "") for text in found] == [True] * bool(message)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from slipway.planning.partial import rules_of
 from slipway.planning.rules import schedules
 from tests.unit.planning.rule_findings import findings, refused_fields
 
@@ -33,7 +34,7 @@ def scheduled(*over: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_schedules_that_aws_takes_are_fine(over: dict[str, Any]):
-    for rule in schedules.RULES:
+    for rule in rules_of(schedules):
         assert findings(rule, **scheduled(over)) == []
         assert findings(rule, autoscaling=None) == []
 
@@ -118,7 +119,7 @@ def test_copies_have_the_same_rules_and_may_go_to_zero():
     config = of_copies({}, {"min_copies": 3, "at": "rate(1 days)", "time_zone": "Europe/Zuerich"})
     places = [
         (place, message)
-        for rule in schedules.RULES
+        for rule in rules_of(schedules)
         for place, message, _ in findings(rule, **config)
     ]
     second = "endpoint.scale_to_zero.schedules[1]"

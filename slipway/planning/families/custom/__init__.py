@@ -1,8 +1,8 @@
 """Custom: an image of the user's own that keeps SageMaker's contract."""
 
-from slipway.planning.families.custom.advice import ADVICE
+from slipway.planning.families.custom import advice, rules
 from slipway.planning.families.custom.deployment import Custom
-from slipway.planning.families.custom.rules import RULES
 from slipway.planning.families.family import Family
+from slipway.planning.partial import rules_of
 
-FAMILY = Family(Custom, RULES, ADVICE)
+FAMILY = Family(Custom, rules_of(rules), rules_of(advice))

@@ -106,12 +106,3 @@ def _neuron_types(custom: Custom) -> Iterator[tuple[InstanceFacts, int]]:
         cores = instance.accelerator.neuron_cores if instance.accelerator else None
         if cores is not None:
             yield instance, cores
-
-
-ADVICE = (
-    tag_can_move,
-    driver_may_be_too_old,
-    group_sizes_have_no_effect,
-    workers_follow_processors,
-    torchserve_variables_leave_one_worker,
-)

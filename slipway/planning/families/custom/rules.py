@@ -133,13 +133,3 @@ def driver_runs_the_sdk(custom: Custom) -> Iterator[Problem]:
 
 def _older(version: str, than: str) -> bool:
     return [int(part) for part in version.split(".")] < [int(part) for part in than.split(".")]
-
-
-RULES = (
-    registry_is_reached,
-    image_has_its_regions_domain,
-    image_is_in_region,
-    image_compiles_itself,
-    aws_image_fits_hardware,
-    driver_runs_the_sdk,
-)

@@ -1,17 +1,18 @@
 """LMI: AWS's images of DJL Serving, with FasterTransformer, DeepSpeed, vLLM or TensorRT-LLM."""
 
 from slipway.planning.families.family import Family
+from slipway.planning.families.lmi import advice
 from slipway.planning.families.lmi.adapter import LmiAdapter
-from slipway.planning.families.lmi.advice import ADVICE
 from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.image import compiler_images, image_bases
 from slipway.planning.families.lmi.rules import RULES
 from slipway.planning.families.lmi.variables import MODEL_VARIABLE
+from slipway.planning.partial import rules_of
 
 FAMILY = Family(
     Lmi,
     RULES,
-    ADVICE,
+    rules_of(advice),
     image_bases,
     marks_image=b"built",
     compiler_images=compiler_images,

@@ -109,12 +109,3 @@ def rolling_batches_fail_together(lmi: Lmi) -> Iterator[PlanWarning]:
                 f"`rolling_batch: vllm` has {setup.entry_point} drive vLLM: {defect.effect}. "
                 "Leave it and `entry_point` out: the image's own handler for vLLM does not.",
             )
-
-
-ADVICE = (
-    idle_accelerators,
-    family_is_not_at_home,
-    outdated_options,
-    unchecked_options,
-    rolling_batches_fail_together,
-)

@@ -42,6 +42,3 @@ def workers_not_busy(neuron: Neuron) -> Iterator[PlanWarning]:
                 f"{counted(placement.workers, 'worker')} with batches of {placement.batch_size} "
                 f"take {placement.in_flight_requests}.",
             )
-
-
-ADVICE = (idle_cores, workers_not_busy)

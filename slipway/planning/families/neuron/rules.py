@@ -276,21 +276,3 @@ def _settings(neuron: Neuron) -> str:
     serving = neuron.serving
     pipelined = serving.objective == "latency" and serving.framework == "neuron"
     return "`pipeline_cores` and `workers`" if pipelined else "`workers`"
-
-
-RULES = (
-    neuron_needs_device,
-    image_fits_generation,
-    generation_can_be_compiled_for,
-    model_is_an_encoder,
-    pipeline_is_for_latency,
-    pipeline_fits_cores,
-    workers_fit_cores,
-    placements_agree,
-    latency_waits_for_no_batch,
-    batches_fit,
-    inf1_has_no_single_precision,
-    release_fits_family,
-    compiled_for_one_family,
-    compiles_on_cpu,
-)

@@ -1,8 +1,9 @@
 """TensorRT: Slipway's own container, which runs GPT-2 and encoders with an engine for a GPU."""
 
 from slipway.planning.families.family import Family
+from slipway.planning.families.tensorrt import rules
 from slipway.planning.families.tensorrt.deployment import TensorRT
 from slipway.planning.families.tensorrt.image import image_bases
-from slipway.planning.families.tensorrt.rules import RULES
+from slipway.planning.partial import rules_of
 
-FAMILY = Family(TensorRT, RULES, image_bases=image_bases)
+FAMILY = Family(TensorRT, rules_of(rules), image_bases=image_bases)

@@ -161,16 +161,3 @@ def int8_runs_on_processors(trt: TensorRT) -> Iterator[Problem]:
             "`ml.c7i.2xlarge`.",
             ("serving", "dtype"),
         )
-
-
-RULES = (
-    int8_runs_on_processors,
-    model_can_be_served,
-    settings_fit_family,
-    cpu_runs_graph,
-    encoder_batches_fit,
-    needs_nvidia_gpu,
-    release_runs_on_gpu,
-    gpu_is_not_too_old,
-    token_budget,
-)

@@ -1,10 +1,10 @@
 """Triton: NVIDIA's server, in Slipway's image with its model, or in AWS's with a user's own."""
 
 from slipway.planning.families.family import Family
-from slipway.planning.families.triton.advice import ADVICE
+from slipway.planning.families.triton import advice, rules
 from slipway.planning.families.triton.deployment import Triton
 from slipway.planning.families.triton.image import image_bases
-from slipway.planning.families.triton.rules import RULES
+from slipway.planning.partial import rules_of
 
 # Every config of the family says its name, and others need no base of it.
-FAMILY = Family(Triton, RULES, ADVICE, image_bases, marks_image=b"triton")
+FAMILY = Family(Triton, rules_of(rules), rules_of(advice), image_bases, marks_image=b"triton")

@@ -46,6 +46,3 @@ def idle_gpu(triton: Triton) -> Iterator[PlanWarning]:
                 f"`onnxruntime` computes on the processor, and the {instance.accelerator_title} of "
                 f"{instance.name} stays idle. Choose `tensorrt`, or a type without a GPU.",
             )
-
-
-ADVICE = (advisories, nested_json, idle_gpu)

@@ -140,15 +140,3 @@ def own_model_has_graphs(triton: Triton) -> Iterator[Problem]:
             "own models.",
             ("serving", "backend"),
         )
-
-
-RULES = (
-    release_exists,
-    needs_nvidia_gpu,
-    has_a_repository,
-    release_has_an_own_image,
-    own_model_has_graphs,
-    own_model_has_lengths,
-    repository_is_the_artifact,
-    repository_has_its_own_settings,
-)

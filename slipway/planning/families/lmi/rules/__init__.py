@@ -12,16 +12,17 @@ from slipway.planning.families.lmi.rules import (
     serving,
     variables,
 )
+from slipway.planning.partial import rules_of
 
-RULES = (
-    *serving.RULES,
-    *accelerators.RULES,
-    *model_families.RULES,
-    *engines.RULES,
-    *batching.RULES,
-    *frameworks.RULES,
-    *image.RULES,
-    *options.RULES,
-    *partitioning.RULES,
-    *variables.RULES,
+RULES = rules_of(
+    serving,
+    accelerators,
+    model_families,
+    engines,
+    batching,
+    frameworks,
+    image,
+    options,
+    partitioning,
+    variables,
 )

@@ -153,14 +153,3 @@ def pipeline_is_read(lmi: Lmi) -> Iterator[Problem]:
             "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
             ("serving", "pipeline_parallel_degree"),
         )
-
-
-RULES = (
-    image_has_its_accelerator,
-    copy_fits_instance,
-    degree_divides_heads,
-    degree_fits_key_value_heads,
-    degree_fits_experts,
-    gpu_has_bf16,
-    pipeline_is_read,
-)

@@ -157,14 +157,3 @@ def _frameworks_with_rolling_batch(setup: LmiSetup, batch: str) -> list[str]:
         if facts is not None and batch in (facts.allowed or ()):
             found.append(framework)
     return found
-
-
-RULES = (
-    dtype_is_accepted,
-    remote_code_can_be_trusted,
-    rolling_batch_is_known,
-    rolling_batch_fits_engine,
-    batches_are_of_one_kind,
-    rolling_batch_size_is_read,
-    batch_settings_are_read,
-)

@@ -129,6 +129,3 @@ def gpu_has_quantization(lmi: Lmi) -> Iterator[Problem]:
                 "GPU, or other weights.",
                 placement.field,
             )
-
-
-RULES = (engine_has_network, gpu_has_quantization)

@@ -274,17 +274,3 @@ def _partitions(name: str, version: str) -> bool:
         bool(images_with(name, version))
         and partition_framework(name, version).ahead_of_time is not None
     )
-
-
-RULES = (
-    pipeline_is_possible,
-    layers_are_laid_out,
-    quantized_layers_have_places,
-    streaming_option_has_an_effect,
-    streams_share_no_batch,
-    batches_are_answered,
-    rolling_batch_is_on_where_needed,
-    framework_runs_on_neuron,
-    shards_are_not_quantized,
-    compiling_has_a_command,
-)

@@ -152,12 +152,3 @@ def _whole(value: OptionValue) -> int | None:
     if text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST:
         return int(text)
     return None
-
-
-RULES = (
-    image_has_our_handler,
-    image_brings_the_handler,
-    our_handler_reads_options,
-    our_handler_follows_fields,
-    our_handlers_limits_agree,
-)

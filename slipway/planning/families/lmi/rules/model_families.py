@@ -82,11 +82,3 @@ def _effects(setup: LmiSetup, defect: str, *handlers: str) -> list[str]:
     """Returns what a defect of the image does, if its own handler or a further one has it."""
     having = (setup.handler, *handlers)
     return [d.effect for d in setup.version.defects if d.name == defect and d.handler in having]
-
-
-RULES = (
-    family_is_supported,
-    answers_are_not_mixed,
-    t5_is_not_in_fp16,
-    pytorch_backend_starts,
-)

@@ -391,15 +391,3 @@ _TYPES: Mapping[str, tuple[str, Callable[[OptionValue], bool]]] = {
     ),
     "json": ("JSON", _is_json),
 }
-
-RULES = (
-    options_have_no_field,
-    options_are_known,
-    options_are_read,
-    options_are_said_once,
-    option_values_fit,
-    longest_request_fits,
-    engine_limit_has_positions,
-    environment_leaves_the_file_alone,
-    server_variables_are_read,
-)

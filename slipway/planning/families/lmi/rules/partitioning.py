@@ -237,17 +237,3 @@ def _asked(lmi: Lmi, *, refused: bool = False) -> _Asked | None:
     if found is None or compiling is None or (found.method.refused is not None and not refused):
         return None
     return _Asked(compiling, instance_types()[compiling.instance], found)
-
-
-RULES = (
-    images_handler_partitions,
-    partition_can_be_used,
-    engine_partitions,
-    there_is_something_to_split,
-    parts_load_again,
-    options_go_with_parts,
-    settings_have_a_line_each,
-    partitions_on_the_endpoints_gpus,
-    types_share_the_parts,
-    job_has_the_disk,
-)

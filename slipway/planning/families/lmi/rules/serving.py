@@ -209,18 +209,3 @@ def predictions_end_in_time(lmi: Lmi) -> Iterator[Problem]:
             "`mode: async`.",
             ("serving", "predict_timeout_seconds"),
         )
-
-
-RULES = (
-    lmi_version_exists,
-    engine_is_accepted,
-    engine_has_handler,
-    entry_point_is_built_in,
-    there_is_one_handler,
-    requirements_are_installed,
-    model_is_a_checkpoint,
-    weights_can_be_named,
-    weights_need_network,
-    loading_ends_in_time,
-    predictions_end_in_time,
-)

@@ -122,12 +122,3 @@ def variables_are_few(lmi: Lmi) -> Iterator[Problem]:
             "Use `configuration: file`, or remove some.",
             ("serving", "configuration"),
         )
-
-
-RULES = (
-    image_reads_variables,
-    script_has_a_package,
-    weights_bring_no_settings,
-    options_have_variables,
-    variables_are_few,
-)

@@ -15,12 +15,13 @@ from collections.abc import Iterator, Mapping
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem
 from slipway.planning.directory import Directory, DirectoryFindings
+from slipway.planning.families.triton.repository import files as file_rules
+from slipway.planning.families.triton.repository import models as model_rules
 from slipway.planning.families.triton.repository.config_file import NAME, one_of, read_config
 from slipway.planning.families.triton.repository.ensembles import ensemble_faults, reached
-from slipway.planning.families.triton.repository.files import RULES as FILE_RULES
 from slipway.planning.families.triton.repository.model import VERSION, Fault, Model
-from slipway.planning.families.triton.repository.models import RULES
 from slipway.planning.families.triton.repository.text_format import Message
+from slipway.planning.partial import rules_of
 from slipway.planning.plan import PlanWarning
 
 CONFIG_NAME = NAME
@@ -71,8 +72,9 @@ def check_repository(
         pointers = {path for path in files if prefix + path in directory.pointers}
         models[name] = model = Model(name, file, config, files, empty, pointers)
         problems += _versions(directory, model)
-        for code, rules in ((Code.TRITON_MODEL, RULES), (Code.TRITON_LAYOUT, FILE_RULES)):
-            problems += (file.problem(code, *fault) for rule in rules for fault in rule(model))
+        for code, module in ((Code.TRITON_MODEL, model_rules), (Code.TRITON_LAYOUT, file_rules)):
+            told = (fault for rule in rules_of(module) for fault in rule(model))
+            problems += (file.problem(code, *fault) for fault in told)
     if not unread:
         # Otherwise a model that cannot be read would also be a model that is not there.
         for model in models.values():

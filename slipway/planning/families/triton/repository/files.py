@@ -5,7 +5,7 @@ src/python_be.cc of triton-inference-server/python_backend.
 """
 
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slipway.planning.families.triton.repository.model import Fault, Model
@@ -99,10 +99,3 @@ def files_are_whole(model: Model) -> Iterator[Fault]:
                 + ("a pointer of Git LFS and not the file" if is_pointer else "empty"),
                 "Run `git lfs pull` there." if is_pointer else "Copy the file again.",
             )
-
-
-RULES: tuple[Callable[[Model], Iterator[Fault]], ...] = (
-    has_model_files,
-    named_files_are_there,
-    files_are_whole,
-)

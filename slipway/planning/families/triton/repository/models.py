@@ -4,7 +4,7 @@ Sources of the limits: ValidateModelConfig, ValidateModelIOConfig and ValidateIn
 src/model_config_utils.cc of triton-inference-server/core.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from slipway.facts.triton.backends import ENSEMBLE, backend_of_platform, backends
 from slipway.planning.families.triton.repository.config_file import one_of
@@ -185,15 +185,3 @@ def ensemble_is_declared(model: Model) -> Iterator[Fault]:
     for name in ("backend", "instance_group", "optimization", "model_warmup"):
         for field in list(config.all(name))[:1]:
             yield field.position, f"an ensemble has no `{name}`", "Remove it: its models have."
-
-
-RULES: tuple[Callable[[Model], Iterator[Fault]], ...] = (
-    name_is_directory,
-    backend_is_there,
-    versions_exist,
-    tensors_are_whole,
-    batches_are_possible,
-    instance_groups_are_possible,
-    cache_fits,
-    ensemble_is_declared,
-)
