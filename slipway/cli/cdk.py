@@ -19,6 +19,7 @@ from slipway.cli.output import (
     ModelArgument,
     as_lines,
     current_project,
+    opened,
 )
 from slipway.codes.code import Code
 from slipway.errors import UserError
@@ -40,7 +41,7 @@ def deploy(
     from slipway.cli.status import status
     from slipway.planning.consequences import Consequence
 
-    project, environment, access = _opened(env)
+    project, environment, access = opened(env)
     verdict = _say_verdict(project, name, environment, access)
     if verdict is Consequence.REFUSED:
         raise UserError.of(
@@ -58,7 +59,7 @@ def diff(
     name: ModelArgument, rest: _Rest = None, env: EnvironmentOption = DEFAULT_ENVIRONMENT
 ) -> None:
     """Say what a deploy would do, and run `cdk diff`."""
-    project, environment, access = _opened(env)
+    project, environment, access = opened(env)
     _say_verdict(project, name, environment, access)
     raise typer.Exit(_run(project, environment, "diff", name, rest or []))
 
@@ -74,14 +75,6 @@ def destroy(
     if code == 0:
         leftovers(name, env=env, as_json=False)
     raise typer.Exit(code)
-
-
-def _opened(env: str) -> tuple[Project, Environment, Access]:
-    from slipway.access import open_access
-
-    project = current_project()
-    environment = project.environment(env)
-    return project, environment, open_access(environment, project.root)
 
 
 def _say_verdict(

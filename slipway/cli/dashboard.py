@@ -12,7 +12,7 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     ModelArgument,
-    current_project,
+    opened,
     write_file,
 )
 from slipway.cli.status import status_rows, verdicts
@@ -40,13 +40,11 @@ def dashboard(
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
 ) -> None:
     """Write state, alarms and plots of an endpoint into one HTML file that needs no other."""
-    from slipway.access import account_errors, open_access
+    from slipway.access import account_errors
     from slipway.operations.history import find_history
     from slipway.operations.status import find_model_status
 
-    project = current_project()
-    environment = project.environment(env)
-    access = open_access(environment, project.root)
+    project, environment, access = opened(env)
     with account_errors():
         found, unplanned, effects = find_model_status(project, name, environment, access, 0)
         if found.endpoint is None:

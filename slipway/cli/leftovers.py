@@ -11,8 +11,8 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
-    current_project,
     model_names,
+    opened,
     print_json,
 )
 from slipway.errors import UserError
@@ -30,12 +30,10 @@ def leftovers(
     as_json: JsonOption = False,
 ) -> None:
     """List resources that a destroyed model left in the account; exit 3 if there are any."""
-    from slipway.access import account_errors, open_access
+    from slipway.access import account_errors
     from slipway.operations.leftovers import find_kept, find_leftovers, find_stacks
 
-    project = current_project()
-    environment = project.environment(env)
-    access = open_access(environment, project.root)
+    project, environment, access = opened(env)
     nothing = f"Every model that has a stack in {env} has its file."
     with account_errors():
         if name is None:

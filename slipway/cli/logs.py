@@ -15,7 +15,7 @@ from slipway.cli.output import (
     EnvironmentOption,
     JsonOption,
     ModelArgument,
-    current_project,
+    opened,
 )
 from slipway.codes.code import Code
 from slipway.errors import UserError
@@ -46,14 +46,12 @@ def logs(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a model's containers wrote; `--json` prints a document for each line."""
-    from slipway.access import account_errors, open_access
+    from slipway.access import account_errors
     from slipway.deployed.traffic import account_time
     from slipway.operations.logs import find_groups, follow_log, read_log
 
     length = length_of(since)
-    project = current_project()
-    environment = project.environment(env)
-    access = open_access(environment, project.root)
+    project, environment, access = opened(env)
     with account_errors():
         # The copies of its base write an adapter's lines.
         writer = project.base_named_in(name) or name

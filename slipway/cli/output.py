@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from slipway.access import Access
+    from slipway.config.environments import Environment
     from slipway.project import Project
 
 
@@ -78,6 +80,15 @@ def current_project() -> Project:
     from slipway.project import Project
 
     return Project.find(Path.cwd())
+
+
+def opened(env: str) -> tuple[Project, Environment, Access]:
+    """Returns the project, an environment of it, and access to its account."""
+    from slipway.access import open_access
+
+    project = current_project()
+    environment = project.environment(env)
+    return project, environment, open_access(environment, project.root)
 
 
 def write_file(path: Path, text: str, shown: str) -> None:

@@ -10,8 +10,8 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
-    current_project,
     human_size,
+    opened,
     print_json,
 )
 from slipway.codes.code import Code
@@ -36,13 +36,11 @@ def prune(
     """List artifacts, job outputs, unfinished uploads and images that nothing refers to."""
     from datetime import UTC, datetime
 
-    from slipway.access import account_errors, open_access
+    from slipway.access import account_errors
     from slipway.pruning.prune import delete, find_unused
     from slipway.pruning.references import find_references
 
-    project = current_project()
-    environment = project.environment(env)
-    access = open_access(environment, project.root)
+    project, environment, access = opened(env)
     with account_errors():
         references = find_references(project.root, ref or [], access)
         unused = find_unused(environment, references, access, datetime.now(UTC))

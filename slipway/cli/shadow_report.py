@@ -14,7 +14,7 @@ from slipway.cli.output import (
     JsonOption,
     ModelArgument,
     as_lines,
-    current_project,
+    opened,
     print_json,
 )
 from slipway.operations.log_text import readable
@@ -29,13 +29,11 @@ def shadow_report(
     as_json: JsonOption = False,
 ) -> None:
     """Compare a shadow's captured answers and its latency with the production variant's."""
-    from slipway.access import account_errors, open_access
+    from slipway.access import account_errors
     from slipway.operations import shadow_report as operation
 
     length = length_of(since, operation.LONGEST)
-    project = current_project()
-    environment = project.environment(env)
-    access = open_access(environment, project.root)
+    project, environment, access = opened(env)
     with account_errors():
         found = operation.shadow_report(project, name, environment, access, length)
     if as_json:

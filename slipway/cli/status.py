@@ -19,7 +19,7 @@ from slipway.cli.output import (
     JsonOption,
     ModelArgument,
     as_lines,
-    current_project,
+    opened,
     print_json,
 )
 from slipway.operations.log_text import readable
@@ -39,12 +39,10 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show what an endpoint really serves, and its problems; exit 1 if there are any."""
-    from slipway.access import account_errors, open_access
+    from slipway.access import account_errors
     from slipway.operations.status import find_model_status
 
-    project = current_project()
-    environment = project.environment(env)
-    access = open_access(environment, project.root)
+    project, environment, access = opened(env)
     with account_errors():
         found, unplanned, effects = find_model_status(project, name, environment, access, lines)
     if as_json:
