@@ -2,10 +2,7 @@
 
 import gc
 import importlib.metadata
-import os
 import shutil
-import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -20,7 +17,6 @@ from containers.encoders.manifest import (
     write_manifest,
 )
 from containers.encoders.onnx_session import OnnxRuntimeSession
-from containers.jobs.child import run_process
 from containers.jobs.report import stage
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.tensorrt.compile.encoder_accuracy import measure_accuracy
@@ -37,11 +33,6 @@ _ONE_THREAD_A_CORE: Final = 0
 # weights of a trained model's size, differed by at most 0.0021 in all tasks. Random models with
 # weights ten times as large differ by up to 0.08, and are refused.
 _HALF_TOLERANCE: Final = 3e-2
-
-
-def main(scratch: Path, environ: Mapping[str, str]) -> int:
-    """Compiles into `scratch`; returns the exit code of the process."""
-    return run_worker(scratch, environ, prepare, compile_checkpoint)
 
 
 def compile_checkpoint(
@@ -128,4 +119,4 @@ def compile_checkpoint(
 
 
 if __name__ == "__main__":
-    run_process(lambda: main(Path(sys.argv[1]), os.environ))
+    run_worker(prepare, compile_checkpoint)

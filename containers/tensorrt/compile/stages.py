@@ -6,13 +6,15 @@ Nothing here imports torch, so that a job that cannot succeed ends in seconds.
 import importlib.metadata
 import importlib.util
 import json
+import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from containers.jobs.checkpoint_files import CheckpointFiles
-from containers.jobs.child import run_work
+from containers.jobs.child import run_process, run_work
 from containers.jobs.paths import JobPaths
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import CONFIG_FILE
@@ -52,13 +54,11 @@ _PACKAGES: Final = (
 
 
 def run_worker(
-    scratch: Path,
-    environ: Mapping[str, str],
     prepare: Callable[[JobPaths], Job[AskedT, CheckpointT]],
     compile_checkpoint: Callable[[Job[AskedT, CheckpointT], Gpu | None, Path], None],
-) -> int:
-    """Compiles into `scratch`; returns the exit code of the process."""
-    paths, _ = JobPaths.read(environ)
+) -> NoReturn:
+    """Runs the process that compiles into the scratch directory of its argument."""
+    scratch, (paths, _) = Path(sys.argv[1]), JobPaths.read(os.environ)
 
     def work() -> None:
         job = prepare(paths)
@@ -67,7 +67,7 @@ def run_worker(
         _import_packages()
         compile_checkpoint(job, gpu, scratch)
 
-    return run_work(work, scratch=scratch, output_dir=paths.output)
+    run_process(lambda: run_work(work, scratch=scratch, output_dir=paths.output))
 
 
 def _import_packages() -> None:

@@ -5,14 +5,10 @@ failure.
 """
 
 import gc
-import os
 import shutil
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from containers.jobs.checkpoint_files import tokenizer_problem
-from containers.jobs.child import run_process
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.compile.checkpoint import Checkpoint, prepare
@@ -28,11 +24,6 @@ from containers.tensorrt.compile.stages import (
 )
 from containers.tensorrt.engine_metadata import ENGINE_FILE, Gpu, candidate_count
 from containers.tensorrt.model_directory import GRAPH_FILE
-
-
-def main(scratch: Path, environ: Mapping[str, str]) -> int:
-    """Compiles into `scratch`; returns the exit code of the process."""
-    return run_worker(scratch, environ, prepare, compile_checkpoint)
 
 
 def compile_checkpoint(
@@ -103,4 +94,4 @@ def compile_checkpoint(
 
 
 if __name__ == "__main__":
-    run_process(lambda: main(Path(sys.argv[1]), os.environ))
+    run_worker(prepare, compile_checkpoint)

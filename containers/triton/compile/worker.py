@@ -5,13 +5,9 @@ failure.
 """
 
 import gc
-import os
 import shutil
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
-from containers.jobs.child import run_process
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.compile.job import Hyperparameters, Job
@@ -24,11 +20,6 @@ from containers.triton.engine_metadata import (
     decoder_profiles,
     encoder_profiles,
 )
-
-
-def main(scratch: Path, environ: Mapping[str, str]) -> int:
-    """Compiles into `scratch`; returns the exit code of the process."""
-    return run_worker(scratch, environ, prepare, compile_checkpoint)
 
 
 def compile_checkpoint(
@@ -74,4 +65,4 @@ def compile_checkpoint(
 
 
 if __name__ == "__main__":
-    run_process(lambda: main(Path(sys.argv[1]), os.environ))
+    run_worker(prepare, compile_checkpoint)
