@@ -167,6 +167,12 @@ InstanceType = Annotated[
     AfterValidator(_known_instance_type),
     WithJsonSchema({"type": "string", "format": INSTANCE_TYPE_REFERENCE}),
 ]
+# Of instances, copies or requests.
+Count = Annotated[int, Field(ge=1, le=1000)]
+CountFromZero = Annotated[int, Field(ge=0, le=1000)]
+QueueLength = Annotated[int, Field(ge=1, le=100_000)]
+Tokens = Annotated[int, Field(ge=1, le=32768)]
+PauseSeconds = Annotated[int, Field(ge=0, le=3600)]
 Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 # Application autoscaling takes none beyond 2^360; no fleet has one beyond these.
 Target = Annotated[float, Field(ge=0.001, le=1_000_000_000, allow_inf_nan=False)]

@@ -6,6 +6,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from slipway.config.sections.base import (
+    Count,
     InstanceType,
     LogRetentionDays,
     Percent,
@@ -175,10 +176,8 @@ class AsyncInference(Section):
         description="KMS key of encrypted topics, which the execution role may use.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
     )
-    max_concurrent_invocations_per_instance: int = Field(
+    max_concurrent_invocations_per_instance: Count = Field(
         1,
-        ge=1,
-        le=1000,
         description="Number of requests that one instance computes at a time.",
         examples=[4],
     )
@@ -338,10 +337,8 @@ class Endpoint(Section):
         "capacity that it reserves, and stop serving when it ends.",
         examples=["arn:aws:sagemaker:us-east-1:123456789012:training-plan/p5-for-search"],
     )
-    instance_count: int = Field(
+    instance_count: Count = Field(
         1,
-        ge=1,
-        le=1000,
         description="Instances. With `autoscaling`, those at creation, which `min_instance_count` "
         "raises at once.",
         examples=[2],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from slipway.config.sections.alarms import ALARM_KINDS
-from slipway.config.sections.base import Section
+from slipway.config.sections.base import PauseSeconds, Section
 
 if TYPE_CHECKING:
     AlarmName = str
@@ -59,18 +59,14 @@ class Rollout(Section):
         "`rollback_step_percent`.",
         examples=[1],
     )
-    wait_seconds: int = Field(
+    wait_seconds: PauseSeconds = Field(
         300,
-        ge=0,
-        le=3600,
         description="Time that the alarms are watched after each step. `all_at_once` is one step. "
         "At least the alarms' `evaluation_periods_minutes`.",
         examples=[600],
     )
-    termination_wait_seconds: int = Field(
+    termination_wait_seconds: PauseSeconds = Field(
         0,
-        ge=0,
-        le=3600,
         description="Time that the old fleet stays, so that going back is quick. Not with "
         "`rolling`.",
         examples=[300],

@@ -5,21 +5,19 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from slipway.config.names import NAME_PATTERN
-from slipway.config.sections.base import Section, Target
+from slipway.config.sections.base import Count, CountFromZero, PauseSeconds, Section, Target
 from slipway.config.sections.times import Times
 
 
 class CopySchedule(Times):
     """Other bounds of the copies at certain times."""
 
-    min_copies: int = Field(
-        ge=0,
-        le=1000,
+    min_copies: CountFromZero = Field(
         description="Copies at rest from then on. With 1 or more, the endpoint wakes then and "
         "stays awake.",
         examples=[1],
     )
-    max_copies: int = Field(ge=1, le=1000, description="Copies at most from then on.", examples=[4])
+    max_copies: Count = Field(description="Copies at most from then on.", examples=[4])
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -54,25 +52,19 @@ class ScaleToZero(Section):
         "it the model has an endpoint of its own.",
         examples=["gpt2-autocomplete"],
     )
-    max_copies: int = Field(
-        ge=1,
-        le=1000,
+    max_copies: Count = Field(
         description="Most copies of the model. With the schedules it is the upper bound of the "
         "cost.",
         examples=[4],
     )
-    min_copies: int = Field(
+    min_copies: CountFromZero = Field(
         0,
-        ge=0,
-        le=1000,
         description="Fewest copies. With 1 or more the model never sleeps, and the instances of "
         "these copies are always billed.",
         examples=[1],
     )
-    min_instance_count: int = Field(
+    min_instance_count: CountFromZero = Field(
         0,
-        ge=0,
-        le=1000,
         description="Fewest instances. They run, and are billed, without copies too, so a wake "
         "waits for a copy alone. Set 1 where SageMaker refuses 0.",
         examples=[1],
@@ -142,11 +134,11 @@ class ScaleToZero(Section):
         description="Most main memory of one copy. Without it SageMaker sets no limit.",
         examples=[4096],
     )
-    scale_in_cooldown_seconds: int = Field(
-        300, ge=0, le=3600, description="Pause after removing copies.", examples=[300]
+    scale_in_cooldown_seconds: PauseSeconds = Field(
+        300, description="Pause after removing copies.", examples=[300]
     )
-    scale_out_cooldown_seconds: int = Field(
-        60, ge=0, le=3600, description="Pause after adding copies.", examples=[60]
+    scale_out_cooldown_seconds: PauseSeconds = Field(
+        60, description="Pause after adding copies.", examples=[60]
     )
     schedules: Annotated[tuple[CopySchedule, ...], Field(strict=False)] = Field(
         (), max_length=20, description="Other bounds of the copies at certain times."

@@ -4,19 +4,24 @@ from typing import Annotated
 
 from pydantic import Field
 
-from slipway.config.sections.base import Percent, Section, Target
+from slipway.config.sections.base import (
+    Count,
+    CountFromZero,
+    PauseSeconds,
+    Percent,
+    Section,
+    Target,
+)
 from slipway.config.sections.times import Times
 
 
 class Schedule(Times):
     """Other bounds at certain times."""
 
-    min_instance_count: int = Field(
-        ge=0, le=1000, description="Instances at rest from then on.", examples=[4]
+    min_instance_count: CountFromZero = Field(
+        description="Instances at rest from then on.", examples=[4]
     )
-    max_instance_count: int = Field(
-        ge=1, le=1000, description="Instances at most from then on.", examples=[12]
-    )
+    max_instance_count: Count = Field(description="Instances at most from then on.", examples=[12])
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -34,21 +39,17 @@ class Step(Section):
         description="Load of an instance from which the step applies, as a multiple of the target.",
         examples=[2],
     )
-    add_instances: int = Field(ge=1, le=1000, description="Instances to add.", examples=[4])
+    add_instances: Count = Field(description="Instances to add.", examples=[4])
 
 
 class Autoscaling(Section):
     """Target tracking: the fleet grows and shrinks to hold the load of one instance."""
 
-    min_instance_count: int = Field(
-        ge=0,
-        le=1000,
+    min_instance_count: CountFromZero = Field(
         description="Fewest instances. 0 is possible only with `mode: async`.",
         examples=[1],
     )
-    max_instance_count: int = Field(
-        ge=1,
-        le=1000,
+    max_instance_count: Count = Field(
         description="Most instances, and therefore the upper bound of the cost.",
         examples=[4],
     )
@@ -85,11 +86,11 @@ class Autoscaling(Section):
     schedules: Annotated[tuple[Schedule, ...], Field(strict=False)] = Field(
         (), max_length=20, description="Other bounds at certain times."
     )
-    scale_in_cooldown_seconds: int = Field(
-        300, ge=0, le=3600, description="Pause after removing instances.", examples=[300]
+    scale_in_cooldown_seconds: PauseSeconds = Field(
+        300, description="Pause after removing instances.", examples=[300]
     )
-    scale_out_cooldown_seconds: int = Field(
-        60, ge=0, le=3600, description="Pause after adding instances.", examples=[60]
+    scale_out_cooldown_seconds: PauseSeconds = Field(
+        60, description="Pause after adding instances.", examples=[60]
     )
 
     @property

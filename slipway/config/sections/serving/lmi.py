@@ -11,7 +11,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from slipway.config.sections.base import Environment, ProjectPath, Section
+from slipway.config.sections.base import Environment, ProjectPath, QueueLength, Section
 from slipway.config.sections.serving.dtype import LmiDtype
 
 OptionValue = str | int | float | bool
@@ -128,10 +128,8 @@ class LmiServing(Section):
         description="Longest time that a request waits for others.",
         examples=[100],
     )
-    max_queue_length: int = Field(
+    max_queue_length: QueueLength = Field(
         1000,
-        ge=1,
-        le=100_000,
         description="Largest number of requests that may wait: `job_queue_size`.",
         examples=[1000],
     )

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from slipway.config.sections.base import Section
+from slipway.config.sections.base import Section, Tokens
 from slipway.config.sections.serving.batching import (
     MAX_BATCH_DELAY_MILLISECONDS,
     MAX_QUEUE_LENGTH,
@@ -72,24 +72,18 @@ class TensorRTServing(Section):
     )
     max_batch_delay_milliseconds: int = MAX_BATCH_DELAY_MILLISECONDS
     max_queue_length: int = MAX_QUEUE_LENGTH
-    max_input_tokens: int | None = Field(
+    max_input_tokens: Tokens | None = Field(
         None,
-        ge=1,
-        le=32_768,
         description="Longest prompt that is accepted, in tokens.",
         examples=[32],
     )
-    max_new_tokens: int | None = Field(
+    max_new_tokens: Tokens | None = Field(
         None,
-        ge=1,
-        le=32_768,
         description="Largest number of tokens that one request may generate.",
         examples=[30],
     )
-    default_new_tokens: int | None = Field(
+    default_new_tokens: Tokens | None = Field(
         None,
-        ge=1,
-        le=32_768,
         description="Tokens that are generated when a request does not name a number.",
         examples=[12],
     )

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from slipway.config.sections.base import Environment, ProjectPath, Section
+from slipway.config.sections.base import Environment, ProjectPath, QueueLength, Section, Tokens
 
 
 class TritonServing(Section):
@@ -50,10 +50,8 @@ class TritonServing(Section):
         "requests that are there.",
         examples=[0],
     )
-    max_queue_length: int = Field(
+    max_queue_length: QueueLength = Field(
         256,
-        ge=1,
-        le=100_000,
         description="Largest number of requests that may wait. Further ones are answered 503.",
         examples=[256],
     )
@@ -64,17 +62,13 @@ class TritonServing(Section):
         description="Copies of the model on one GPU, or on the instance where it has none.",
         examples=[1],
     )
-    max_input_tokens: int | None = Field(
+    max_input_tokens: Tokens | None = Field(
         None,
-        ge=1,
-        le=32_768,
         description="Longest text that is accepted, in tokens. Slipway's model needs it.",
         examples=[64],
     )
-    max_new_tokens: int | None = Field(
+    max_new_tokens: Tokens | None = Field(
         None,
-        ge=1,
-        le=32_768,
         description="Largest number of tokens that one request may generate. Slipway's model "
         "needs it.",
         examples=[64],
