@@ -27,6 +27,15 @@ _PEERS = {
 }
 # The rule that EC2 gives a group without egress rules.
 _ALL_OUTBOUND = {"IpProtocol": "-1", "CidrIp": "0.0.0.0/0"}
+_ENDPOINT_MEMBERS = (
+    "PrivateDnsEnabled",
+    "RouteTableIds",
+    "SecurityGroupIds",
+    "ServiceName",
+    "SubnetIds",
+    "VpcEndpointType",
+    "VpcId",
+)
 
 
 class SecurityGroupHandler(ResourceHandler):
@@ -90,34 +99,14 @@ class VpcEndpointHandler(ResourceHandler):
     """AWS::EC2::VPCEndpoint."""
 
     type_name = "AWS::EC2::VPCEndpoint"
-    properties = frozenset(
-        {
-            "PrivateDnsEnabled",
-            "RouteTableIds",
-            "SecurityGroupIds",
-            "ServiceName",
-            "SubnetIds",
-            "Tags",
-            "VpcEndpointType",
-            "VpcId",
-        }
-    )
+    properties = frozenset({*_ENDPOINT_MEMBERS, "Tags"})
     attributes = frozenset({"Id"})
     tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Calls CreateVpcEndpoint."""
-        names = (
-            "PrivateDnsEnabled",
-            "RouteTableIds",
-            "SecurityGroupIds",
-            "ServiceName",
-            "SubnetIds",
-            "VpcEndpointType",
-            "VpcId",
-        )
         request = {
-            **selected(properties, *names),
+            **selected(properties, *_ENDPOINT_MEMBERS),
             "TagSpecifications": _tag_specifications("vpc-endpoint", properties),
         }
         answer = call(context.client("ec2"), "CreateVpcEndpoint", request)
