@@ -29,6 +29,7 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import FOUNDATION_ID, artifact_place
 from slipway.planning.artifacts import any_source, has_source
 from slipway.planning.families import deployment_of
+from slipway.planning.partial import rules_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
@@ -307,7 +308,7 @@ def _artifacts_stack(
     except UserError:
         return None  # the model's stack carries the report
     deployment = deployment_of(config, environment)
-    if any(list(rule(deployment)) for rule in isolation.RULES):
+    if any(list(rule(deployment)) for rule in rules_of(isolation)):
         return None
     return ArtifactsStack(
         app,
