@@ -9,13 +9,11 @@ from slipway.planning.deployment import Deployment, problem
 
 
 def encoder_batches(deployment: Deployment) -> Iterator[Problem]:
-    """Yields the problems with batches and buckets of an encoder that its container refuses."""
-    yield from _queue_holds_a_batch(deployment)
-    yield from _buckets_end_at_the_longest(deployment)
+    """Yields the problems with batches and buckets of an encoder that its container refuses.
 
-
-def _queue_holds_a_batch(deployment: Deployment) -> Iterator[Problem]:
-    """The container refuses to start with a queue in which no batch could fill."""
+    It does not start with a queue in which no batch could fill, and expects its longest graph to be
+    of `sequence_length`.
+    """
     serving: Any = deployment.config.serving
     if serving.max_queue_length < serving.batch_size:
         yield problem(
@@ -24,11 +22,6 @@ def _queue_holds_a_batch(deployment: Deployment) -> Iterator[Problem]:
             "Raise `max_queue_length` or lower `batch_size`.",
             ("serving", "max_queue_length"),
         )
-
-
-def _buckets_end_at_the_longest(deployment: Deployment) -> Iterator[Problem]:
-    """The container expects its longest graph to be of `sequence_length`."""
-    serving: Any = deployment.config.serving
     if serving.sequence_lengths is None:
         return
     lengths = serving.sequence_lengths
