@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 
 # botocore's maximum of InvokeEndpoint's Body, in both directions.
 MAX_BODY_BYTES = 6_291_456
+# https://docs.aws.amazon.com/sagemaker/latest/dg/serverless-endpoints-invoke.html
+_MAX_SERVERLESS_BODY_BYTES = 4_194_304
 # https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
 RESPONSE_TIMEOUT_SECONDS = 60.0
 # A slow shadow variant must not fill the memory, so further copies are left out. SageMaker names no
@@ -217,6 +219,10 @@ class InvocationApi:
         entered = enter_component(endpoint, environ, hosting.find_component, hosting.metrics, body)
         if entered is None:
             entered = _enter(endpoint, name, environ.get(_TARGET_VARIANT))
+        if len(body) > _most_bytes(entered):
+            entered.variant.leave()
+            # The words are in https://github.com/aws/sagemaker-python-sdk/issues/4271.
+            raise validation_error(f"Request {environ['slipway.request_id']} has oversize body.")
         invocation = _Invocation(
             entered=entered,
             body=body,
@@ -312,8 +318,8 @@ class _Invocation:
             body = b"".join(stream.chunks())
         self.answered = time.perf_counter()
         self.status = stream.status
-        if len(body) > MAX_BODY_BYTES:
-            raise self._model_error(stream.status, f"The response exceeds {MAX_BODY_BYTES} bytes.")
+        if len(body) > (most := _most_bytes(self.entered)):
+            raise self._model_error(stream.status, f"The response exceeds {most} bytes.")
         return body
 
     def parts(self, stream: ContainerStream) -> Iterator[bytes]:
@@ -373,6 +379,11 @@ class _Invocation:
 
     def _model_error(self, status: int, text: str) -> InvocationError:
         return model_error(status, text, self.region, self.endpoint_name)
+
+
+def _most_bytes(entered: Entered) -> int:
+    is_serverless = entered.variant.memory_bytes is not None
+    return _MAX_SERVERLESS_BODY_BYTES if is_serverless else MAX_BODY_BYTES
 
 
 def _enter(endpoint: Endpoint | None, name: str, target: str | None) -> Entered:

@@ -70,6 +70,17 @@ def test_a_request_beyond_the_concurrency_is_throttled(account, archived, tmp_pa
     account.delete(name)
 
 
+def test_bodies_have_4_mb_at_most(account, archived):
+    name, limit = account.serve(archived()), 4_194_304
+    assert len(account.invoke(name, "x" * limit)) == limit
+    invoke = account.runtime.invoke_endpoint
+    message = refused(invoke, EndpointName=name, Body=b"x" * (limit + 1))
+    assert message.endswith("has oversize body.")
+    with pytest.raises(ClientError, match=f"The response exceeds {limit} bytes"):
+        invoke(EndpointName=name, Body=f"large {limit + 1}".encode())
+    account.delete(name)
+
+
 def test_idle_containers_end_and_provisioned_ones_stay(tmp_path):
     clock = AccountClock()
     with started(tmp_path, clock=clock, time_scale=0.02) as account:
