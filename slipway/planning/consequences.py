@@ -197,7 +197,7 @@ def fleet_of(plan: DeploymentPlan, changed: Mapping[str, Setting]) -> str:
 
 def _of_variant(variant: VariantPlan, plan: DeploymentPlan, *, is_other_type: bool) -> str:
     if variant.serverless is not None:
-        return "new containers start with the next requests, in the same concurrency"
+        return "new containers start with the next requests"
     scaling = None if variant is plan.shadow else plan.config.autoscaling
     # An update keeps the number of instances that scaling chose.
     most = variant.instance_count if scaling is None else scaling.largest_count

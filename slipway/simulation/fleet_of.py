@@ -51,7 +51,7 @@ def fleet_of(plan: DeploymentPlan) -> SimulatedFleet:
         Problem(
             Code.NOT_SIMULATED,
             Kind.COMPATIBILITY,
-            message,
+            f"not simulated: {message}",
             "Simulate another model, or the config without that setting.",
             field,
         )

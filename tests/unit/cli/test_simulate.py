@@ -135,8 +135,8 @@ def test_plots_are_in_one_page(slipway_command: Any, tmp_path: Path):
 def test_what_is_not_simulated_is_refused_by_name(slipway_command: Any):
     code, _, errors = slipway_command("simulate", "gpu", "--traffic", "constant:rate=1", *ARGUMENTS)
     assert code == 1
-    assert "autoscaling.target_gpu_utilization_percent: how busy a GPU is" in errors
-    assert "endpoint.shadow: a shadow variant [SW752]" in errors
+    assert "autoscaling.target_gpu_utilization_percent: not simulated: how busy a GPU is" in errors
+    assert "endpoint.shadow: not simulated: a shadow variant [SW752]" in errors
     for option in (("--target", "5"), ("--p99", "100")):
         code, _, errors = slipway_command(
             "simulate", "fixed", "--traffic", "constant:rate=1", *ARGUMENTS, *option
