@@ -168,10 +168,7 @@ def invoke(
     others = {"--variant": variant, "--stream": stream or None} if is_queue else {}
     options = dict(zip(MEMBERS | QUEUE_MEMBERS, values, strict=True)) | others
     options["--inline"] = None if is_queue else inline or None
-    _require_no(
-        {option: value for option, value in options.items() if option not in members},
-        "asynchronous" if is_queue else "not asynchronous",
-    )
+    _check_options(options, members, "asynchronous" if is_queue else "not asynchronous")
     read = {name: value for name, value in options.items() if name in members}
     given = {members[name]: value for name, value in read.items() if value is not None}
     request = Request(endpoint, content, content_type, accept, variant, component, given)
@@ -262,15 +259,19 @@ def _ask_queue(
     typer.echo(f"answered after {answer.waited_seconds:.1f} s: {answer.output_location}", err=True)
 
 
-def _require_no(options: "Mapping[str, str | int | None]", mode: str) -> None:
-    """Refuses options that endpoints of a mode have no use for; raises `UserError`."""
-    unread = next((option for option, value in options.items() if value is not None), None)
-    if unread is not None:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
-            f"`{unread}` has no effect: the endpoint is {mode}",
-            f"Leave out `{unread}`.",
-        )
+def _check_options(
+    options: "Mapping[str, str | int | None]", members: "Mapping[str, str]", mode: str
+) -> None:
+    """Refuses empty options, and those that a mode has no use for; raises `UserError`."""
+    found = [
+        (f"`{option}` has no effect: the endpoint is {mode}", f"Leave out `{option}`.")
+        if option not in members
+        else (f"`{option}` is empty", "Give it a value, or leave it out.")
+        for option, value in options.items()
+        if value == "" or (value is not None and option not in members)
+    ]
+    if found:
+        raise UserError([Problem(Code.WRONG_OPTIONS, Kind.STATE, *each) for each in found])
 
 
 def _show_wait(endpoint: str, limit_seconds: float) -> "Callable[[float], None]":

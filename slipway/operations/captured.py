@@ -45,6 +45,12 @@ class Captured:
     form: bytes | None
 
 
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return str(error) if isinstance(error, ValueError) else "its values have other types"
+
+
 # Any: boto3's clients, and JSON of any form.
 def read_captured(s3: Any, bucket: str, folder: str, since: datetime) -> list[Captured]:
     """Returns what was captured since a time, in its order; raises `UserError` for other lines."""
@@ -57,7 +63,7 @@ def read_captured(s3: Any, bucket: str, folder: str, since: datetime) -> list[Ca
             try:
                 found.append(_captured((each["Key"], number), line))
             except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-                message = f"the line is no captured request with its answer: {error}"
+                message = f"the line is no captured request with its answer: {_reason(error)}"
                 remedy = "Look at later lines with a shorter `--since`, or remove the object."
                 place = Location(f"s3://{bucket}/{each['Key']}", number, 1)
                 problem = Problem(Code.CAPTURED_UNREADABLE, Kind.SHAPE, message, remedy)

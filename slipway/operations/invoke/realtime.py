@@ -273,6 +273,8 @@ def refused(endpoint_name: str, error: ClientError) -> UserError:
             message,
             f"`slipway status {model} --env {environment}` shows the deployment.",
         )
+    if code in ("ValidationError", "ValidationException"):
+        look = "Change what the message names in the request or its options."
     return UserError.of(Code.INVOKE_REFUSED, f"{code}: {message}", look)
 
 

@@ -266,6 +266,13 @@ def test_a_request_of_a_queue_has_the_members_of_its_options(tmp_path, monkeypat
         given = f"--{next(iter(option)).replace('_', '-')}"
         with pytest.raises(UserError, match=f"`{given}` has no effect: the endpoint is {mode}"):
             invoke(name, "{}", **option)
+    with pytest.raises(UserError) as caught:
+        invoke("tiny", "{}", filename="", inference_id="", session_id="a")
+    assert [each.message for each in caught.value.problems] == [
+        "`--session-id` has no effect: the endpoint is asynchronous",
+        "`--inference-id` is empty",
+        "`--filename` is empty",
+    ]
 
 
 def test_a_request_to_a_guest_names_the_endpoint_of_its_host(tmp_path, monkeypatch):

@@ -224,5 +224,6 @@ def test_every_line_that_is_no_record_is_told_with_its_place(report: Any) -> Non
     told = [line for line in error.splitlines() if line.startswith("- ")]
     assert [line.partition(": ")[0] for line in told] == [f"{place}:{n}:1" for n in (1, 2, 3)]
     assert told[1].endswith(
-        "the line is no captured request with its answer: 'endpointOutput' [SW819]"
+        "the line is no captured request with its answer: 'endpointOutput' is missing [SW819]"
     )
+    assert told[2].endswith("its values have other types [SW819]")
