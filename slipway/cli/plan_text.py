@@ -54,6 +54,10 @@ def _image_and_files(served: ServedModel) -> Iterator[tuple[str, str]]:
             "base image",
             served.image.base + ("" if "@" in served.image.base else ", by its tag only"),
         )
+    if served.image.private_registry is not None:
+        function = served.image.credentials_function_arn
+        credentials = "no credentials" if function is None else f"the credentials of {function}"
+        yield "registry", f"through the VPC, with {credentials}"
     yield "artifact", _files(served.artifact)
     if served.weights is not None:
         yield "weights", f"{_files(served.weights)}, copied by the container"
@@ -77,10 +81,10 @@ def _adapter(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
 
 
 def _files(artifact: ArtifactPlan) -> str:
-    if not artifact.published:
-        return f"{artifact.s3_uri} (not published)"
     size = human_size(artifact.size_bytes)
-    return f"{artifact.s3_uri} ({size}, {artifact.file_count} files, for {artifact.target})"
+    about = f"{size}, {counted(artifact.file_count, 'file')}, for {artifact.target}"
+    licence = ", its licence accepted" if artifact.accepts_eula else ""
+    return f"{artifact.data_uri} ({about if artifact.published else 'not published'}{licence})"
 
 
 def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
@@ -166,6 +170,10 @@ def _network(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     yield "isolation", "no outbound network" if settings.network_isolation else "network open"
     if plan.vpc is not None:
         yield "vpc", _vpc(plan.vpc)
+    if settings.ssm_access:
+        yield "sessions", "of Systems Manager open a shell in the container"
+    if (dump := settings.core_dump) is not None:
+        yield "core dumps", f"below {_uri(dump.destination)}{_with_key('encrypted', dump.key_arn)}"
     if settings.queue is not None:
         yield from _queue(settings.queue)
 

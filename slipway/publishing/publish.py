@@ -345,7 +345,7 @@ def _require_object(files: FileSet, deployment: Deployment) -> FileSet:
     raise UserError.of(
         Code.MODEL_DATA_OBJECT,
         f"the artifact has no file {name}",
-        f"Name one of its {len(files.sizes_bytes)} files, or remove `model_data_object`.",
+        f"Name one of {', '.join(sorted(files.sizes_bytes)[:5])}, or remove `model_data_object`.",
         field=("serving", "model_data_object"),
     )
 

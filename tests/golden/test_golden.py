@@ -49,8 +49,8 @@ TEMPLATES = [name for name in STACKS if name not in WITHOUT_TEMPLATE]
 # Each family, and each section that changes what a plan says.
 PLANS = (
     "async", "custom-image", "data-capture", "guest", "instance-pool", "lmi-partition",
-    "neuron-latency", "pool-of-two-engines", "scale-to-zero-vpc", "scale-to-zero-warm",
-    "schedules", "serverless", "shadow", "tensorrt-v100", "triton-tensorrt",
+    "neuron-latency", "pool-of-two-engines", "private-registry", "scale-to-zero-vpc",
+    "scale-to-zero-warm", "schedules", "serverless", "shadow", "tensorrt-v100", "triton-tensorrt",
     "variants-of-two-models",
 )  # fmt: skip
 PLAN_AS_JSON = "lmi-partition"
