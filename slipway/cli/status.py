@@ -131,6 +131,7 @@ def status_rows(
             count = f"{variant.current_instance_count} of {variant.desired_instance_count}"
             types = ", or ".join(variant.instance_types) or "unknown"
             rows.append(("instances", f"{count} x {types} ({variant.name}, {bounds})"))
+            rows += [("running", f"{n} x {name}") for name, n in variant.running.items()]
         if (component := endpoint.component) is not None:
             bounds = (
                 "not scaled"

@@ -118,6 +118,15 @@ def instance_types_of(variant: Raw) -> tuple[str, ...]:
     return tuple(item["InstanceType"] for item in pool) or (variant["InstanceType"],)
 
 
+def running_instances(variant: Raw) -> dict[str, int]:
+    """Returns a live variant's instances by type, of which its pool runs any; none of no pool."""
+    pool = (
+        (each["InstanceType"], each["CurrentInstanceCount"])
+        for each in variant.get("InstancePools", ())
+    )
+    return {name: count for name, count in pool if count}
+
+
 # Any: a number of any kind.
 def whole(value: Any) -> Any:
     """Returns a number as people write it: 600, and not 600.0."""

@@ -17,6 +17,7 @@ from slipway.access import Access, paged
 from slipway.config.environments import Environment
 from slipway.deployed.calls import describe_endpoint, scaling_items
 from slipway.deployed.described import Raw
+from slipway.deployed.fields import running_instances
 from slipway.deployed.served import Served, served_by
 from slipway.deployed.traffic import (
     IDLE_DAYS,
@@ -305,7 +306,10 @@ def _row(
     described = live.component or live.described
     status = described.get("InferenceComponentStatus") or live.described["EndpointStatus"]
     count = sum(each.get("CurrentInstanceCount", 0) for each in live.variants)
-    types = dict.fromkeys(map(_first, live.types.values()))
+    running = {each["VariantName"]: running_instances(each) for each in live.variants}
+    types = dict.fromkeys(
+        each for name, pool in live.types.items() for each in running.get(name) or (_first(pool),)
+    )
     is_asleep = live.component is not None and not any(live.counts.values())
     if not state and status == "InService":
         state = SLEEPS if is_asleep else IN_SERVICE
@@ -352,7 +356,8 @@ def _cost(
         count = each.get("CurrentInstanceCount", 0)
         if live.is_serverless:
             types, count = (SERVERLESS,), 1  # of an unknown price
-        running.append(PaidFleet((_first(types),), count, count, count, size))
+        started = running_instances(each) or {_first(types): count}
+        running += [PaidFleet((name,), n, n, n, size) for name, n in started.items()]
     cost = estimate_cost(running, region)
     if plan is None:
         return cost.instances.expected, cost.instances.expected

@@ -5,7 +5,7 @@ only the comparison shows this. Nothing here changes anything.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from slipway.deployed.calls import (
     endpoint_alarms,
     scaling_items,
 )
+from slipway.deployed.fields import running_instances
 from slipway.deployed.served import Served, base_name, config_name, same_config, served_by
 from slipway.deployed.traffic import (
     Traffic,
@@ -48,7 +49,8 @@ _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting"
 class Variant:
     """A live production variant and its scaling bounds; counts are instances.
 
-    `serverless` is its ServerlessConfig; None with instances.
+    `serverless` is its ServerlessConfig; None with instances. `running` has the instances of a
+    pool by their type.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Variant:
     min_instance_count: int | None
     max_instance_count: int | None
     serverless: Mapping[str, int] | None = None
+    running: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -420,6 +423,7 @@ def _endpoint(
                 current_instance_count=item.get("CurrentInstanceCount", 0),
                 desired_instance_count=item.get("DesiredInstanceCount", 0),
                 serverless=item.get("CurrentServerlessConfig"),
+                running=running_instances(item),
                 min_instance_count=low,
                 max_instance_count=high,
             )
