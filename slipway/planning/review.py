@@ -8,7 +8,7 @@ from slipway.planning.bill import Bill, Part, bill_of
 from slipway.planning.consequences import Consequence, Consequences, as_text, consequences
 from slipway.planning.cost import UsdPerMonth
 from slipway.planning.execution_rights import RoleContext, execution_rights
-from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel, counted
 from slipway.planning.statements import Key, Statement
 
 NEW, REMOVED, RENAMED, UNKNOWN = "new", "removed", "renamed", "unknown"
@@ -211,9 +211,8 @@ def _told_of_model(served: ServedModel, suffix: str) -> dict[str, str]:
 def _artifact(artifact: ArtifactPlan) -> str:
     if not artifact.published:
         return "not published"
-    return (
-        f"{artifact.size_bytes / 1e9:.3g} GB in {artifact.file_count} files, for {artifact.target}"
-    )
+    files = counted(artifact.file_count, "file")
+    return f"{artifact.size_bytes / 1e9:.3g} GB in {files}, for {artifact.target}"
 
 
 def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:

@@ -16,6 +16,7 @@ _WORDS = {
     "realtime": "real-time",
     "async": "asynchronous",
     "scale_to_zero": "an endpoint of inference components",
+    "serverless": "serverless",
 }
 
 
@@ -23,8 +24,9 @@ def compare_mode(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
     """Compares the live endpoint's mode with a plan.
 
     SageMaker refuses to remove a queue, in the words of
-    https://github.com/aws/sagemaker-python-sdk/pull/3124 (read 2026-11-28). AWS documents no other
-    update between the modes.
+    https://github.com/aws/sagemaker-python-sdk/pull/3124 (read 2026-11-28), and to make an endpoint
+    serverless: https://docs.aws.amazon.com/sagemaker/latest/dg/serverless-endpoints-update.html
+    (read 2026-11-29). AWS documents no other update between the modes.
     """
     sagemaker = access.client("sagemaker")
     if (moved := _moved(sagemaker, plan)) is not None:
@@ -41,12 +43,11 @@ def compare_mode(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
         yield f"not compared: the mode of {plan.endpoint_name}, as {config} was deleted"
     elif live != plan.config.endpoint.mode:
         owner, mode = plan.host or plan.config.name, plan.config.endpoint.mode
+        is_refused = live == "async" or mode == "serverless"
         yield wrong(
             Code.MODE_CHANGE,
             f"{plan.endpoint_name} is {_WORDS[live]} and would become {_WORDS[mode]}, "
-            + (
-                "which SageMaker refuses" if live == "async" else "and AWS documents no such update"
-            ),
+            + ("which SageMaker refuses" if is_refused else "and AWS documents no such update"),
             f"Run `cdk destroy {owner} -c models={owner} -c env={plan.environment.name}` when "
             "nobody uses the endpoint, then deploy.",
         )

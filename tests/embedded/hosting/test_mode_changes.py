@@ -1,5 +1,6 @@
 """Preflight's look at the mode of a live endpoint: AWS documents no update between the modes."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from slipway.operations.preflight.mode import compare_mode
 from slipway.planning.plan import DeploymentPlan
 from tests.embedded.hosting.hosted_components import Hosted
 from tests.support.accounts import access_to
+from tests.support.golden_cases import make_plan
 from tests.support.plans import plan_for, renamed
 from tests.support.projects import model_config
 
@@ -56,4 +58,12 @@ def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account: Any, acces
     assert parted(compare_mode(planned(awake, SCALED), access)) == (
         [f"not compared: the mode of {awake}, as {config} was deleted"],
         [],
+    )
+
+
+def test_instances_do_not_become_serverless(account: Any, access: Access, tmp_path: Path) -> None:
+    plan = renamed(make_plan("serverless", tmp_path), endpoint_name=account.endpoint())
+    _, (problem,) = parted(compare_mode(plan, access))
+    assert problem.message == (
+        f"{plan.endpoint_name} is real-time and would become serverless, which SageMaker refuses"
     )
