@@ -63,7 +63,8 @@ def engine_fits_gpu(deployment: Deployment) -> Iterator[Problem]:
 
 def fallback_types_share_one_target(deployment: Deployment) -> Iterator[Problem]:
     """A pool has one artifact: an engine for one compute capability (facts: hosting, rule 12)."""
-    if not deployment.builds_engine:
+    # `instances` may be missing, which is a problem of its own.
+    if not deployment.builds_engine or not deployment.placements:
         return
     for placement in deployment.placements[1:]:
         first, capability = deployment.placements[0], placement.instance.compute_capability

@@ -80,6 +80,11 @@ def test_without_an_engine_of_its_own_a_type_of_another_gpu_is_refused(tmp_path:
     assert "an engine of its own with `endpoint.model_overrides`" in found.remedy
 
 
+def test_a_missing_pool_is_told_and_ends_no_rule(tmp_path: Path):
+    (found,) = problems(project(tmp_path, "endpoint:\n", (f"  instances: {POOL[1]}\n", "")))
+    assert (found.code, found.message) == ("SW107", "required field is missing")
+
+
 def test_a_lock_without_the_engine_of_a_type_is_refused_in_its_place(tmp_path: Path):
     found = problems(project(tmp_path, OVERRIDE + ENGINE), allow_unpublished=False)
     assert [(each.code, str(each.location)) for each in found] == [
