@@ -118,8 +118,9 @@ def status_rows(
                 rows.append(
                     (
                         "serverless",
-                        f"{sized['MemorySizeInMB']} MB, {sized['MaxConcurrency']} requests at "
-                        f"most, {counted(warm, 'container')} kept started",
+                        f"{sized['MemorySizeInMB']} MB, "
+                        f"{counted(sized['MaxConcurrency'], 'request')} at most, "
+                        f"{counted(warm, 'container')} kept started",
                     )
                 )
                 continue

@@ -38,6 +38,5 @@ class Serverless(Section):
         """Returns memory and concurrency in words."""
         warm = self.provisioned_concurrency
         kept = "" if warm is None else f", {warm} kept started"
-        return (
-            f"serverless, {self.memory_size_mb} MB, {self.max_concurrency} requests at most{kept}"
-        )
+        noun = "request" if self.max_concurrency == 1 else "requests"
+        return f"serverless, {self.memory_size_mb} MB, {self.max_concurrency} {noun} at most{kept}"

@@ -273,7 +273,11 @@ def refused(endpoint_name: str, error: ClientError) -> UserError:
             message,
             f"`slipway status {model} --env {environment}` shows the deployment.",
         )
-    if code in ("ValidationError", "ValidationException"):
+    if code == "ThrottlingException":
+        # AWS sends no message.
+        message = "the endpoint takes no further request now"
+        look = "Send it again later, or raise `max_concurrency` of a serverless endpoint."
+    elif code in ("ValidationError", "ValidationException"):
         look = "Change what the message names in the request or its options."
     return UserError.of(Code.INVOKE_REFUSED, f"{code}: {message}", look)
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from botocore.exceptions import ClientError
 
 import slipway.access
 import slipway.operations.invoke.asynchronous
@@ -10,7 +11,7 @@ import slipway.operations.invoke.realtime
 from slipway.cli.invoke import invoke
 from slipway.errors import UserError
 from slipway.operations.invoke.asynchronous import AsyncAnswer
-from slipway.operations.invoke.realtime import Answer, _parameters
+from slipway.operations.invoke.realtime import Answer, _parameters, refused
 from slipway.planning.families.triton import kserve
 from tests.support.projects import config_text, write_project
 from tests.support.shared_endpoints import models
@@ -289,3 +290,10 @@ def test_a_request_to_a_guest_names_the_endpoint_of_its_host(tmp_path, monkeypat
     invoke("titles", "{}")
     invoke("search", "{}")
     assert sent == [("search-local", "titles-local"), ("search-local", "search-local")]
+
+
+def test_a_throttled_request_tells_the_limit_in_place_of_awss_missing_message():
+    error = ClientError({"Error": {"Code": "ThrottlingException", "Message": None}}, "Invoke")
+    (problem,) = refused("tiny-local", error).problems
+    assert problem.message == "ThrottlingException: the endpoint takes no further request now"
+    assert "`max_concurrency`" in problem.remedy
