@@ -36,11 +36,10 @@ def tensorrt_section(variables: Variables, tag: str, facts: InstanceFacts | None
     serving: dict[str, Any] = {"container": "tensorrt", "dtype": default}
     if release := _RELEASE.match(tag):
         serving["tensorrt_version"] = release[1]
-    target = facts.compute_capability if facts else None
+    runs_on_cpu = facts is not None and facts.accelerator_known and facts.accelerator is None
+    target = CPU if runs_on_cpu else facts.compute_capability if facts else None
     if task := variables.take({"SLIPWAY_TASK": "task"}):
         serving |= task | variables.take(_FIELDS_OF_ENCODERS)
-        if facts and facts.accelerator_known and facts.accelerator is None:
-            target = CPU
         return OwnSection(
             serving,
             target,
@@ -48,6 +47,8 @@ def tensorrt_section(variables: Variables, tag: str, facts: InstanceFacts | None
             variables.left_out(),
         )
     serving |= variables.take(_FIELDS)
-    reason = "nothing but the engine tells its precision. This is Slipway's default."
+    if runs_on_cpu:
+        serving["dtype"] = "fp32"  # fp16 is for GPUs
+    reason = "nothing but the engine or the graph tells its precision. This is Slipway's default."
     guesses: dict[FieldName, Guess] = {("serving", "dtype"): Guess(reason)}
     return OwnSection(serving, target, guesses, variables.left_out())

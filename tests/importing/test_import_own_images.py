@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from slipway.facts.instances import instance_types
+from slipway.importing.own_images import Variables
+from slipway.importing.tensorrt import tensorrt_section
 from slipway.planning.families import deployment_of
 from slipway.project import Project
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
@@ -52,6 +55,11 @@ def test_the_plan_has_the_same_container(tmp_path, monkeypatch, slipway_command,
     assert plan["image"]["tag"].startswith(f"{deployment.image_base.tag}-")
     guesses = {each["field"] for each in report["guesses"] if each["field"].startswith("serving.")}
     assert guesses == {f"serving.{name}" for name in guessed}
+
+
+def test_gpt2_on_processors_is_read_in_a_precision_of_processors():
+    found = tensorrt_section(Variables({}), "trt10.13-0", instance_types()["ml.c7i.2xlarge"])
+    assert (found.serving["dtype"], found.target) == ("fp32", "cpu")
 
 
 def family_of(case: str) -> str:
