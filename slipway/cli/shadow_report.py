@@ -43,8 +43,8 @@ def shadow_report(
     rows = [
         (
             "compared",
-            f"{found.compared:,} requests of the last {since}: {by_id:,} paired by inference id, "
-            f"{found.compared - by_id:,} by their bytes",
+            f"{found.compared:,} request{'s' * (found.compared != 1)} of the last {since}: "
+            f"{by_id:,} paired by inference id, {found.compared - by_id:,} by their bytes",
         ),
         ("unpaired", " and ".join(f"{n:,} of {variant}" for variant, n in found.unpaired.items())),
         (

@@ -33,14 +33,15 @@ _KINDS: Final = {
 class Captured:
     """Digests of a captured request, its answer, and the answer's keys and kinds of values.
 
-    The form is None where an empty list or a null leaves it open.
+    The form is None where an empty list or a null leaves it open. Where the request or the answer
+    alone was captured, there is no id and no request to pair the record by.
     """
 
     # Key of the object, and line.
     place: tuple[str, int]
     at: datetime
     inference_id: str | None
-    request: bytes
+    request: bytes | None
     answer: bytes
     form: bytes | None
 
@@ -86,10 +87,13 @@ def _lines(s3: Any, bucket: str, key: str) -> Iterator[tuple[int, bytes]]:
 def _captured(place: tuple[str, int], line: bytes) -> Captured:
     record = parse_json(line)
     data, event = record["captureData"], record["eventMetadata"]
+    at = datetime.fromisoformat(event["inferenceTime"]).astimezone(UTC)
+    if data.keys() in ({"endpointInput"}, {"endpointOutput"}):
+        return Captured(place, at, None, None, b"", None)
     content = _content(_body(data["endpointOutput"]))
     return Captured(
         place,
-        datetime.fromisoformat(event["inferenceTime"]).astimezone(UTC),
+        at,
         event.get("inferenceId"),
         hashlib.sha256(_body(data["endpointInput"])).digest(),
         digest(content),

@@ -170,7 +170,7 @@ def test_an_answer_of_openai_is_compared_without_its_own_name_and_time(report: A
 def test_what_was_captured_before_the_time_does_not_count(report: Any) -> None:
     one = [record("x", "a", 14), record("y", "b", 16)]
     code, text, _ = report(Account(one, one), "--since=15m")
-    assert (code, text.partition(" requests")[0]) == (0, "compared    1")
+    assert (code, text.partition(" request of")[0]) == (0, "compared    1")
     code, _, error = report(Account([], one), "--since", "15m")
     assert code == 1
     assert (
@@ -214,9 +214,19 @@ def test_a_config_without_a_shadow_or_without_both_bodies_is_told_at_once(report
     ]
 
 
+def test_a_record_without_its_answer_is_counted_and_not_compared(report: Any) -> None:
+    without = record("x", "a", inference_id="one")
+    del without["captureData"]["endpointOutput"]
+    both = [without, record("y", "b")]
+    code, output, _ = report(Account(both, both))
+    assert code == 0
+    assert "compared    1 request of" in output
+    assert "unpaired    1 of AllTraffic and 1 of Shadow" in output
+
+
 def test_every_line_that_is_no_record_is_told_with_its_place(report: Any) -> None:
     without = record("x", "a")
-    del without["captureData"]["endpointOutput"]
+    without["captureData"] = {}
     lines = ["{", json.dumps(without), "3", record("x", "a")]
     code, _, error = report(Account(lines, lines))
     assert code == 1
