@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from slipway.cli import costs
 from slipway.cli.output import as_lines, human_size
+from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.endpoint import AsyncInference, DataCapture, Metrics
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.config.sections.scale_to_zero import CopySchedule, ScaleToZero
@@ -16,6 +17,8 @@ from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel, Var
 from slipway.planning.resources import resources_of
 from slipway.planning.rollout_text import describe_rollout
 from slipway.planning.vpc import VpcPlan
+
+_TOLD_ALARMS = ("model_latency_p99", "server_error_rate")
 
 
 def describe_plan(plan: DeploymentPlan) -> str:
@@ -309,6 +312,14 @@ def _safeguards(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         f"{alarms.model_latency_p99_milliseconds:g} ms, for "
         f"{alarms.evaluation_periods_minutes} minutes",
     )
+    others = [kind for name, kind in ALARM_KINDS.items() if name not in _TOLD_ALARMS]
+    told = [
+        f"{kind.field} over {threshold:g}"
+        for kind in others
+        if (threshold := alarms.threshold(kind)) is not None
+    ]
+    if told:
+        yield "further alarms", ", ".join(told)
     if plan.at_max_capacity is not None:
         unit = "instances" if plan.component is None else "copies"
         yield "at maximum", f"alarm at {plan.at_max_capacity} {unit}"
