@@ -123,7 +123,7 @@ def measure(design: Design, model: Bert, folder: Path) -> tuple[Trial[System, Lo
 
 
 def lines(model: Bert, trials: Sequence[Trial[System, LoadResult]], seed: int) -> list[str]:
-    """Returns what is printed of a model."""
+    """Returns the printed lines: rates, latencies and verdicts of a model."""
     found = []
     for system in System:
         loads = results_of(trials, system)

@@ -63,7 +63,7 @@ from slipway.sizing.measured import Measurement
 _MADE_LATER = "build/"
 
 NAMES_HOST = (b"endpoint_of", b"adapter_of")
-"""The fields by which a config names its host. A config without these bytes names no host."""
+"""Names of the fields that refer to a host or a base. A file without these bytes refers to none."""
 
 
 def names_host(text: bytes) -> bool:

@@ -96,7 +96,7 @@ def heat_map(
 ) -> str:
     """Returns a table whose cells are the darker the greater their numbers are.
 
-    The keys of rows and columns are levels, by which `values` has what was measured.
+    `values` has one measured figure for each pair of a row's level and a column's level.
     """
     low, span = min(values.values()), max(values.values()) - min(values.values()) or 1.0
     lines = [f'<table class="plot heat"><caption>{escape(title)}</caption>']

@@ -40,7 +40,7 @@ def adapter_problems(document: Document, base: ModelConfig) -> Iterator[Problem]
     """Yields what no adapter of a base can say.
 
     Args:
-        document: the adapter's file, without what it takes from its base.
+        document: the adapter's file, which has no sections of the base yet.
         base: the config that it names.
     """
     for section in (*_OF_THE_BASE, "autoscaling", "rollout"):

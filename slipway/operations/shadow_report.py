@@ -117,7 +117,10 @@ def _lacking(endpoint: Endpoint) -> Iterator[Problem]:
 def _pairs(
     found: _Found, key: Callable[[Captured], Hashable | None]
 ) -> tuple[list[Sequence[Captured]], _Found]:
-    """Returns the pairs of one key, in order where several have it, and what is left of both."""
+    """Returns the pairs of records with an equal key, and the unpaired records of each variant.
+
+    Records that share a key are paired in the order of their times.
+    """
     waiting = defaultdict[Hashable, deque[Captured]](deque)
     for each in found[1]:
         waiting[key(each)].append(each)

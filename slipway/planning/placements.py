@@ -68,7 +68,7 @@ def placements_of(config: ModelConfig, *, every_type: bool = False) -> tuple[Pla
 
 
 def _serverless(config: ModelConfig) -> InstanceFacts:
-    """Returns what is known of the machines that AWS runs a serverless container on."""
+    """Returns the facts of a serverless container's machine: its memory, and no accelerator."""
     sized = config.endpoint.serverless
     memory_gib = None if sized is None else sized.memory_size_mb / 1024
     return InstanceFacts(SERVERLESS, None, memory_gib, "x86_64", None, True, None)

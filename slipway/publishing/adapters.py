@@ -191,7 +191,7 @@ def adapter_facts(files: FileSet) -> AdapterFacts:
 def network_problems(
     facts: AdapterFacts, network: Mapping[str, tuple[int, ...]], base: str
 ) -> Iterator[Problem]:
-    """Yields the problem of an adapter whose modules are not those of its base.
+    """Yields the problem of an adapter with a module that its base has otherwise or not at all.
 
     Args:
         facts: of the adapter.

@@ -21,7 +21,7 @@ _LAST_BLOCK: Final = 16
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of one instance.
+    """Throughput and latency of one instance.
 
     Args:
         load: the least one with 95 % of the highest throughput; None if nothing is known.

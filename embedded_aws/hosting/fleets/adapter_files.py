@@ -12,7 +12,7 @@ class AdapterFiles:
     """The version.
 
     Args:
-        identifier: the name by which the server knows it.
+        identifier: the adapter's name in requests to the server.
         url: of the archive.
     """
 

@@ -14,7 +14,7 @@ from slipway.publishing.packaging import ACCURACY_FILE, Inspection, Packaging
 LEAST_EQUAL_TOKENS = 0.9
 """Share of greedy tokens in which int8 has to agree with fp32."""
 MOST_RELATIVE_DIFFERENCE = 0.2
-"""Share of their norm by which an encoder's outputs may differ: a cosine of about 0.98."""
+"""Largest difference of an int8 encoder's outputs, as a share of the fp32 outputs' norm."""
 
 
 class TensorRTPackaging(Packaging):
