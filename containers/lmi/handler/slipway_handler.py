@@ -41,18 +41,18 @@ class InvalidOptionsError(Exception):
 class Input(Protocol):
     """The part of `djl_python.Input` that the handlers use; all of it exists from 0.21 to 0.27."""
 
-    def is_empty(self) -> bool: ...  # noqa: D102
-    def is_batch(self) -> bool: ...  # noqa: D102
-    def get_batches(self) -> Sequence[Input]: ...  # noqa: D102
-    def get_properties(self) -> Mapping[str, Any]: ...  # noqa: D102
-    def get_as_bytes(self) -> bytes | bytearray | None: ...  # noqa: D102
+    def is_empty(self) -> bool: ...
+    def is_batch(self) -> bool: ...
+    def get_batches(self) -> Sequence[Input]: ...
+    def get_properties(self) -> Mapping[str, Any]: ...
+    def get_as_bytes(self) -> bytes | bytearray | None: ...
 
 
 class Output(Protocol):
     """The part of `djl_python.Output` that the handlers use; all of it exists from 0.21 to 0.27."""
 
-    def add_property(self, key: str, val: str) -> object: ...  # noqa: D102
-    def add(  # noqa: D102
+    def add_property(self, key: str, val: str) -> object: ...
+    def add(
         self, value: bytes, key: str, batch_index: int | None = None
     ) -> object: ...
 
