@@ -2,5 +2,5 @@
 
 moto keeps the projects. `service` is the control plane of builds. `buildspec` reads what a project
 is to run, and `script` makes one shell program of it. `records` holds the state of a build, and
-`run` takes a build from its source to its end. docs/embedded-aws/builds.md lists what is emulated.
+`run` takes a build from its source to its end. docs/embedded-aws/services.md lists what is emulated.
 """

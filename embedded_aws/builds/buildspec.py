@@ -89,7 +89,7 @@ def read_buildspec(text: str) -> Buildspec:
     if refused:
         raise BuildspecError(
             f"The embedded AWS does not run {', '.join(refused)} of a buildspec. "
-            "docs/embedded-aws/builds.md lists what it does."
+            "docs/embedded-aws/services.md lists what it does."
         )
     variables = {str(k): str(v) for k, v in _mapping(environment, "variables").items()}
     return Buildspec(_SHELLS[shell], variables, runtimes, found)

@@ -90,7 +90,7 @@ class Builds:
             raise ApiError(
                 INVALID,
                 f"The embedded AWS does not emulate {', '.join(refused)} of StartBuild. "
-                "docs/embedded-aws/builds.md lists what it does.",
+                "docs/embedded-aws/services.md lists what it does.",
             )
         merged = _merged(project, parameters)
         _check(merged)
@@ -249,5 +249,5 @@ def _check(project: Mapping[str, Any]) -> None:
         raise ApiError(
             INVALID,
             f"The embedded AWS does not emulate {', '.join(refused)} of a build. "
-            "docs/embedded-aws/builds.md lists what it does.",
+            "docs/embedded-aws/services.md lists what it does.",
         )

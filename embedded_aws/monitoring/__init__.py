@@ -13,5 +13,5 @@ alarms. An alarm passes through it in this order:
 
 `metric_data` answers GetMetricData.
 
-docs/embedded-aws/monitoring.md lists what is evaluated and what is not.
+docs/embedded-aws/services.md lists what is evaluated and what is not.
 """

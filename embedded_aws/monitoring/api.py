@@ -64,7 +64,7 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         except NotImplementedError:
             message = (
                 f"The embedded AWS does not implement cloudwatch:{self._get_action()}. "
-                "docs/embedded-aws/monitoring.md lists what it does."
+                "docs/embedded-aws/services.md lists what it does."
             )
             return self.serialized(ActionResult(ApiError(_REFUSED, message)))
 

@@ -2,5 +2,5 @@
 
 `service` is the control plane. `requests` checks requests, and `jobs` holds the state of a job.
 `run` takes a job from its input to its output, and `layout` is the directory that the program sees.
-docs/embedded-aws/training.md lists what is emulated and what is not.
+docs/embedded-aws/services.md lists what is emulated and what is not.
 """

@@ -14,7 +14,7 @@ from slipway.embedded_aws.hosting.resources.refusals import refuse
 from slipway.embedded_aws.iam.s3_access import RoleAccess
 from slipway.embedded_aws.iam.trust import require_role
 
-_PAGE = "training"
+_PAGE = "services"
 _UNSUPPORTED = {
     "VpcConfig": "networks of your own",
     "EnableManagedSpotTraining": "spot capacity",

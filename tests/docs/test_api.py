@@ -18,7 +18,7 @@ from tests.support.stacks import Stacks
 from tests.support.workbench import Workbench
 from tests.synth.assemblies import Assembly, run_app
 
-PAGES = [ROOT / "docs" / name for name in ("api.md", "guides/queue.md", "guides/api-gateway.md")]
+PAGES = [ROOT / "docs" / name for name in ("api.md", "guides/in-front.md")]
 MODEL = "gpt2-autocomplete"
 ENDPOINT = f"arn:aws:sagemaker:us-east-1:111122223333:endpoint/{MODEL}-ci"
 
@@ -83,7 +83,7 @@ def test_a_queue_calls_one_endpoint_and_tries_again(tmp_path: Path) -> None:
 
 
 def test_an_api_calls_one_endpoint_for_who_has_a_key(tmp_path: Path) -> None:
-    found = synthesised(PAGES[2], 0, tmp_path)
+    found = synthesised(PAGES[1], 1, tmp_path)
     assert granted(found, "api", "sagemaker") == [INVOKE]
     method = found.only("api", "AWS::ApiGateway::Method")["Properties"]
     assert method["ApiKeyRequired"] is True
@@ -99,9 +99,9 @@ def test_an_api_calls_one_endpoint_for_who_has_a_key(tmp_path: Path) -> None:
 
 
 def test_the_api_deploys_on_the_embedded_aws_as_the_page_says(tmp_path: Path) -> None:
-    (command,) = [each.text for each in blocks(PAGES[2]) if "--record" in each.text]
+    (command,) = [each.text for each in blocks(PAGES[1]) if "--record" in each.text]
     recorded = re.findall("--record '(.+?)'", command)
-    template = synthesised(PAGES[2], 0, tmp_path, "local").template("api")
+    template = synthesised(PAGES[1], 1, tmp_path, "local").template("api")
     with embedded_aws(tmp_path / "aws", recorded=recorded) as server:
         stacks = Stacks(server, LoopbackClients(server.connection), "us-east-1")
         stacks.client("ssm").put_parameter(

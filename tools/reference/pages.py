@@ -19,7 +19,7 @@ PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "commands.md": commands.blocks,
     "reference/variables.md": variables.blocks,
     "reference/metrics.md": metrics.blocks,
-    "embedded-aws/resource-types.md": resource_types.blocks,
+    "embedded-aws/services.md": resource_types.blocks,
 }
 
 

@@ -130,7 +130,7 @@ def test_operations_that_are_not_there(
         getattr(shared_account.cloudwatch, operation)(**parameters)
     name = operation.title().replace("_", "")
     assert caught.value.response["Error"]["Message"] == (
-        f"The embedded AWS does not implement cloudwatch:{name}. docs/embedded-aws/monitoring.md "
+        f"The embedded AWS does not implement cloudwatch:{name}. docs/embedded-aws/services.md "
         "lists what it does."
     )
 

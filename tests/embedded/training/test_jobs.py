@@ -210,7 +210,7 @@ ELSEWHERE = Account.image.replace("us-east-1", "eu-west-1")
         (
             {"EnableManagedSpotTraining": True},
             "The embedded AWS does not emulate EnableManagedSpotTraining (spot capacity). "
-            "docs/embedded-aws/training.md lists what it does.",
+            "docs/embedded-aws/services.md lists what it does.",
         ),
         (
             algorithm(UNKNOWN),
