@@ -43,7 +43,8 @@ FOUNDATIONS = {"foundation": PRODUCTION, "foundation-network": NETWORKED}
 STACKS = [*GOOD, *(f"artifacts-{case}" for case in ISOLATED), *FOUNDATIONS]
 # Their templates show nothing that another one does not show.
 WITHOUT_TEMPLATE = {
-    "isolated-lmi", "lmi-own-script", "lmi-partition", "neuron-latency", "tensorrt-v100",
+    "environment-section", "instance-pool", "isolated-lmi", "lmi-own-script", "lmi-partition",
+    "neuron-latency", "scale-to-zero-schedules", "shadow", "tensorrt-v100", "weighted-variants",
 }  # fmt: skip
 TEMPLATES = [name for name in STACKS if name not in WITHOUT_TEMPLATE]
 # Each family, and each section that changes what a plan says.
